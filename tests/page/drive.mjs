@@ -5,14 +5,18 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
+import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
+import { draftVariants } from "./draft.mjs";
+import { checkPictures } from "./picture-files.mjs";
 
 const [address, folder, endpoint] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const token = new URL(address).hash.replace("#token=", "");
-const VIEWS = ["now", "variants", "who", "review", "experiments"];
+const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
 const SIZES = [[1400, 900], [380, 800]];
 
 /** What the page itself asks for. */
@@ -23,11 +27,13 @@ async function ask(path, body) {
   return response.json();
 }
 
-/** Waits until each server has connected and listed its tools, or failed. */
+/** Waits until each server has connected and listed its tools, or failed, and the variants have the tools. */
 async function isStarted() {
   for (let waited = 0; waited < 600; waited++) {
     const { servers } = await ask("/api/status");
-    if (servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"))) return;
+    const isKnown = servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"));
+    const { tools } = isKnown ? await ask("/api/catalog") : {};
+    if (tools?.every(({ variants }) => Object.values(variants).some((it) => it))) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error("servers are still starting after a minute");
@@ -124,8 +130,48 @@ await check("calls are listed as they come, and one opens", async () => {
   await visitor.first();
   await visitor.click(".calls .grid tbody td");
   const facts = await visitor.text(".panel .facts");
-  for (const fact of ["client", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
+  for (const fact of ["client", "called as", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
   await page.keyboard.press("Escape");
+});
+
+/** Opens a call that a client made under another name than the server's. */
+async function openRenamed() {
+  await visitor.first();
+  // The list waits while somebody points at it.
+  await page.mouse.move(0, 0);
+  await visitor.click(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) });
+  await page.waitForSelector(".panel .diff");
+}
+
+await check("a call shows under which names it was made and sent, and which rule selected its variant", async () => {
+  await openRenamed();
+  const facts = await visitor.text(".panel .facts");
+  holds(/called as\s+log\s+sent to the server as\s+git_log\s/.test(facts), facts);
+  holds(/selected by\s+rule: clients\[0\]\s/.test(facts), facts);
+});
+
+await check("a call shows what its client sees of the tool, beside what the server lists", async () => {
+  await openRenamed();
+  holds((await page.locator(".panel .diff :is(ins, del)").count()) > 0, "no difference is marked");
+  holds((await visitor.text(".panel")).includes("Vary fixed 1 argument: repo_path"), "the fixed argument is not named");
+});
+
+await check("from a call one click leads to the same call by its client and others", async () => {
+  await openRenamed();
+  await visitor.click(".panel a", { hasText: "Call it as several clients" });
+  await page.waitForSelector("form.call");
+  equal(await visitor.text("main h2"), "git_log", "the tool");
+  await page.getByRole("button", { name: "remove claude-code" }).waitFor({ timeout: 5_000 });
+});
+
+await check("an experiment shows its arms, and what Vary declares of them", async () => {
+  const { experiments } = await ask("/api/experiments");
+  const [{ name, arms, verdicts }] = experiments.length > 0 ? experiments : missing("an experiment");
+  await visitor.view("/experiments");
+  const region = page.getByRole("region", { name: `Arms of ${name}` });
+  const rows = await region.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, ...[...row.querySelectorAll("td")].map((it) => it.textContent)]));
+  equal(rows, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
+  equal(await page.locator(".verdict").allTextContents(), verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
 });
 
 await check("the figures of the matrix are those of the catalog", async () => {
@@ -255,10 +301,37 @@ for (const view of VIEWS) {
   });
 }
 
-/** What is looked at: each view, a tool that is open, and an answer. */
+await check("what is typed stays while the status is read again", async () => {
+  await visitor.view("/who");
+  await page.getByLabel("name of its API key").fill("typed");
+  const reads = () => page.waitForResponse((response) => response.url().endsWith("/api/status"));
+  await reads();
+  await reads();
+  equal(await page.getByLabel("name of its API key").inputValue(), "typed", "the field");
+});
+
+await compareCalls({ visitor, ask, catalog, pressUntil });
+await draftVariants({ visitor, ask, catalog, pressUntil });
+
+/** What is looked at: each view, and what opens in it. The address, or the address and what is done there. */
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
+  results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
+  opened: () => [
+    "/now",
+    async (page) => {
+      // The list waits while somebody points at it.
+      await page.mouse.move(0, 0);
+      await page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first().click();
+      await page.waitForSelector(".panel .diff");
+    },
+  ],
+  drafted: () => [
+    `/draft?${new URLSearchParams({ variant: "few", tool: "git:git_log" })}`,
+    (page) => page.waitForSelector(".totals[aria-busy=false]"),
+  ],
   answer: async () => {
     const { client } = await clientWithoutDelete();
     return `/who?${new URLSearchParams({ initialize: JSON.stringify({ clientInfo: client }) })}`;
@@ -284,7 +357,9 @@ async function look(colorScheme, width, height) {
   const other = await Visitor.open(browser, address, { viewport: { width, height }, colorScheme });
   for (const [name, address] of Object.entries(LOOKS)) {
     await check(`${name}, ${width} pixels wide, ${colorScheme}: it fits, and axe finds nothing`, async () => {
-      await other.view(await address());
+      const [fragment, act] = [await address()].flat();
+      await other.view(fragment);
+      await act?.(other.page);
       await other.page.waitForTimeout(400);
       await other.page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
       await other.fits();
@@ -330,6 +405,18 @@ await check("the address keeps no token", async () => {
   holds(!other.page.url().includes(token), other.page.url());
   await other.page.context().close();
 });
+
+await check("all files of the page are at most 120 KB, compressed", async () => {
+  const files = await page.evaluate(async () => {
+    const loaded = performance.getEntriesByType("resource").map(({ name }) => name).filter((it) => it.includes("/page/"));
+    return Promise.all([location.origin, ...new Set(loaded)].map(async (file) => (await fetch(file)).text()));
+  });
+  const bytes = files.reduce((sum, text) => sum + gzipSync(text).length, 0);
+  holds(files.length > 20 && bytes <= 120_000, `${bytes} bytes in ${files.length} files`);
+  return `${bytes} bytes in ${files.length} files`;
+});
+
+await checkPictures();
 
 await check("no error, no report of the policy, no request to others, no dialog", async () => equal(visitor.problems, [], "problems"));
 

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { extname, join, normalize } from "node:path";
 
-import { FIXTURES } from "./fixtures.mjs";
+import { FIXTURES, Refusal } from "./fixtures.mjs";
 
 const ASSETS = fileURLToPath(new URL("../../crates/mcp-vary-page/assets/", import.meta.url));
 const TOKEN = "token-of-the-fake";
@@ -45,6 +45,10 @@ async function api(request, url, response) {
   if (route === "GET /api/status") return json(response, 200, gateway.status());
   if (route === "GET /api/review") return json(response, 200, gateway.review());
   if (route === "POST /api/explain") return json(response, 200, gateway.explain(await body(request)));
+  if (route === "GET /api/experiments") return json(response, 200, gateway.experiments());
+  if (route === "GET /api/variant") return json(response, 200, gateway.entry(url.searchParams.get("id")));
+  if (route === "POST /api/draft") return json(response, 200, gateway.draft(await body(request)));
+  if (route === "POST /api/call") return json(response, 200, gateway.call(await body(request)));
   if (route !== "GET /api/tool") return json(response, 404, { error: "nothing is there" });
   const tool = gateway.tool(url.searchParams.get("server"), url.searchParams.get("name"));
   return tool ? json(response, 200, tool) : json(response, 404, { error: "no server lists this tool" });
@@ -62,13 +66,13 @@ let calls = 0;
 function stream(response) {
   response.writeHead(200, { ...HEADERS, "Content-Type": "text/event-stream" });
   response.write(": ping\n\n");
-  const timer = setInterval(() => response.write(`event: call\ndata: ${JSON.stringify(gateway.call(++calls))}\n\n`), 100);
+  const timer = setInterval(() => response.write(`event: call\ndata: ${JSON.stringify(gateway.event(++calls))}\n\n`), 100);
   response.on("close", () => clearInterval(timer));
 }
 
 const server = createServer((request, response) => {
   const url = new URL(request.url, "http://127.0.0.1");
   const answer = url.pathname.startsWith("/api/") ? api(request, url, response) : asset(url.pathname, response);
-  answer?.catch?.((error) => json(response, 400, { error: error.message }));
+  answer?.catch?.((error) => json(response, error instanceof Refusal ? error.status : 400, { error: error.message }));
 });
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/#token=${TOKEN}`));

@@ -25,6 +25,15 @@ const HOSTILE = [
   ["شجرة", "أداة باسم عربي"],
 ];
 
+/** Arguments of each kind that a form has. */
+const OF_GIT_LOG = {
+  order: { type: "string", enum: ["date", "topology"], default: "date", description: "What the commits are sorted by." },
+  merges: { type: "boolean", description: "Whether merges are among them." },
+  similarity: { anyOf: [{ type: "number" }, { type: "null" }], default: null },
+  paths: { $ref: "#/$defs/Paths", description: "Only commits that change one of these." },
+  author: { type: "object", properties: { name: { type: "string" } } },
+};
+
 const definition = ([name, description, readOnlyHint], title) => ({
   name,
   title,
@@ -34,8 +43,10 @@ const definition = ([name, description, readOnlyHint], title) => ({
     properties: {
       repo_path: { type: "string", description: "The path of the repository, absolute or relative to the root that the server was started with." },
       max_count: { type: "integer", default: 10, title: "Max Count" },
+      ...(name === "git_log" && OF_GIT_LOG),
     },
     required: ["repo_path"],
+    ...(name === "git_log" && { $defs: { Paths: { type: "array", items: { type: "string" } } } }),
   },
   annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") },
   ...(name === "__proto__" && { constructor: "a member that each object inherits", toString: { a: 1 } }),
@@ -53,6 +64,7 @@ const VARIANTS = {
   }),
   "read-only": (it) => (it.annotations.readOnlyHint ? it : null),
   directory: (it) => ({ name: it.name, description: it.description.slice(0, 24), inputSchema: { type: "object" } }),
+  few: (it) => drafted(it, "few", VALUES.few),
 };
 
 const entry = (original, shown) => {
@@ -65,6 +77,73 @@ const entry = (original, shown) => {
   if (changed.includes("inputSchema") && !shown.inputSchema.properties?.repo_path && shown.inputSchema.properties) result.fixed = ["repo_path"];
   return result;
 };
+
+const COMMITS = [
+  { id: "4f0d515", author: "Ada", date: "2026-11-20", subject: "Settle fifty subscriptions in a row" },
+  { id: "b737b91", author: "Grace", date: "2026-11-19", subject: "Lose no check when another program writes to the log" },
+  { id: "61157a9", author: "Ada", date: "2026-11-19", subject: "A class for each client\u202E, even <b>hostile</b> ones" },
+];
+
+/** What a server answers to a call: with a value for `git_log`, otherwise with the name and arguments that arrived. */
+export function resultOf(name, given) {
+  if (name !== "git_log") return { content: [{ type: "text", text: `${name} ${JSON.stringify(given)}` }], isError: name === "git_commit" };
+  const value = { arguments: given, commits: COMMITS };
+  return { content: [{ type: "text", text: JSON.stringify(value, null, 2) }], structuredContent: value };
+}
+
+/** What Vary makes of the result of a server for a client that declares features. */
+function shaped(result, features) {
+  if (!result.structuredContent) return result;
+  if (features.includes("format=json")) return { content: [], structuredContent: result.structuredContent };
+  if (!features.includes("format=markdown")) return result;
+  const rows = result.structuredContent.commits.map(({ id, author, subject }) => `| ${id} | ${author} | ${subject} |`);
+  return { content: [{ type: "text", text: ["| id | author | subject |", "|---|---|---|", ...rows].join("\n") }] };
+}
+
+/** A question that a gateway does not answer, with the status of its refusal. */
+export class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What stands in the configuration under the name of each variant. */
+const VALUES = {
+  standard: {},
+  compact: { from: "compact", overrides: { tools: { git_log: { name: "log", arguments: { repo_path: { fixed: "/srv/site" } } } } } },
+  "read-only": { from: "read-only" },
+  directory: { from: "directory" },
+  few: { tools: { exclude: ["tool_*", "long-*"] }, overrides: { tools: { git_log: { name: "log" } } } },
+};
+
+/** What a variant would make of a definition if this stood in the configuration; `null` where it hides the tool. */
+function drafted(definition, id, value) {
+  const { name, description, arguments: given = {} } = value.overrides?.tools?.[definition.name] ?? {};
+  const matches = (pattern) => (pattern.endsWith("*") ? definition.name.startsWith(pattern.slice(0, -1)) : definition.name === pattern);
+  if (value.tools?.exclude?.some(matches)) return null;
+  const isCompact = (value.schemas ?? ((value.from ?? id) === "compact" ? "compact" : "")) === "compact";
+  const base = (isCompact ? VARIANTS.compact : ["read-only", "directory"].includes(id) ? VARIANTS[id] : VARIANTS.standard)(definition);
+  if (!base) return null;
+  const properties = Object.entries(base.inputSchema.properties ?? {}).filter(([it]) => given[it]?.fixed === undefined && !given[it]?.hidden);
+  return { ...base, name: name ?? base.name, description: description ?? base.description, inputSchema: { ...base.inputSchema, properties: Object.fromEntries(properties) } };
+}
+
+const KEYS = ["from", "description", "tools", "descriptions", "schemas", "overrides", "features", "hints", "result"];
+
+/** A value as lines of YAML, well enough for a fixture. */
+function yaml(value, indent) {
+  if (typeof value !== "object" || value === null) return ` ${JSON.stringify(value)}\n`;
+  if (Array.isArray(value) || Object.keys(value).length === 0) return ` ${JSON.stringify(value)}\n`;
+  return `\n${Object.entries(value).map(([key, it]) => `${" ".repeat(indent)}${key}:${yaml(it, indent + 2)}`).join("")}`;
+}
+
+/** The lines that only one of two texts has. */
+function lineDiff(before, after) {
+  const [a, b] = [before.split("\n"), after.split("\n")];
+  const all = [...a.filter((it) => !b.includes(it)).map((it) => `-${it}`), ...b.filter((it) => !a.includes(it)).map((it) => `+${it}`)];
+  return all.length > 0 ? ["--- vary.yaml", "+++ draft", "@@ -1 +1 @@", ...all, ""].join("\n") : "";
+}
 
 class Gateway {
   constructor(servers) {
@@ -116,6 +195,45 @@ class Gateway {
     return { variant, reason: steps.find((it) => it.decided).step, steps, client, features: ["agent"], ranking: [{ id: variant, points: 10, why: [`contextSize=${variant}: +10`] }], rules: [{ rule: "access.rules[1]" }], tools };
   }
 
+  call({ server, tool, arguments: given, clients, confirmed }) {
+    const [, original] = this.definitions.find(([of, it]) => of === server && it.name === tool) ?? [];
+    if (!original) throw new Refusal(404, `no server lists \`${tool}\``);
+    if (clients.length > 8) throw new Refusal(400, "`clients` has more than 8 entries");
+    if (!original.annotations.readOnlyHint && !confirmed) throw new Refusal(409, `\`${tool}\` does not declare \`readOnlyHint: true\`; confirm the call`);
+    return { clients: clients.map((client) => this.callAs(client, original, given)) };
+  }
+
+  entry(id) {
+    if (!Object.hasOwn(VALUES, id)) throw new Refusal(404, `there is no variant \`${id}\``);
+    return { id, value: VALUES[id], yaml: `${id}:${yaml(VALUES[id], 2)}` };
+  }
+
+  draft({ id, value }) {
+    const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
+    if (unknown) throw new Refusal(400, `\`variants.${id}.${unknown}\` is not a known key; did you mean \`tools\`?`);
+    for (const [name, change] of Object.entries(value.overrides?.tools ?? {})) {
+      const other = Object.keys(change).find((key) => !["name", "title", "description", "annotations", "arguments"].includes(key));
+      if (other) throw new Refusal(400, `\`variants.${id}.overrides.tools.${name}.${other}\` is not a known key; did you mean \`name\`?`);
+    }
+    const listed = this.definitions.map(([server, it]) => {
+      const shown = drafted(it, id, value);
+      return { server, name: it.name, shown: shown?.name ?? null, tokens: shown ? tokens(shown) : 0 };
+    });
+    const before = this.variant(id, this.catalog().tools, []).tokens;
+    const text = `${id}:${yaml(value, 2)}`;
+    return { id, tools: listed, tokens: listed.reduce((sum, it) => sum + it.tokens, 0), before, yaml: text, diff: lineDiff(this.entry(id).yaml, text) };
+  }
+
+  callAs(client, original, given) {
+    const variant = client.path?.replace("/mcp/v/", "") ?? this.explain(client).variant;
+    const { shown, hidden } = this.fate(original, variant);
+    if (hidden) return { name: client.name, variant, tool: null, error: `hidden by ${hidden.rule}: ${hidden.detail}`, bytes: 0, tokens: 0, ms: 0 };
+    const features = client.initialize?.capabilities?.extensions?.["io.modelcontextprotocol/content-negotiation"]?.features ?? [];
+    const { repo_path, ...others } = given;
+    const result = shaped(resultOf(original.name, variant === "compact" ? { repo_path: "/srv/site", ...others } : given), features);
+    return { name: client.name, variant, tool: shown, result, bytes: JSON.stringify(result).length, tokens: tokens(result), ms: 12.5 };
+  }
+
   fate(definition, variant) {
     if (definition.name.startsWith("delete_")) return { shown: null, hidden: { by: "access", rule: "access.rules[1]", detail: "hide `delete_*` for everybody but the group `ops`" } };
     const shown = VARIANTS[variant]?.(definition);
@@ -133,7 +251,11 @@ class Gateway {
       { client: { name: "ci-agent", version: "0.3" }, variant: "read-only", reason: "header", requests: 7, calls: 4, last: now - 600 },
       { client: { name: "", version: "" }, variant: "standard", reason: "ranking", requests: 1, calls: 0, last: now - 900 },
     ];
-    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, deprecatedUse: [], experiments: [experiment()], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+  }
+
+  experiments() {
+    return experiments();
   }
 
   review() {
@@ -148,25 +270,26 @@ class Gateway {
     };
   }
 
-  call(id) {
-    const [server, it] = this.definitions[id % this.definitions.length];
+  event(id) {
+    const [server, it] = this.definitions[id % Math.min(24, this.definitions.length)];
     const outcome = id % 17 === 0 ? "error" : id % 23 === 0 ? "denied" : "allowed";
     const serverMs = 4 + ((id * 7919) % 90) + 0.4;
-    return { id, at: Date.now() / 1000, method: "tools/call", target: it.name, server, client: { name: id % 3 ? "claude-code" : "cursor", version: "2.1.4" }, principal: null, variant: id % 3 ? "compact" : "standard", reason: id % 3 ? "rule" : "ranking", outcome, code: outcome === "denied" ? -32602 : 0, durationMs: serverMs + 0.3, serverMs, bytesIn: 180, bytesOut: 2400 };
+    const isOfClaude = id % 3 !== 0;
+    const target = isOfClaude ? it.name.replace(/^git_/, "") : it.name;
+    return { id, at: Date.now() / 1000, method: "tools/call", target, server, upstreamName: it.name, variantRule: isOfClaude ? "clients[0]" : null, rule: outcome === "denied" ? "access[0]" : null, client: { name: isOfClaude ? "claude-code" : "cursor", version: "2.1.4" }, principal: null, variant: isOfClaude ? "compact" : "standard", reason: isOfClaude ? "rule" : "ranking", outcome, code: outcome === "denied" ? -32602 : 0, durationMs: serverMs + 0.3, serverMs, bytesIn: 180, bytesOut: 2400 };
   }
 }
 
-function experiment() {
-  const arm = (variant, weight, units, failed) => ({
-    variant,
-    weight,
-    metrics: {
-      calls: { units, n: units, x: units * 4, nn: units, xx: units * 20, nx: units * 4 },
-      failed: { units, n: units * 4, x: failed, nn: units * 20, xx: failed * 1.2, nx: failed * 4.5 },
-      duration: { units, n: units * 4, x: units * 4 * 31.5, nn: units * 20, xx: units * 22_000, nx: units * 630 },
-    },
-  });
-  return { name: "short-descriptions", arms: [arm("standard", 50, 412, 190), arm("compact", 50, 398, 141)], metric: "failed", effect: 0.05, anonymous: true };
+function experiments() {
+  const around = (value, by) => ({ value, from: value - by, to: value + by });
+  const comparison = (metric, control, arm, by) => ({ metric, variant: "compact", control: around(control, by), arm: around(arm, by), difference: around(arm - control, 1.4 * by), p: 0.0004, power: 0.86 });
+  const comparisons = [comparison("failed", 0.115, 0.089, 0.012), comparison("duration", 31.5, 30.2, 2.1), comparison("calls", 4, 4.1, 0.3)];
+  const arms = [
+    { variant: "standard", clients: 412, planned: 405, calls: 1648 },
+    { variant: "compact", clients: 398, planned: 405, calls: 1632 },
+  ];
+  const verdicts = ["compact: better than the control by `failed`."];
+  return { experiments: [{ name: "short-descriptions", metric: "failed", effect: 0.05, anonymous: true, uneven: false, p: 0.62, arms, comparisons, verdicts }] };
 }
 
 const many = Array.from({ length: 2_000 }, (_, at) => [`tool_${String(at).padStart(4, "0")}`, `Does the work number ${at}. It is one of very many.`, at % 2 === 0]);

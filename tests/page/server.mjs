@@ -1,15 +1,15 @@
-// An MCP server on stdio with the tools of a fixture: `node server.mjs git`. It answers each call with its name.
+// An MCP server on stdio with the tools of a fixture: `node server.mjs git`. It answers each call with its name and arguments.
 
 import { createInterface } from "node:readline";
 
-import { toolsOf } from "./fixtures.mjs";
+import { resultOf, toolsOf } from "./fixtures.mjs";
 
 const tools = toolsOf(process.argv[2]);
 const RESULTS = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: process.argv[2], version: "1" } }),
   ping: () => ({}),
   "tools/list": () => ({ tools }),
-  "tools/call": ({ name }) => ({ content: [{ type: "text", text: name }], isError: name === "git_commit" }),
+  "tools/call": (params) => resultOf(params.name, params.arguments),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

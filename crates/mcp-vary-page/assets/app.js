@@ -1,7 +1,9 @@
 // The page: its frame, the token, and the view that the address names.
 
 import { get, setToken, takeToken } from "./api.js";
+import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
+import { Draft } from "./draft.js";
 import { Experiments } from "./experiments.js";
 import { duration } from "./format.js";
 import { Now } from "./now.js";
@@ -13,6 +15,8 @@ import { Who } from "./who.js";
 const VIEWS = {
   now: ["Now", Now],
   variants: ["Variants", Variants],
+  calls: ["Compare calls", Compare],
+  draft: ["Draft", Draft],
   who: ["Who gets what", Who],
   review: ["What should go", Review],
   experiments: ["Experiments", Experiments],

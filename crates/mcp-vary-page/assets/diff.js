@@ -16,6 +16,12 @@ export function diff(before, after) {
   return merged(all.map(([kind, words]) => [kind, words.join("")]));
 }
 
+/** The share of the longer text that both have in common, from 0 to 1. */
+export function likeness(before, after) {
+  const same = diff(before, after).filter(([kind]) => kind === "same");
+  return same.reduce((sum, [, text]) => sum + text.trim().length, 0) / Math.max(1, before.length, after.length);
+}
+
 function words(text) {
   return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }

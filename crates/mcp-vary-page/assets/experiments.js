@@ -1,17 +1,41 @@
-// The view of experiments: the arms, their clients, and the value of each metric with its interval.
+// The view of experiments: what each declares, its arms with their clients, and how they compare by each metric.
 
-import { html } from "./dom.js";
+import { get } from "./api.js";
+import { Component, html } from "./dom.js";
 import { count, milliseconds } from "./format.js";
-import { Pending, Table } from "./parts.js";
-import { Name, plain } from "./text.js";
+import { Pending, Problem, Table } from "./parts.js";
+import { LongText, Name, plain } from "./text.js";
 
 const SHARES = ["failed", "invalid-arguments", "repaired"];
 
-export function Experiments({ status, error }) {
-  if (!status) return html`<${Pending} what="experiments" error=${error} />`;
-  const experiments = status.experiments ?? [];
-  if (experiments.length === 0) return NONE;
-  return experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${experiment} />`);
+export class Experiments extends Component {
+  componentDidMount() {
+    this.load();
+    this.timer = setInterval(() => document.hidden || this.load(), 5000);
+  }
+
+  componentWillUnmount() {
+    clearInterval(this.timer);
+  }
+
+  async load() {
+    try {
+      const { experiments } = await get("/api/experiments");
+      this.setState({ experiments, error: null });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+
+  render(_, { experiments, error }) {
+    if (!experiments) return html`<${Pending} what="experiments" error=${error} />`;
+    return html`
+      ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
+      ${experiments.length === 0 && NONE}
+      ${experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${experiment} />`)}
+    `;
+  }
 }
 
 const NONE = html`<p class="empty">
@@ -19,24 +43,25 @@ const NONE = html`<p class="empty">
 </p>`;
 
 function Experiment({ experiment }) {
-  const { name, arms, metric, anonymous } = experiment;
-  const metrics = [metric, ...Object.keys(arms[0]?.metrics ?? {}).filter((it) => it !== metric)];
+  const { name, arms, metric, anonymous, comparisons, verdicts } = experiment;
+  const first = comparisons.filter((it) => it.metric === metric);
+  const others = comparisons.filter((it) => it.metric !== metric);
   return html`
     <${Table}
       title=${html`<${Name} value=${name} />`}
       label=${`Arms of ${plain(name)}`}
-      note=${html`<p>
-        The metric <strong>${metric}</strong> decides. <code>vary experiment</code> says whether a difference is real; do
-        ${" "}not decide by intervals that do not overlap. ${anonymous && ANONYMOUS}
-      </p>`}
+      note=${html`
+        ${verdicts.map((it) => html`<p class="verdict"><${LongText} value=${it} limit=${400} isSentence /></p>`)}
+        <p>The metric <strong>${metric}</strong> decides. ${anonymous && ANONYMOUS}</p>
+      `}
       columns=${["arm", "#clients", "#planned", "#calls"]}
-      rows=${armRows(arms)}
+      rows=${arms.map((arm, at) => [armName(arm.variant, at === 0), ...[arm.clients, arm.planned, arm.calls].map((it) => count(Math.round(it)))])}
     />
     <${Table}
       title=${html`Metrics of <${Name} value=${name} />`}
       label=${`Metrics of ${plain(name)}`}
-      columns=${["metric", "arm", "#value", "#95 % interval"]}
-      rows=${metrics.flatMap((it) => metricRows(it, arms))}
+      columns=${["metric", "arm", "#value", "#95 % interval", "#difference", "#its interval", "#p", "#power"]}
+      rows=${rowsOf([...first, ...others], arms[0]?.variant)}
       empty="Too few clients have taken part yet."
     />
   `;
@@ -45,58 +70,31 @@ function Experiment({ experiment }) {
 const ANONYMOUS = html`Clients are not authenticated, and each session counts as one, so anybody can decide this
 ${" "}experiment; add <code>auth</code> to count principals.`;
 
-function armRows(arms) {
-  const all = arms.reduce((sum, arm) => sum + clients(arm), 0);
-  const weights = arms.reduce((sum, arm) => sum + arm.weight, 0);
-  return arms.map((arm, at) => [
-    html`<${Name} value=${arm.variant} />${at === 0 && html` <span class="mark">control</span>`}`,
-    count(clients(arm)),
-    count(Math.round((all * arm.weight) / weights)),
-    count(arm.metrics.calls?.x ?? 0),
-  ]);
-}
+const armName = (variant, isControl) => html`<${Name} value=${variant} />${isControl && html` <span class="mark">control</span>`}`;
 
-const clients = (arm) => arm.metrics.calls?.units ?? 0;
+/** The rows of each metric: the control, then each arm beside it. */
+function rowsOf(comparisons, control) {
+  return comparisons.flatMap((it, at) => {
+    const isFirst = comparisons[at - 1]?.metric !== it.metric;
+    const rows = isFirst ? [[it.metric, armName(control, true), ...estimate(it.metric, it.control), "", "", "", ""]] : [];
+    const { value, from, to } = it.difference;
+    const difference = [signed(it.metric, value), `${signed(it.metric, from)} to ${signed(it.metric, to)}`];
+    return [...rows, [it.metric, armName(it.variant, false), ...estimate(it.metric, it.arm), ...difference, probability(it.p), `${Math.round(it.power * 100)}\u00A0%`]];
+  });
+}
 
 function shownValue(metric, value) {
   if (metric === "duration") return milliseconds(value);
   return SHARES.includes(metric) ? `${(value * 100).toFixed(1)}\u00A0%` : value.toFixed(1);
 }
 
-function metricRows(metric, arms) {
-  const shown = (value) => shownValue(metric, value);
-  return arms.flatMap((arm) => {
-    const estimate = ratio(arm.metrics[metric]);
-    if (!estimate) return [];
-    const [from, to] = SHARES.includes(metric) ? shareInterval(estimate) : meanInterval(estimate);
-    return [[metric, html`<${Name} value=${arm.variant} />`, shown(estimate.value), `${shown(from)} to ${shown(to)}`]];
-  });
+const estimate = (metric, { value, from, to }) => [shownValue(metric, value), `${shownValue(metric, from)} to ${shownValue(metric, to)}`];
+
+/** A difference; of shares in percentage points. */
+function signed(metric, difference) {
+  const number = SHARES.includes(metric) ? difference * 100 : difference;
+  const text = `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(1)}`;
+  return metric === "duration" ? `${text}\u00A0ms` : text;
 }
 
-/** The value of a metric and its variance: `x / n`, whose parts belong to clients (`mcp-vary-experiment`). */
-function ratio(sums) {
-  if (!sums || sums.units < 2 || sums.n <= 0) return null;
-  const value = sums.x / sums.n;
-  const squares = Math.max(0, sums.xx - 2 * value * sums.nx + value * value * sums.nn);
-  return { value, units: sums.units, variance: ((squares / (sums.n * sums.n)) * sums.units) / (sums.units - 1) };
-}
-
-/** The quantile of the normal distribution for intervals of 95 %. */
-const Z = 1.959964;
-
-/** Wilson's interval of a share, for as many independent calls as have this variance. */
-function shareInterval({ value, variance, units }) {
-  const spread = value * (1 - value);
-  const n = variance > 0 ? spread / variance : units;
-  const center = (value + (Z * Z) / (2 * n)) / (1 + (Z * Z) / n);
-  const half = (Z / (1 + (Z * Z) / n)) * Math.sqrt(spread / n + (Z * Z) / (4 * n * n));
-  return [Math.max(0, center - half), Math.min(1, center + half)];
-}
-
-/** Student's interval of a mean; the quantile by its expansion around the normal one. */
-function meanInterval({ value, variance, units }) {
-  const freedom = units - 1;
-  const t = Z + (Z ** 3 + Z) / (4 * freedom) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * freedom ** 2);
-  const half = t * Math.sqrt(variance);
-  return [Math.max(0, value - half), value + half];
-}
+const probability = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));

@@ -49,9 +49,11 @@ export function share(part, whole) {
 /** The same as a difference: `−59 %`, `same`. */
 export function saving(part, whole) {
   if (!whole || typeof part !== "number") return "–";
-  const percent = Math.round((part / whole - 1) * 100);
   if (part === whole) return "same";
-  return percent > 0 ? `+${percent}\u00A0%` : `−${Math.abs(percent)}\u00A0%`;
+  const percent = (part / whole - 1) * 100;
+  const size = Math.abs(percent);
+  const digits = size < 0.1 ? "<0.1" : size.toFixed(size < 1 ? 1 : 0);
+  return `${percent > 0 ? "+" : "−"}${digits}\u00A0%`;
 }
 
 /** The value that `percent` of the numbers do not exceed; `undefined` without numbers. */

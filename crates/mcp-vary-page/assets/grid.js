@@ -3,7 +3,7 @@
 
 import { Component, createRef, html } from "./dom.js";
 
-/** The height of a row in rem; the style sheet has the same. */
+/** The height of a row in rem, before it is rounded to pixels; the style sheet has the same. */
 const ROW_HEIGHT = 1.75;
 /** Rows above and below those in sight, so that scrolling shows no gaps. */
 const MARGIN = 12;
@@ -20,7 +20,7 @@ export class Grid extends Component {
 
   componentDidMount() {
     if (this.props.handle) this.props.handle.current = this;
-    this.rowHeight = ROW_HEIGHT * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    this.rowHeight = Math.round(ROW_HEIGHT * parseFloat(getComputedStyle(document.documentElement).fontSize));
     this.resized = new ResizeObserver(() => this.measure());
     this.resized.observe(this.box.current);
     this.measure();

@@ -1,11 +1,16 @@
 // The view of now: servers, clients, and calls as they come.
 
+import { get } from "./api.js";
 import { CallLog, MOST_CALLS } from "./calls.js";
+import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
 import { Pending, Problem, Table } from "./parts.js";
+import { link } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
+import { Members } from "./tool.js";
+import { toolKey } from "./variants.js";
 import { ClientLink, linkToClient } from "./who.js";
 
 export class Now extends Component {
@@ -185,8 +190,41 @@ class CallFacts extends Component {
         <button type="button" onClick=${close}>Close</button>
       </header>
       <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+      ${call.method === "tools/call" && call.server && html`<${CalledTool} call=${call} />`}
       <p class="note">Arguments and results are not kept; <code>audit</code> records what it is configured to.</p>
     </section>`;
+  }
+}
+
+/** What the client was told of the tool that it called, beside the server's own definition. */
+class CalledTool extends Component {
+  tool = { server: this.props.call.server, name: this.props.call.upstreamName ?? this.props.call.target };
+
+  async componentDidMount() {
+    try {
+      const { server, name } = this.tool;
+      const [definitions, catalog] = await Promise.all([get(`/api/tool?${new URLSearchParams({ server, name })}`), get("/api/catalog")]);
+      const row = catalog.tools.find((it) => toolKey(it) === toolKey(this.tool));
+      this.setState({ definitions, fixed: row?.variants[this.props.call.variant]?.fixed ?? [] });
+    } catch (error) {
+      this.setState({ error });
+    }
+  }
+
+  render({ call }, { definitions, fixed, error }) {
+    const { variant, client } = call;
+    const known = definitions && variant && Object.hasOwn(definitions.variants, variant) ? definitions.variants[variant] : null;
+    const again = client?.name ? addressOfSeen(client) : {};
+    return html`
+      <p>
+        <a href=${link("calls", { tool: toolKey(this.tool), ...again })}>Call it as several clients</a> ·${" "}
+        <a href=${link("variants", { tool: toolKey(this.tool), variant })}>see it in each variant</a>
+      </p>
+      ${fixed?.length > 0 &&
+      html`<p>Vary fixed ${plural(fixed.length, "argument")}: ${fixed.map((name, at) => html`${at > 0 && ", "}<code><${Name} value=${name} limit=${60} /></code>`)}</p>`}
+      ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
+      ${known && html`<h4>What the client sees of it, beside what the server lists</h4><${Members} before=${definitions.original} after=${known} />`}
+    `;
   }
 }
 
@@ -195,10 +233,13 @@ function facts(call) {
   return [
     ["time", new Date(call.at * 1000).toISOString()],
     ["server", text(call.server)],
+    ["called as", text(call.target)],
+    ["sent to the server as", text(call.upstreamName ?? call.target)],
     ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
     ["principal", text(call.principal)],
     ["variant", text(call.variant)],
-    ["selected by", text(call.reason)],
+    ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <code>${text(call.variantRule)}</code>`}` : "–"],
+    ["access rule or limit", call.rule ? html`<code>${text(call.rule)}</code>` : "–"],
     ["outcome", `${spaced(call.outcome)}${call.code ? `, code ${call.code}` : ""}`],
     ["time taken", milliseconds(call.durationMs)],
     ["of that the server", milliseconds(call.serverMs)],

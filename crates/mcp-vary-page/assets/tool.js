@@ -5,7 +5,7 @@ import { Diff } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, saving } from "./format.js";
 import { PlainTable, Problem } from "./parts.js";
-import { linkWith, replace } from "./route.js";
+import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
 
 export class ToolPanel extends Component {
@@ -46,7 +46,10 @@ export class ToolPanel extends Component {
         <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
         <button type="button" onClick=${closed}>Close</button>
       </header>
-      <p class="note">of the server <${Name} value=${tool.server} />${row && `, ${count(row.tokens)} tokens as it lists it`}</p>
+      <p class="note">
+        of the server <${Name} value=${tool.server} />${row && `, ${count(row.tokens)} tokens as it lists it`} ·${" "}
+        <a href=${link("calls", { tool: `${tool.server}:${tool.name}` })}>call it as several clients</a>
+      </p>
       ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
       ${row && html`<${InVariants} ...${{ row, catalog, params }} />`}
       ${isCurrent && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
@@ -111,7 +114,7 @@ function Choice({ label, value, options, onChange }) {
 }
 
 /** The members in which two definitions differ, and the names of the others. */
-function Members({ before, after }) {
+export function Members({ before, after }) {
   const names = [...new Set(["name", "title", "description", "inputSchema", ...Object.keys(before), ...Object.keys(after)])];
   const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
   const isSame = (name) => asText(member(before, name)) === asText(member(after, name));

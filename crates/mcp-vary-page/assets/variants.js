@@ -70,10 +70,13 @@ function chosenVariants(catalog, params) {
 }
 
 /** The tool whose definitions are open: `server:name` in the address. */
-function openTool(params) {
+export function openTool(params) {
   const [server, name] = (params.get("tool") ?? "").split(/:(.*)/s);
   return name ? { server, name } : null;
 }
+
+/** The same as a text. Names of servers have no colon. */
+export const toolKey = ({ server, name }) => `${server}:${name}`;
 
 function Choices({ catalog, chosen, params }) {
   const toggle = (id) => {

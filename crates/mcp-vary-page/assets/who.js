@@ -1,28 +1,13 @@
 // The view of who gets what: what a client sends, the variant that it gets, and why.
 
 import { post } from "./api.js";
+import { ClientFields, FIELDS, fieldText, readClient } from "./client.js";
 import { Component, html } from "./dom.js";
 import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Filter, Problem, Table, matcher } from "./parts.js";
 import { go, link, replace } from "./route.js";
 import { LongText, Name } from "./text.js";
-
-/** The fields: their labels, what to paste, and how their text is read. */
-const FIELDS = {
-  initialize: ["initialize: its params, or the whole request", '{"clientInfo": {"name": "claude-code"}}', JSON.parse],
-  meta: ["_meta of a request", '{"io.modelcontextprotocol/server-variant": "compact"}', JSON.parse],
-  headers: ["headers, one a line", "MCP-Server-Variant: compact", readHeaders],
-  claims: ["claims of its token", '{"sub": "ada", "groups": ["ops"]}', JSON.parse],
-  path: ["address that it uses", "/mcp/v/compact", String],
-  key: ["name of its API key", "ci", String],
-};
-
-/** Fields of one line. */
-const SHORT = ["path", "key"];
-
-/** Headers with credentials: neither the address of the view nor a request of it should have them. */
-const SECRET = /^\s*(authorization|cookie|proxy-authorization|x-api-key)\s*:.*$/gim;
 
 const REASONS = {
   selector: "the request names it in _meta",
@@ -47,28 +32,8 @@ export function ClientLink({ client }) {
   return html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} />${version}</a>`;
 }
 
-function readHeaders(text) {
-  const lines = text.split("\n").filter((line) => line.trim());
-  const pairs = lines.map((line) => {
-    const at = line.indexOf(":");
-    if (at < 1) throw new Error(`“${line.trim().slice(0, 40)}” is not \`Name: value\``);
-    return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-  });
-  return Object.fromEntries(pairs);
-}
-
-/** The body of the question, from the parameters of the address. */
-function question(params) {
-  const given = Object.keys(FIELDS).filter((field) => params.get(field)?.trim());
-  const values = given.map((field) => {
-    try {
-      return [field, FIELDS[field][2](params.get(field))];
-    } catch (error) {
-      throw new Error(`${FIELDS[field][0]}: ${error.message}`);
-    }
-  });
-  return values.length > 0 ? Object.fromEntries(values) : null;
-}
+/** What the address has of the fields, as one text. */
+const asked = (params) => Object.keys(FIELDS).map((field) => params.get(field) ?? "").join("\0");
 
 export class Who extends Component {
   componentDidMount() {
@@ -76,7 +41,6 @@ export class Who extends Component {
   }
 
   componentDidUpdate(before) {
-    const asked = (params) => Object.keys(FIELDS).map((field) => params.get(field) ?? "").join("\0");
     if (asked(before.params) !== asked(this.props.params)) this.ask();
   }
 
@@ -84,7 +48,7 @@ export class Who extends Component {
     const { params, failed } = this.props;
     const number = (this.asked = (this.asked ?? 0) + 1);
     try {
-      const body = question(params);
+      const body = readClient((field) => params.get(field));
       const answer = body && (await post("/api/explain", body));
       if (number === this.asked) this.setState({ answer, error: null });
     } catch (error) {
@@ -97,7 +61,7 @@ export class Who extends Component {
     return html`
       <details class="question" open=${!answer}>
         <summary>What the client sends</summary>
-        <${Form} params=${params} />
+        <${Form} key=${asked(params)} params=${params} />
       </details>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!answer && !error && html`<${Examples} clients=${status?.clients ?? []} />`}
@@ -109,29 +73,20 @@ export class Who extends Component {
 function Form({ params }) {
   const submit = (event) => {
     event.preventDefault();
-    const { elements } = event.target;
-    const values = Object.keys(FIELDS).map((field) => [field, elements[field].value.replace(SECRET, "").trim()]);
+    const values = Object.keys(FIELDS).map((field) => [field, fieldText(event.target, field)]);
     go(link("who", { ...Object.fromEntries(values), q: params.get("q"), all: params.get("all") }));
   };
-  const field = (name) => html`<${Field} key=${name} name=${name} value=${params.get(name) ?? ""} />`;
   return html`<form class="who" onSubmit=${submit}>
     <p class="note">
       Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing
       ${" "}is sent to a server.
     </p>
-    <div class="fields">${Object.keys(FIELDS).map(field)}</div>
+    <${ClientFields} text=${(field) => params.get(field)} />
     <p class="note">
       <button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the
       ${" "}claims instead.
     </p>
   </form>`;
-}
-
-function Field({ name, value }) {
-  const [label, example] = FIELDS[name];
-  const common = { name, value, placeholder: example, spellcheck: false, autocomplete: "off" };
-  const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
-  return html`<label class="field">${label} ${input}</label>`;
 }
 
 const NO_CLIENTS = html`<p class="empty">

@@ -1,0 +1,192 @@
+// The view of one call by several clients: a tool, its arguments, and what each client gets.
+
+import { get, post } from "./api.js";
+import { Chooser, chosenClients } from "./chooser.js";
+import { Component, createRef, html } from "./dom.js";
+import { SchemaForm, readArguments } from "./form.js";
+import { plural } from "./format.js";
+import { Grid } from "./grid.js";
+import { Filter, Pending, Problem, matcher } from "./parts.js";
+import { Results } from "./results.js";
+import { go, linkWith, replace } from "./route.js";
+import { LongText, Name } from "./text.js";
+import { openTool, toolKey } from "./variants.js";
+
+export class Compare extends Component {
+  async componentDidMount() {
+    try {
+      this.setState({ catalog: await get("/api/catalog"), error: null });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+
+  render({ params, status, failed }, { catalog, error }) {
+    if (!catalog || !status) return html`<${Pending} what="tools" error=${error ?? this.props.error} />`;
+    const tool = openTool(params);
+    return html`
+      ${status.calls !== true && CALLS_OFF}
+      ${tool
+        ? html`<${Call} key=${toolKey(tool)} ...${{ tool, catalog, params, status, failed }} />`
+        : html`<${ToolChoice} ...${{ catalog, params }} />`}
+    `;
+  }
+}
+
+const CALLS_OFF = html`<p class="empty calls-off">
+  Calls from this page are off. To switch them on, write <code>admin-calls: on</code> into the configuration and start
+  ${" "}<code>vary serve</code> again. They go to the servers, with what the servers then do.
+</p>`;
+
+const COLUMNS = [
+  { id: "name", head: "tool", kind: "c-name" },
+  { id: "server", head: "server", kind: "c-short" },
+  { id: "effect", head: "declares", kind: "c-client" },
+];
+
+/** All tools of the servers, of which one is chosen. */
+function ToolChoice({ catalog, params }) {
+  const matches = matcher(params.get("q") ?? "");
+  const rows = catalog.tools.filter((it) => matches(it.name));
+  const empty = catalog.tools.length === 0 ? "The servers list no tools yet." : "No tool matches. Clear the filter.";
+  const cell = (tool, { id }) => {
+    if (id === "effect") return html`<span class="faint">${effect(tool.annotations)}</span>`;
+    return html`<${Name} value=${tool[id]} />`;
+  };
+  return html`<section aria-labelledby="choice">
+    <h2 id="choice">Choose a tool to call</h2>
+    <div class="choices">
+      <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
+    </div>
+    ${rows.length === 0
+      ? html`<p class="empty">${empty}</p>`
+      : html`<${Grid} label="Tools" columns=${COLUMNS} ...${{ rows, cell }} open=${(tool) => go(linkWith({ tool: toolKey(tool) }))} />`}
+  </section>`;
+}
+
+const isReadOnly = (annotations) => annotations?.readOnlyHint === true;
+
+/** What a tool does, as its server declares. */
+function effect(annotations) {
+  if (isReadOnly(annotations)) return "only reads";
+  return annotations?.destructiveHint === false ? "writes" : "writes, may destroy";
+}
+
+/** One tool: its form, the clients, and what they got. */
+class Call extends Component {
+  heading = createRef();
+  form = createRef();
+  state = { texts: new Map(), problems: new Map() };
+
+  async componentDidMount() {
+    this.heading.current?.focus();
+    const { server, name } = this.props.tool;
+    try {
+      const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
+      this.setState({ original, error: null });
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  fail(error) {
+    this.setState({ error, isCalling: false });
+    this.props.failed(error);
+  }
+
+  changed = (texts) => this.setState({ texts, problems: new Map() });
+
+  submit = (event) => {
+    event.preventDefault();
+    if (this.props.status.calls !== true || this.state.isCalling) return;
+    const { texts, original } = this.state;
+    const { value, problems } = readArguments(original.inputSchema, texts);
+    this.setState({ problems }, () => this.form.current?.querySelector("[aria-invalid]")?.focus());
+    if (problems.size > 0) return;
+    if (isReadOnly(original.annotations)) this.call(value);
+    else this.setState({ asked: value });
+  };
+
+  async call(value, confirmed = false) {
+    const { tool, params } = this.props;
+    const clients = chosenClients(params).map(({ client }) => client);
+    this.setState({ asked: null, isCalling: true, error: null });
+    try {
+      const answer = await post("/api/call", { server: tool.server, tool: tool.name, arguments: value, clients, confirmed });
+      this.setState({ answer: { clients, results: answer.clients }, isCalling: false });
+    } catch (error) {
+      // Its hints may have changed since they were read.
+      if (error.status === 409 && !confirmed) this.setState({ asked: value, isCalling: false });
+      else this.fail(error);
+    }
+  }
+
+  render({ tool, catalog, params, status }, { original, texts, problems, error, asked, isCalling, answer }) {
+    const clients = chosenClients(params);
+    const seen = seenClients(status);
+    const variants = catalog.variants.map(({ id }) => id);
+    return html`
+      <section aria-labelledby="tool">
+        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
+        <p class="note">
+          of the server <${Name} value=${tool.server} />${original && `, ${effect(original.annotations)}`} ·${" "}
+          <a href=${linkWith({ tool: "" })}>choose another tool</a>
+        </p>
+        ${typeof original?.description === "string" && html`<p><${LongText} value=${original.description} limit=${240} /></p>`}
+      </section>
+      <div class="sides">
+        ${original &&
+        html`<form ref=${this.form} onSubmit=${this.submit} aria-labelledby="arguments" class="call">
+          <h2 id="arguments">Arguments</h2>
+          <${SchemaForm} schema=${original.inputSchema} ...${{ texts, problems }} changed=${this.changed} />
+          <p><${CallButton} ...${{ clients, isCalling, isOff: status.calls !== true }} /></p>
+        </form>`}
+        <section aria-labelledby="clients">
+          <h2 id="clients">Clients</h2>
+          <${Chooser} ...${{ params, variants, seen }} />
+        </section>
+      </div>
+      ${asked && html`<${Confirm} ...${{ original, clients }} yes=${() => this.call(asked, true)} no=${() => this.setState({ asked: null })} />`}
+      ${error && html`<${Problem} what="The call was not made." error=${error} />`}
+      ${answer && html`<${Results} ...${answer} />`}
+    `;
+  }
+}
+
+function CallButton({ clients, isCalling, isOff }) {
+  if (isCalling) return html`<button disabled>Calling …</button>`;
+  const why = isOff ? "calls from this page are off" : clients.length === 0 ? "choose a client" : "";
+  return html`<button class="main" disabled=${why !== ""}>Call it as ${plural(clients.length, "client")}</button>
+    ${why && html` <span class="note">${why}</span>`}`;
+}
+
+/** Asks before what a tool does cannot be undone. */
+class Confirm extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    this.heading.current.focus();
+  }
+
+  render({ original, clients, yes, no }) {
+    const pressed = (event) => event.key === "Escape" && no();
+    return html`<section class="problem" aria-labelledby="confirm" onKeyDown=${pressed}>
+      <h2 id="confirm" tabindex="-1" ref=${this.heading}>Call it ${plural(clients.length, "time")}?</h2>
+      <p>
+        <code><${Name} value=${original.name} limit=${60} /></code> does not declare <code>readOnlyHint: true</code>. Its server
+        ${" "}does what it does once for each client, and nothing undoes it.
+      </p>
+      <p class="buttons">
+        <button type="button" class="main" onClick=${yes}>Call it ${plural(clients.length, "time")}</button>
+        <button type="button" onClick=${no}>Cancel</button>
+      </p>
+    </section>`;
+  }
+}
+
+/** Clients with a name that Vary has seen, each once. */
+function seenClients({ clients = [] }) {
+  const named = clients.map(({ client }) => client).filter((it) => it?.name);
+  return [...new Map(named.map((it) => [JSON.stringify([it.name, it.version]), it])).values()];
+}

@@ -1,0 +1,127 @@
+// One tool of a draft: whether it is listed, under which name, with which description, and which arguments are fixed.
+
+import { get } from "./api.js";
+import { Component, createRef, html } from "./dom.js";
+import { configName, override, overrideArgument, overrideOf } from "./draft-value.js";
+import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
+import { count, saving } from "./format.js";
+import { Problem } from "./parts.js";
+import { LongText, Name, plain } from "./text.js";
+
+export class DraftTool extends Component {
+  heading = createRef();
+  /** The texts of values that are typed, and what is wrong with them, by the names of arguments. */
+  state = { texts: new Map(), problems: new Map() };
+
+  async componentDidMount() {
+    this.heading.current?.focus();
+    const { server, name } = this.props.tool;
+    try {
+      const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
+      this.setState({ original });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+
+  name() {
+    return configName(this.props.catalog, this.props.tool);
+  }
+
+  /** An empty text leaves what the server has. */
+  set = (member) => (event) =>
+    this.props.change(override(this.props.value, this.name(), { [member]: event.target.value || undefined }));
+
+  setArgument = (argument, changes) =>
+    this.props.change(overrideArgument(this.props.value, this.name(), argument.name, changes));
+
+  fix = (argument, text) => {
+    const texts = new Map(this.state.texts).set(argument.name, text);
+    const problems = new Map(this.state.problems);
+    problems.delete(argument.name);
+    try {
+      this.setArgument(argument, { fixed: text === "" ? undefined : readValue(argument, text) });
+    } catch (error) {
+      problems.set(argument.name, error.message);
+    }
+    this.setState({ texts, problems });
+  };
+
+  /** What stands in the field of a fixed value. */
+  fixedText({ name, kind }, { fixed }) {
+    if (this.state.texts.has(name)) return this.state.texts.get(name);
+    if (fixed === undefined) return "";
+    return kind === "text" && typeof fixed === "string" ? fixed : JSON.stringify(fixed);
+  }
+
+  pressed = (event) => {
+    if (event.key === "Escape") this.props.close();
+  };
+
+  render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
+    const known = overrideOf(value, this.name());
+    const { isShown, shown, tokens } = now;
+    return html`<section class="panel" aria-labelledby="drafted" onKeyDown=${this.pressed}>
+      <header>
+        <h2 id="drafted" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
+        <button type="button" onClick=${close}>Close</button>
+      </header>
+      <p class="note">
+        of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
+        ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
+      </p>
+      ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
+      <label class="choice"
+        ><input type="checkbox" checked=${isShown} onChange=${(event) => toggle(tool, event.target.checked)} /> list this tool</label
+      >
+      <p class="note">
+        ${isShown
+          ? "Empty fields leave what the server has."
+          : "If it stays hidden, a setting that the variant starts from or a condition leaves it out."}
+      </p>
+      <label class="field wide-field"
+        >name
+        <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
+      </label>
+      <label class="field wide-field"
+        >description
+        <textarea class="text" rows="3" value=${known.description ?? ""} placeholder=${plain(original?.description ?? "", 300)} onInput=${this.set("description")}></textarea>
+      </label>
+      ${original && html`<${Arguments} ...${{ original, known, panel: this }} />`}
+    </section>`;
+  }
+}
+
+function Arguments({ original, known, panel }) {
+  const all = argumentsOf(original.inputSchema);
+  if (all.length === 0) return html`<p class="note">It declares no arguments.</p>`;
+  return html`<h3>Arguments</h3>
+    ${all.map((argument) => html`<${Argument} key=${argument.name} ...${{ argument, known, panel }} />`)}`;
+}
+
+function Argument({ argument, known, panel }) {
+  const { name, at, isRequired } = argument;
+  const all = known.arguments ?? {};
+  const one = (Object.hasOwn(all, name) && all[name]) || {};
+  const problem = panel.state.problems.get(name);
+  const id = `fixed-${at}`;
+  const text = (member) => (event) => panel.setArgument(argument, { [member]: event.target.value || undefined });
+  return html`<fieldset class="draft-argument">
+    <legend><${Name} value=${name} limit=${60} />${isRequired && " (required)"}</legend>
+    <label class="field"
+      >fixed to
+      <${ArgumentInput} ...${{ argument, none: "not fixed", described: describedBy(id, problem) }}
+        text=${panel.fixedText(argument, one)} set=${(_, text) => panel.fix(argument, text)} />
+    </label>
+    <label class="field"
+      >name
+      <input value=${one.name ?? ""} placeholder=${plain(name, 60)} spellcheck=${false} autocomplete="off" onInput=${text("name")} />
+    </label>
+    <label class="choice"
+      ><input type="checkbox" checked=${one.hidden === true} onChange=${(event) => panel.setArgument(argument, { hidden: event.target.checked || undefined })} />
+      hidden</label
+    >
+    <${Wrong} id=${id} problem=${problem} />
+  </fieldset>`;
+}

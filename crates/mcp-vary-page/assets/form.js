@@ -1,0 +1,205 @@
+// A form made of the JSON schema of a tool's arguments.
+
+import { Component, html } from "./dom.js";
+import { plural } from "./format.js";
+import { LongText, Name, plain } from "./text.js";
+
+/** `$ref` that lead to each other are followed no further. */
+const MOST_REFERENCES = 16;
+
+/**
+ * The arguments of a schema: `{name, at, kind, schema, choices, isRequired}` each, those that are required first. `kind` is
+ * `text`, `number`, `integer`, `boolean`, `choice`, or `json` for all that has no field of its own.
+ */
+export function argumentsOf(schema) {
+  const root = isObject(schema) ? schema : {};
+  const required = Array.isArray(root.required) ? root.required : [];
+  const all = Object.entries(isObject(root.properties) ? root.properties : {}).map(([name, property], at) => {
+    const schema = resolved(property, root);
+    const choices = "const" in schema ? [schema.const] : schema.enum;
+    return { name, at, schema, isRequired: required.includes(name), choices, kind: kindOf(schema, choices) };
+  });
+  return [...all.filter((it) => it.isRequired), ...all.filter((it) => !it.isRequired)];
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function kindOf({ type }, choices) {
+  if (Array.isArray(choices) && choices.length > 0) return "choice";
+  return { string: "text", number: "number", integer: "integer", boolean: "boolean" }[type] ?? "json";
+}
+
+/** A schema without references, and without `null` as a second type: an argument that is `null` can be left out. */
+function resolved(property, root) {
+  let schema = isObject(property) ? property : {};
+  for (let followed = 0; followed < MOST_REFERENCES; followed++) {
+    const one = onlyOne(schema.anyOf) ?? onlyOne(schema.oneOf) ?? onlyOne(schema.allOf) ?? target(schema.$ref, root);
+    if (!one) break;
+    const { anyOf, oneOf, allOf, $ref, ...others } = schema;
+    schema = { ...one, ...others };
+  }
+  const types = Array.isArray(schema.type) ? schema.type.filter((it) => it !== "null") : [];
+  return types.length === 1 ? { ...schema, type: types[0] } : schema;
+}
+
+/** The only schema of a list that is not about `null`. */
+function onlyOne(schemas) {
+  const others = Array.isArray(schemas) ? schemas.filter((it) => isObject(it) && it.type !== "null") : [];
+  return others.length === 1 ? others[0] : null;
+}
+
+/** What a reference of the same document leads to. */
+function target(reference, root) {
+  if (typeof reference !== "string" || !reference.startsWith("#/")) return null;
+  const keys = reference.slice(2).split("/").map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const found = keys.reduce((at, key) => (isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined), root);
+  return isObject(found) ? found : null;
+}
+
+/** The value that a text means for an argument. Fails with what to write instead. */
+export function readValue({ kind, schema }, text) {
+  if (kind === "text") return text;
+  if (kind === "number" || kind === "integer") return readNumber(kind, text);
+  if (kind !== "json") return JSON.parse(text);
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is not JSON: ${error.message}. ${EXAMPLES[schema.type] ?? "A text needs quotes."}`);
+  }
+  if (schema.type === "array" && !Array.isArray(value)) throw new Error(`This is not a list. ${EXAMPLES.array}`);
+  if (schema.type === "object" && !isObject(value)) throw new Error(`This is not an object. ${EXAMPLES.object}`);
+  return value;
+}
+
+const EXAMPLES = { array: 'Write a list such as ["a", "b"].', object: 'Write an object such as {"a": 1}.' };
+
+function readNumber(kind, text) {
+  const number = Number(text);
+  if (!Number.isFinite(number)) throw new Error(`“${plain(text, 40)}” is not a number.`);
+  if (kind === "integer" && !Number.isInteger(number)) throw new Error(`“${plain(text, 40)}” is not a whole number.`);
+  if (Math.abs(number) > Number.MAX_SAFE_INTEGER) throw new Error("This is more than a browser can send exactly.");
+  return number;
+}
+
+/**
+ * Reads the texts of a form, by the names of arguments: `{value, problems}`. An argument without a text is left out. The
+ * text of `AS_JSON`, if there is one, is all arguments.
+ */
+export function readArguments(schema, texts) {
+  const problems = new Map();
+  if (texts.has(AS_JSON)) {
+    try {
+      return { value: readValue({ kind: "json", schema: { type: "object" } }, texts.get(AS_JSON)), problems };
+    } catch (error) {
+      return { problems: problems.set(AS_JSON, error.message) };
+    }
+  }
+  const given = [];
+  for (const argument of argumentsOf(schema)) {
+    const text = texts.get(argument.name) ?? "";
+    if (text === "" && argument.isRequired) problems.set(argument.name, "This argument is required.");
+    if (text === "") continue;
+    try {
+      given.push([argument.name, readValue(argument, text)]);
+    } catch (error) {
+      problems.set(argument.name, error.message);
+    }
+  }
+  return { value: Object.fromEntries(given), problems };
+}
+
+/** The key of the text that is all arguments as JSON. No argument has it, since keys of objects are strings. */
+export const AS_JSON = Symbol("all arguments as JSON");
+
+/** The fields of a schema. `texts` and `problems` are maps by the names of arguments; `changed` gets the next texts. */
+export class SchemaForm extends Component {
+  set = (key, text) => this.props.changed(new Map(this.props.texts).set(key, text));
+
+  /** Between fields and JSON, with what was typed so far. */
+  toggle = () => {
+    const { schema, texts, changed } = this.props;
+    const next = new Map(texts);
+    if (!next.delete(AS_JSON)) next.set(AS_JSON, JSON.stringify(readArguments(schema, texts).value, null, 2));
+    changed(next);
+  };
+
+  render({ schema, texts, problems }) {
+    const all = argumentsOf(schema);
+    const isJson = texts.has(AS_JSON);
+    const field = (argument) =>
+      html`<${ArgumentField} key=${argument.name} ...${{ argument, text: texts.get(argument.name) ?? "", problem: problems.get(argument.name), set: this.set }} />`;
+    const optional = all.filter((it) => !it.isRequired);
+    const isLong = optional.length > 8;
+    return html`
+      ${isJson && html`<${JsonField} text=${texts.get(AS_JSON)} problem=${problems.get(AS_JSON)} set=${this.set} />`}
+      ${!isJson && all.length === 0 && html`<p class="note">This tool declares no arguments.</p>`}
+      ${!isJson && html`<div class="fields">${(isLong ? all.filter((it) => it.isRequired) : all).map(field)}</div>`}
+      ${!isJson &&
+      isLong &&
+      html`<details open=${optional.some(({ name }) => problems.has(name))}>
+        <summary>${plural(optional.length, "argument")} that can be left out</summary>
+        <div class="fields">${optional.map(field)}</div>
+      </details>`}
+      <label class="choice"
+        ><input type="checkbox" checked=${isJson} onChange=${this.toggle} /> write the arguments as JSON</label
+      >
+    `;
+  }
+}
+
+/** What is wrong with a field, which names it as its description. */
+export const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id=${id}>${problem}</span>`;
+
+export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
+
+function JsonField({ text, problem, set }) {
+  return html`<label class="field json"
+    >arguments, as JSON
+    <textarea
+      name="arguments"
+      rows="8"
+      value=${text}
+      spellcheck=${false}
+      ...${describedBy("wrong-json", problem)}
+      onInput=${(event) => set(AS_JSON, event.target.value)}
+    ></textarea>
+    <${Wrong} id="wrong-json" problem=${problem} />
+  </label>`;
+}
+
+function ArgumentField({ argument, text, problem, set }) {
+  const { name, schema, isRequired } = argument;
+  const id = `wrong-${argument.at}`;
+  return html`<div class="argument">
+    <label class="field"
+      ><span><${Name} value=${name} limit=${60} />${isRequired && " (required)"}</span>
+      <${ArgumentInput} ...${{ argument, text, set, described: describedBy(id, problem) }} />
+    </label>
+    <${Wrong} id=${id} problem=${problem} />
+    ${typeof schema.description === "string" && html`<span class="note"><${LongText} value=${schema.description} limit=${120} /></span>`}
+  </div>`;
+}
+
+const KINDS = { number: "a number", integer: "a whole number", text: "", json: "JSON" };
+
+/** The field of an argument. `none` says what it means to choose nothing. */
+export function ArgumentInput({ argument: { name, kind, schema, choices, isRequired }, text, set, described, none }) {
+  const typed = (event) => set(name, event.target.value);
+  const options = kind === "boolean" ? [true, false] : kind === "choice" ? choices : null;
+  if (options) {
+    const nothing = none ?? ("default" in schema ? `default: ${shown(schema.default)}` : isRequired ? "choose one" : "left out");
+    return html`<select ...${described} onChange=${typed}>
+      <option value="">${nothing}</option>
+      ${options.map((it) => html`<option value=${JSON.stringify(it)} selected=${JSON.stringify(it) === text}>${shown(it)}</option>`)}
+    </select>`;
+  }
+  const hint = none ? (EXAMPLES[schema.type] ?? none) : "default" in schema ? `default: ${shown(schema.default)}` : (EXAMPLES[schema.type] ?? KINDS[kind]);
+  const common = { value: text, placeholder: hint, spellcheck: false, autocomplete: "off", onInput: typed, ...described };
+  if (kind === "json") return html`<textarea rows="2" ...${common}></textarea>`;
+  if (kind === "text") return html`<textarea class="text" rows="1" ...${common}></textarea>`;
+  return html`<input inputmode="decimal" ...${common} />`;
+}
+
+/** A value in one line of an attribute. */
+const shown = (value) => plain(typeof value === "string" ? value : JSON.stringify(value), 40);

@@ -1,0 +1,136 @@
+// What several clients got of the same call, side by side, with what differs.
+
+import { clientTexts } from "./client.js";
+import { Diff, likeness } from "./diff.js";
+import { Component, createRef, html } from "./dom.js";
+import { count, milliseconds, saving } from "./format.js";
+import { PlainTable } from "./parts.js";
+import { link } from "./route.js";
+import { LongText, Name, plain, visible } from "./text.js";
+
+/** Texts that have less in common are shown as they are: a word diff of them says nothing. */
+const ALIKE = 0.6;
+
+/** The characters of a part that are shown before one asks for all. */
+const MOST_SHOWN = 4_000;
+
+/** `clients` are those of the request, `results` what came, in the same order. */
+export class Results extends Component {
+  heading = createRef();
+  state = { base: 0 };
+
+  componentDidMount() {
+    this.show();
+  }
+
+  componentDidUpdate(before) {
+    if (before.results !== this.props.results) this.show();
+  }
+
+  /** The form above can be longer than the window. */
+  show() {
+    this.heading.current.focus({ preventScroll: true });
+    this.heading.current.scrollIntoView({ block: "start" });
+  }
+
+  render({ clients, results }, { base }) {
+    const at = results[base]?.result ? base : results.findIndex((it) => it.result);
+    const compared = results[at];
+    const choose = (event) => this.setState({ base: Number(event.target.value) });
+    return html`<section class="results" aria-labelledby="results">
+      <h2 id="results" tabindex="-1" ref=${this.heading}>What each client gets</h2>
+      ${compared &&
+      html`<div class="choices">
+        <label class="field"
+          >Compare with
+          <select onChange=${choose}>
+            ${results.map(({ name, result }, it) => result && html`<option value=${it} selected=${it === at}>${plain(name, 60)}</option>`)}
+          </select>
+        </label>
+      </div>`}
+      <${Figures} ...${{ clients, results, compared }} />
+      <div class="cards">
+        ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} />`)}
+      </div>
+    </section>`;
+  }
+}
+
+/** A row for each client: what it gets, and what that costs. */
+function Figures({ clients, results, compared }) {
+  const rows = results.map((it, at) => [
+    html`<${Name} value=${it.name} limit=${60} />`,
+    it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
+    it.result ? count(it.tokens) : "–",
+    it.result && it !== compared ? saving(it.tokens, compared?.tokens) : "–",
+    it.result ? count(it.bytes) : "–",
+    it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : html`<span class="hidden-tool">not listed</span>`,
+    milliseconds(it.ms),
+  ]);
+  const columns = ["client", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
+  return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
+}
+
+function Card({ id, answer, compared }) {
+  const isCompared = answer === compared;
+  return html`<article class="card" aria-labelledby=${id}>
+    <h3 id=${id}><${Name} value=${answer.name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
+    ${answer.error !== undefined && html`<p class="problem"><${LongText} value=${answer.error} limit=${400} isSentence /></p>`}
+    ${answer.result && html`<${Result} result=${answer.result} compared=${isCompared ? null : compared?.result} of=${answer.name} />`}
+  </article>`;
+}
+
+/** The parts of a result, beside those of the one that it is compared with. */
+function Result({ result, compared, of }) {
+  const parts = partsOf(result);
+  const before = compared && partsOf(compared);
+  const names = [...new Set([...parts.keys(), ...(before?.keys() ?? [])])];
+  return names.map((name) => html`<${Part} key=${name} name=${name} text=${parts.get(name)} before=${before ? before.get(name) ?? null : undefined} of=${of} />`);
+}
+
+/** The members of a result as texts, by their names. */
+function partsOf(result) {
+  const members = Object.entries(result).filter(([, value]) => value !== undefined);
+  return new Map(members.map(([name, value]) => [name, name === "content" && Array.isArray(value) ? contentText(value) : JSON.stringify(value, null, 2)]));
+}
+
+/** The blocks of a result as one text. */
+function contentText(blocks) {
+  return blocks.map((block) => (block?.type === "text" && typeof block.text === "string" ? block.text : JSON.stringify(block, null, 2))).join("\n\n");
+}
+
+/** One part. `text` is absent if the result has none, `before` is `null` if the other one has none. */
+class Part extends Component {
+  /** Words are not compared again with each reading of the status. */
+  shouldComponentUpdate(next, state) {
+    return next.text !== this.props.text || next.before !== this.props.before || state.isOpen !== this.state.isOpen;
+  }
+
+  render({ name, text, before, of }, { isOpen }) {
+    const title = html`<${Name} value=${name} limit=${60} />`;
+    if (text === undefined) return html`<h4>${title}</h4><p class="note">Only in the baseline.</p>`;
+    if (text === "") return html`<h4>${title}</h4><p class="note">Empty${before ? "; not in the baseline" : ""}.</p>`;
+    const isLong = text.length > MOST_SHOWN || (before?.length ?? 0) > MOST_SHOWN;
+    const cut = (whole) => (isOpen ? whole : whole.slice(0, MOST_SHOWN));
+    const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;
+    return html`
+      <h4>${title}${" "}<span class="mark">${relation(text, before, isDiff)}</span></h4>
+      <div class=${`definition ${name === "content" ? "" : "code"}`} tabindex="0" role="region" aria-label=${`${plain(name)} for ${plain(of)}`}>
+        ${isDiff
+          ? html`<${Diff} before=${cut(before)} after=${cut(text)} />`
+          : html`<bdi class="block" dir="auto">${visible(cut(text), true)}</bdi>`}
+        ${isLong &&
+        html`<button type="button" class="quiet" aria-expanded=${String(!!isOpen)} onClick=${() => this.setState({ isOpen: !isOpen })}>
+          ${isOpen ? "show less" : `show all ${count(text.length)} characters`}
+        </button>`}
+      </div>
+    `;
+  }
+}
+
+function relation(text, before, isDiff) {
+  if (before === undefined) return "";
+  if (before === null) return "only here";
+  if (text === before) return "the same";
+  return isDiff ? "differs" : "different";
+}

@@ -1,0 +1,219 @@
+// The checks of the view that makes one call as several clients.
+
+import { check, equal, holds } from "./browser.mjs";
+
+const LOG = "/calls?tool=git:git_log";
+const number = (value) => value.toLocaleString("en");
+
+/** Fills in what `git_log` requires, calls it, and waits for what the clients get. */
+export async function makeCall(page) {
+  await page.getByLabel("repo_path").fill("/srv/other");
+  await page.getByRole("button", { name: /^Call it as/ }).click();
+  await page.waitForSelector(".results .card");
+}
+
+/** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
+export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
+  const { page } = visitor;
+  const calls = [];
+  page.on("request", (request) => request.url().endsWith("/api/call") && calls.push(request.postDataJSON()));
+  const open = async (fragment) => {
+    // Another view in between: what was typed is gone.
+    await visitor.view("/now");
+    await visitor.view(fragment);
+    await page.waitForSelector("form.call");
+    calls.length = 0;
+  };
+  const call = () => page.getByRole("button", { name: /^Call it as/ }).click();
+
+  await check("a call shows the variant, the bytes and the tokens of each client", async () => {
+    await open(LOG);
+    await makeCall(page);
+    const { clients } = await ask("/api/call", calls[0]);
+    const rows = await page.locator(".results tbody tr").evaluateAll((rows) => rows.map((row) => [0, 1, 2, 4, 5].map((at) => row.children[at].textContent.trim())));
+    equal(rows, clients.map((it) => [it.name, it.variant, number(it.tokens), number(it.bytes), it.tool]), "rows");
+  });
+
+  await check("the results of a call stand side by side, with what differs marked", async () => {
+    const cards = await page.locator(".card").evaluateAll((cards) => cards.map((card) => card.getBoundingClientRect().top));
+    holds(cards.length === 3 && cards.every((top) => top === cards[0]), `cards at ${cards}`);
+    holds((await page.locator(".card :is(ins, del)").count()) > 0, "no difference is marked");
+    holds((await visitor.text(".card >> nth=2")).includes("different"), "the other format is not named as different");
+  });
+
+  await check("results are compared with the client that one chooses", async () => {
+    await page.getByLabel("Compare with").selectOption({ label: "human, format=markdown" });
+    const marked = page.locator(".card", { has: page.locator("h3 .mark", { hasText: "baseline" }) });
+    holds((await marked.locator("h3").innerText()).startsWith("human"), "it is not the chosen one");
+    equal(await marked.locator("ins, del").count(), 0, "marks in it");
+  });
+
+  await check("the form of a tool has a field for each argument of its schema", async () => {
+    const { original } = await ask("/api/tool?server=git&name=git_log");
+    const fields = await page.locator("form.call .argument").evaluateAll((all) =>
+      all.map((it) => [it.querySelector("bdi").textContent, it.querySelector("input, select, textarea").localName]),
+    );
+    const expected = { repo_path: "textarea", max_count: "input", order: "select", merges: "select", similarity: "input", paths: "textarea", author: "textarea" };
+    equal(Object.fromEntries(fields), expected, "the fields");
+    equal(Object.keys(expected).sort(), Object.keys(original.inputSchema.properties).sort(), "the arguments");
+  });
+
+  await check("arguments of each kind reach the server as what they are", async () => {
+    await open(LOG);
+    await page.getByLabel("max_count").fill("3");
+    await page.getByLabel("order").selectOption({ label: "topology" });
+    await page.getByLabel("merges").selectOption({ label: "false" });
+    await page.getByLabel("similarity").fill("0.5");
+    await page.getByLabel("paths").fill('["src"]');
+    await page.getByLabel("author").fill('{"name": "Ada"}');
+    await makeCall(page);
+    const expected = { repo_path: "/srv/other", max_count: 3, order: "topology", merges: false, similarity: 0.5, paths: ["src"], author: { name: "Ada" } };
+    equal(calls[0].arguments, expected, "the arguments");
+    holds((await visitor.text(".card")).includes("topology"), "the server did not get them");
+  });
+
+  await check("arguments that do not fit are refused at their fields, and no call is made", async () => {
+    await open(LOG);
+    const wrong = { max_count: ["1.5", "“1.5” is not a whole number."], paths: ["src", "This is not JSON"], author: ["[]", "This is not an object."], repo_path: ["", "This argument is required."] };
+    for (const [name, [text]] of Object.entries(wrong)) await page.getByLabel(name).fill(text);
+    await call();
+    for (const [name, [, why]] of Object.entries(wrong)) {
+      const field = page.getByLabel(name);
+      const described = await field.evaluate((it) => document.getElementById(it.getAttribute("aria-describedby"))?.textContent ?? "");
+      holds(described.startsWith(why), `${name}: “${described}”`);
+    }
+    holds(await page.evaluate(() => document.activeElement.matches("[aria-invalid]")), "the focus is not on the first of them");
+    equal(calls.length, 0, "calls");
+  });
+
+  await check("arguments can be written as JSON, with what the fields had", async () => {
+    await open(LOG);
+    await page.getByLabel("repo_path").fill("/srv/site");
+    await page.getByLabel("write the arguments as JSON").check();
+    const field = page.getByLabel("arguments, as JSON");
+    equal(JSON.parse(await field.inputValue()), { repo_path: "/srv/site" }, "what the fields had");
+    await field.fill("[1]");
+    await call();
+    await page.getByText("This is not an object.").waitFor({ timeout: 5_000 });
+    await field.fill('{"repo_path": ".", "unknown": null}');
+    await call();
+    await page.waitForSelector(".card");
+    equal(calls[0].arguments, { repo_path: ".", unknown: null }, "the arguments");
+  });
+
+  await check("the address of a call has its tool and its clients, and not its arguments", async () => {
+    await open(LOG);
+    await page.getByLabel("Cursor", { exact: true }).check();
+    await page.getByLabel("Claude Code", { exact: true }).uncheck();
+    await page.getByLabel("read-only", { exact: true }).check();
+    await makeCall(page);
+    holds(!page.url().includes("srv"), page.url());
+    const link = new URL(page.url()).hash.slice(1);
+    equal(link, "/calls?tool=git%3Agit_log&clients=json%2Cmarkdown%2Ccursor%2Cv%253Aread-only", "the address");
+    await open(link);
+    await makeCall(page);
+    equal(calls[0].clients.map((it) => it.name), ["agent, format=json", "human, format=markdown", "Cursor", "at the address of read-only"], "the clients");
+  });
+
+  await check("a tool without readOnlyHint is called after a question only", async () => {
+    await open("/calls?tool=git:git_commit");
+    await page.getByLabel("repo_path").fill(".");
+    await call();
+    await page.waitForFunction(() => document.activeElement.id === "confirm");
+    equal(calls.length, 0, "calls before the answer");
+    await page.keyboard.press("Escape");
+    await page.locator("#confirm").waitFor({ state: "detached", timeout: 5_000 });
+    equal(calls.length, 0, "calls after “no”");
+    await call();
+    await page.getByRole("button", { name: "Call it 3 times" }).click();
+    await page.waitForSelector(".card");
+    equal(calls.map((it) => it.confirmed), [true], "calls after “yes”");
+  });
+
+  await check("a client that does not get the tool sees what hides it", async () => {
+    await open("/calls?tool=git:delete_branch&clients=claude-code");
+    await page.getByLabel("repo_path").fill(".");
+    await call();
+    await page.getByRole("button", { name: "Call it 1 time" }).click();
+    const { clients } = await ask("/api/call", { ...calls[0], confirmed: true });
+    const shown = await visitor.text(".card .problem");
+    equal(shown, clients[0].error.replaceAll("`", ""), "the reason");
+    holds((await visitor.text(".results tbody")).includes("not listed"), "the table does not say it");
+  });
+
+  await check("a client can be pasted, and its credentials stay out of the address", async () => {
+    await open(LOG);
+    await page.getByText("Paste what another client sends").click();
+    await page.getByLabel("its name, for this page").fill("<b>pasted</b>");
+    await page.getByLabel("headers, one a line").fill("MCP-Server-Variant: directory\nAuthorization: Bearer of-a-person");
+    await page.getByRole("button", { name: "Add the client" }).click();
+    await page.getByRole("button", { name: "remove <b>pasted</b>" }).waitFor({ timeout: 5_000 });
+    holds(!decodeURIComponent(page.url()).includes("of-a-person"), page.url());
+    await makeCall(page);
+    const { name, headers } = calls[0].clients.at(-1);
+    equal([name, headers], ["<b>pasted</b>", { "MCP-Server-Variant": "directory" }], "the client");
+    holds((await visitor.text(".results tbody tr:last-child")).includes("directory"), "its variant is not in the table");
+  });
+
+  await check("what cannot be a client is refused at its field", async () => {
+    await page.getByLabel("claims of its token").fill("{");
+    await page.getByRole("button", { name: "Add the client" }).click();
+    await page.getByText("This cannot be a client.").waitFor({ timeout: 5_000 });
+  });
+
+  await check("a ninth client cannot be added", async () => {
+    const ids = ["claude-code", "cursor", "claude-ai", "codex", "vs-code", "json", "markdown", "any"];
+    await open(`${LOG}&clients=${ids.join(",")}`);
+    await page.getByText("Vary makes at most 8 calls at once").waitFor({ timeout: 5_000 });
+    holds(await page.getByLabel("read-only", { exact: true }).isDisabled(), "it can");
+  });
+
+  await check("a client that was seen can be chosen", async () => {
+    await open(`${LOG}&clients=json`);
+    const seen = page.getByLabel("Add a client that was seen");
+    const label = await seen.locator("option", { hasText: "claude-code" }).first().innerText();
+    await seen.selectOption({ label });
+    await makeCall(page);
+    equal(calls[0].clients.map((it) => it.initialize.clientInfo.name), ["agent", "claude-code"], "the clients");
+  });
+
+  await check("the tools and results of hostile servers are text", async () => {
+    for (const tool of catalog.tools.filter((it) => it.server === "hostile")) {
+      await open(`/calls?${new URLSearchParams({ tool: `${tool.server}:${tool.name}`, clients: "any" })}`);
+      await page.getByLabel("repo_path").fill("<img src=x onerror=alert(1)>");
+      await call();
+      await page.getByRole("button", { name: "Call it 1 time" }).click();
+      await page.waitForSelector(".results .card");
+      equal(await page.locator("main :is(img, script, b, iframe)").count(), 0, "elements of its names");
+      await visitor.fits();
+    }
+  });
+
+  await check("when calls are off, the view shows how to switch them on, and makes none", async () => {
+    await page.route("**/api/status", async (route) => {
+      const response = await route.fetch();
+      const { calls, ...status } = await response.json();
+      await route.fulfill({ response, json: status });
+    });
+    await visitor.view("/calls?tool=git:git_log");
+    await page.getByText("admin-calls: on").waitFor({ timeout: 5_000 });
+    holds(await page.getByRole("button", { name: /^Call it as/ }).isDisabled(), "the button can be pressed");
+    await page.unroute("**/api/status");
+    await page.locator(".calls-off").waitFor({ state: "detached", timeout: 5_000 });
+  });
+
+  await check("the keyboard alone makes a call", async () => {
+    await visitor.view("/now");
+    await visitor.view("/calls");
+    await pressUntil("Tab", () => document.activeElement.type === "search");
+    await page.keyboard.type("git_log");
+    await pressUntil("Tab", () => document.activeElement.matches("[data-cell]"));
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("form.call");
+    await pressUntil("Tab", () => document.activeElement.matches("form.call textarea"));
+    await page.keyboard.type(".");
+    await pressUntil("Tab", () => document.activeElement.matches("button.main"));
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement.id === "results");
+  });
+}

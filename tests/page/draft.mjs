@@ -1,0 +1,221 @@
+// The checks of the view that drafts a variant.
+
+import { check, equal, holds } from "./browser.mjs";
+
+const number = (value) => value.toLocaleString("en");
+
+/** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
+export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
+  const { page } = visitor;
+  const asked = [];
+  page.on("request", (request) => request.url().endsWith("/api/draft") && asked.push(request.postDataJSON()));
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const undo = page.getByRole("button", { name: "Undo all changes" });
+  const row = (name) => page.locator(".grid tbody tr", { has: page.getByText(name, { exact: true }) }).first();
+  const cells = async (name) => (await row(name).locator("th, td").allTextContents()).map((it) => it.trim());
+  const region = (name) => page.getByRole("region", { name, exact: true });
+
+  /** Opens the draft of a variant, as the file has it. */
+  async function open(variant, params = {}) {
+    await visitor.view("/now");
+    await visitor.view(`/draft?${new URLSearchParams({ variant, ...params })}`);
+    await settled();
+    if (await undo.isEnabled()) await undo.click();
+    await settled();
+    asked.length = 0;
+  }
+
+  /** Waits until the figures are those of the last change. */
+  async function settled() {
+    await page.waitForFunction(() => document.querySelector(".totals[aria-busy=false]"), null, { timeout: 20_000 });
+  }
+
+  const totals = () => visitor.text(".totals strong");
+
+  await check("a draft without changes costs what its variant costs", async () => {
+    await open("few");
+    const { value } = await ask("/api/variant?id=few");
+    const { tokens, before } = await ask("/api/draft", { id: "few", value });
+    equal([await totals(), tokens], [`${number(before)} tokens`, before], "the tokens");
+    holds(await undo.isDisabled(), "there is something to undo");
+  });
+
+  await check("the list of a draft is there before its tokens are counted", async () => {
+    await page.route("**/api/draft", async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await route.continue();
+    });
+    await visitor.view("/now");
+    await visitor.view("/draft?variant=few");
+    await page.getByText("Counting …").waitFor({ timeout: 5_000 });
+    equal((await cells("git_log")).slice(0, 3), ["git_log", "listed", "log"], "a row");
+    await page.unroute("**/api/draft", { behavior: "wait" });
+    await settled();
+  });
+
+  await check("a tool that is hidden leaves the list and the tokens at once", async () => {
+    await open("few");
+    const before = await cells("git_diff");
+    await row("git_diff").locator("td").first().click();
+    await page.waitForFunction(() => [...document.querySelectorAll(".grid tbody tr")].some((it) => it.textContent.startsWith("git_diff") && it.textContent.includes("hidden")), null, { timeout: 2_000 });
+    await settled();
+    equal(await cells("git_diff"), ["git_diff", "hidden", "–", "–", before[4]], "its row");
+    equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the rule");
+    equal(await totals(), `${number((await ask("/api/draft", asked.at(-1))).tokens)} tokens`, "the tokens");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    equal(await cells("git_diff"), before, "its row, shown again");
+    holds(await undo.isDisabled(), "a rule is left");
+  });
+
+  await check("a tool can be renamed and described", async () => {
+    await open("few", { tool: "git:git_diff" });
+    await page.locator(".panel").getByLabel("name", { exact: true }).first().fill("changes");
+    await page.locator(".panel").getByLabel("description").fill("What changed.");
+    await page.getByText("changes", { exact: true }).first().waitFor({ timeout: 5_000 });
+    await settled();
+    equal((await cells("git_diff")).slice(1, 3), ["listed", "changes"], "its row");
+    const text = await region("YAML of the variant").innerText();
+    holds(text.includes("changes") && text.includes("What changed."), text);
+    const { tokens } = await ask("/api/draft", asked.at(-1));
+    equal(await totals(), `${number(tokens)} tokens`, "the tokens");
+  });
+
+  await check("an argument can be fixed, renamed and hidden", async () => {
+    await open("few", { tool: "git:git_log" });
+    const argument = (name) => page.locator(".draft-argument", { hasText: name });
+    await argument("max_count").getByLabel("fixed to").fill("5");
+    await argument("order").getByLabel("fixed to").selectOption({ label: "topology" });
+    await argument("author").getByLabel("hidden").check();
+    await argument("repo_path").getByLabel("name").fill("path");
+    await settled();
+    const expected = { max_count: { fixed: 5 }, order: { fixed: "topology" }, author: { hidden: true }, repo_path: { name: "path" } };
+    equal(asked.at(-1).value.overrides.tools.git_log.arguments, expected, "what the draft has");
+    const [, , , now, before] = await cells("git_log");
+    holds(Number(now) < Number(before), `${now} tokens, ${before} before`);
+  });
+
+  await check("a fixed value that the argument cannot have is refused at its field", async () => {
+    await open("few", { tool: "git:git_log" });
+    const field = page.locator(".draft-argument", { hasText: "max_count" }).getByLabel("fixed to");
+    await field.fill("many");
+    const why = await field.evaluate((it) => document.getElementById(it.getAttribute("aria-describedby")).textContent);
+    equal(why, "“many” is not a number.", "the reason");
+    equal(asked.length, 0, "drafts with it");
+  });
+
+  await check("compact can be switched on and off", async () => {
+    await open("few");
+    await page.getByLabel("compact: first sentences").check();
+    await settled();
+    equal(asked.at(-1).value.schemas, "compact", "the schemas");
+    const { tokens, before } = await ask("/api/draft", asked.at(-1));
+    equal(await totals(), `${number(tokens)} tokens`, "the tokens");
+    holds((await visitor.text(".totals")).includes(`−${Math.round((1 - tokens / before) * 100)} %`), "the share is not there");
+    await page.getByLabel("compact: first sentences").uncheck();
+    await settled();
+    holds(await undo.isDisabled(), "something is left");
+  });
+
+  await check("letters that are typed fast are one question", async () => {
+    await open("few", { tool: "git:git_diff" });
+    await page.locator(".panel").getByLabel("description").pressSequentially("Shows what changed.", { delay: 15 });
+    await settled();
+    holds(asked.length <= 2, `${asked.length} questions`);
+    equal(asked.at(-1).value.overrides.tools.git_diff.description, "Shows what changed.", "the last one");
+  });
+
+  await check("an error of one tool is shown where that tool is", async () => {
+    await open("few", { tool: "git:git_diff" });
+    await page.getByText("All its settings, as JSON").click();
+    const value = { overrides: { tools: { git_diff: { nme: "changes" } } } };
+    await page.getByLabel("such as features").fill(JSON.stringify(value));
+    const why = await visitor.text(".panel .problem");
+    holds(why.includes("overrides.tools.git_diff.nme"), why);
+    equal(await page.locator("main .problem").count(), 1, "problems");
+    await undo.click();
+    visitor.wanted(400);
+  });
+
+  await check("an error of the variant has the words of Vary, and the last figures stay", async () => {
+    await open("few");
+    const before = await totals();
+    await page.getByText("All its settings, as JSON").click();
+    await page.getByLabel("such as features").fill('{"tols": []}');
+    const why = await visitor.text("main .problem");
+    holds(why.includes("variants.few.tols") && why.includes("tools"), why);
+    equal(await totals(), before, "the figures");
+    await page.getByLabel("such as features").fill("{");
+    await page.getByText("This cannot be read").waitFor({ timeout: 5_000 });
+    await undo.click();
+    visitor.wanted(400);
+  });
+
+  await check("the YAML and the diff of a draft can be copied", async () => {
+    await open("few");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    const { yaml, diff } = await ask("/api/draft", asked.at(-1));
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    await page.getByRole("button", { name: "Copy the YAML" }).click();
+    await page.getByText("Copied.").waitFor({ timeout: 5_000 });
+    equal(await copied(), yaml, "the YAML");
+    await page.getByRole("button", { name: "Copy the diff" }).click();
+    await page.getByText("Copied.").nth(1).waitFor({ timeout: 5_000 });
+    equal(await copied(), diff, "the diff");
+    holds(diff.includes("+") && diff.includes("git_diff"), diff);
+  });
+
+  await check("a draft writes nothing, and no list changes", async () => {
+    equal(await ask("/api/catalog"), catalog, "the lists");
+    const { value } = await ask("/api/variant?id=few");
+    holds(!JSON.stringify(value).includes("git_diff"), JSON.stringify(value));
+  });
+
+  await check("a draft stays while one looks at another view", async () => {
+    await open("few");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    await visitor.view("/variants");
+    await visitor.view("/draft?variant=few");
+    await settled();
+    equal((await cells("git_diff"))[1], "hidden", "the tool");
+    await undo.click();
+    await settled();
+    equal((await cells("git_diff"))[1], "listed", "the tool, after “undo”");
+  });
+
+  await check("hostile tools can be drafted, and are text", async () => {
+    const hostile = catalog.tools.filter((it) => it.server === "hostile" && it.name.length < 200);
+    await open("few");
+    for (const tool of hostile) {
+      await visitor.view(`/draft?${new URLSearchParams({ variant: "few", tool: `hostile:${tool.name}` })}`);
+      await page.locator(".panel").getByLabel("description").fill("<img src=x onerror=alert(1)>");
+      await settled();
+      equal(Object.entries(asked.at(-1).value.overrides.tools).at(-1), [tool.name, { description: "<img src=x onerror=alert(1)>" }], "the override");
+      equal(await page.locator("main :is(img, script, b, iframe)").count(), 0, "elements of its names");
+    }
+    equal(Object.keys(asked.at(-1).value.overrides.tools).length, hostile.length + 1, "overrides, with that of git_log");
+    await undo.click();
+    return `${hostile.length} tools`;
+  });
+
+  await check("the keyboard alone drafts a variant", async () => {
+    await open("few");
+    await page.evaluate(() => document.querySelector("h1").focus());
+    await pressUntil("Tab", () => document.activeElement.matches("[data-cell]"));
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement.textContent === "hidden");
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement.closest(".panel"));
+    await pressUntil("Tab", () => document.activeElement.matches("textarea.text"));
+    await page.keyboard.type("By keys.");
+    await settled();
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.activeElement.matches("[data-cell]"));
+    await undo.click();
+  });
+}
