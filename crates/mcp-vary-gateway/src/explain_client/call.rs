@@ -57,7 +57,7 @@ struct PreparedCall {
 
 /// A call that a client can make.
 struct CallAsClient {
-    client: Client,
+    client: Arc<Client>,
     name: String,
     /// The message as the client would send it.
     message: String,
@@ -120,7 +120,8 @@ impl CallAsClient {
         };
         let observation = Observation::of_operator(services.audit.as_ref(), &audited).await;
         let mut client = self.client;
-        client.observation = observation.map_err(|full| full.to_string())?;
+        let observation = observation.map_err(|full| full.to_string())?;
+        Arc::make_mut(&mut client).observation = observation;
         let dispatched = router::dispatch(&snapshot, &client, request).await;
         // It may be replaced while a server works.
         drop(snapshot);
@@ -192,7 +193,7 @@ impl Question<'_> {
     }
 
     /// The client, as the pipeline finds it by what it declares.
-    fn client(&self) -> Result<Client, RpcError> {
+    fn client(&self) -> Result<Arc<Client>, RpcError> {
         let identity = self.params("", "{}", true);
         let params = Params::read(Some(&identity));
         let params = params
@@ -202,11 +203,11 @@ impl Question<'_> {
             requested: self.requested.clone(),
             ..Caller::default()
         };
-        let client = modern_client(self.snapshot, "tools/call", &caller, &params)?;
-        Ok(Client {
-            revision: self.legacy.unwrap_or(client.revision),
-            ..client
-        })
+        let mut client = modern_client(self.snapshot, "tools/call", &caller, &params)?;
+        if let Some(revision) = self.legacy {
+            Arc::make_mut(&mut client).revision = revision;
+        }
+        Ok(client)
     }
 
     /// The params of the call; `with_identity`: also what a modern client says of itself.
