@@ -31,14 +31,6 @@ pub(crate) fn today() -> Date {
     Date::from_unix(now())
 }
 
-/// Seconds since 1970-01-01 UTC. Each request asks several times, and the time of the last tick is enough.
-#[cfg(target_os = "linux")]
-fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    u64::try_from(time.tv_sec).unwrap_or_default()
-}
-
-#[cfg(not(target_os = "linux"))]
 #[expect(clippy::disallowed_methods, reason = "the binary reads the clock")]
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
