@@ -158,7 +158,8 @@ for (const server of way === "http" ? ["everything", "everything-http", "everyth
   const { client, answers } = await all(server, OF_EVERYTHING);
 
   await told("learns which URL to visit first", async () => {
-    const args = { url: "https://example.org/b", errorPath: true };
+    // The server remembers the URL of a session, which clients with the same capabilities share.
+    const args = { url: `https://example.org/${process.pid}`, errorPath: true };
     const first = "https://modelcontextprotocol.io";
     if (era === "legacy") return same(await refused(client, "trigger-url-elicitation", args), first);
     // In 2026-07-28 it is asked to go there; this server never has enough of that.
