@@ -74,7 +74,7 @@ impl FileVariants {
         Self(entries.collect())
     }
 
-    /// What is written of the variant `id`, with its variables as they are.
+    /// The entry of the variant `id`. Its variables are not replaced.
     #[must_use]
     pub fn value(&self, id: &str) -> Option<Json> {
         let entry = self.0.iter().find(|entry| entry.key == id)?;
@@ -93,7 +93,7 @@ impl FileVariants {
 
     /// The variant `id` if its entry had this value.
     ///
-    /// Variables stay as they are written: whoever may see drafts need not know the values of the environment.
+    /// Variables such as `${NAME}` are not replaced, so that nobody can read the environment through a draft.
     ///
     /// # Errors
     ///

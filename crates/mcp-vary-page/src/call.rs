@@ -82,6 +82,11 @@ impl Calls {
             .map_err(|error| invalid(format!("the request: {error}")))?;
         let clients = request.clients().map_err(invalid)?;
         check_tool(gateway, &request)?;
+        // A call that has begun cannot be taken back, so all clients are read before the first one calls.
+        for (name, client) in &clients {
+            let read = gateway.explain_client(client);
+            read.map_err(|why| invalid(format!("`{name}`: {why}")))?;
+        }
         let call = ClientCall {
             server: &request.server,
             tool: &request.tool,

@@ -15,14 +15,14 @@ use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The variants of the configuration as they are written, from the program that reads it.
 pub trait VariantSource: fmt::Debug + Send + Sync {
-    /// What is written of the variant `id`; `None` if there is no such variant.
+    /// The entry of the variant `id` in the configuration; `None` without one.
     ///
     /// # Errors
     ///
     /// When the configuration cannot be read.
     fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String>;
 
-    /// The variant `id` if this were written of it.
+    /// The variant `id` if its entry had this value.
     ///
     /// # Errors
     ///

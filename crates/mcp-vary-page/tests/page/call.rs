@@ -186,6 +186,7 @@ async fn what_cannot_be_called_is_named() {
             "1 to 8 clients",
         ),
         (with("clients", json!([{"path": "/x"}])), 400, "`path`"),
+        (with("clients", json!([{}, {"path": "/x"}])), 400, "`path`"),
         (
             with("clients", json!([{"headers": {"a": 1}}])),
             400,

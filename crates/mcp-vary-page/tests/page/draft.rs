@@ -118,7 +118,7 @@ async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
     );
 }
 
-/// OP-9: The token of the page is no token for what the operator knows.
+/// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
 #[tokio::test]
 async fn a_draft_reads_no_variable() {
     let shown = Shown::with(VARIANTS).await;
