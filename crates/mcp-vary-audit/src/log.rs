@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use crate::config::{ArgumentsDetail, AuditConfig, OnFull};
 use crate::encode::{Encoder, TimedRecord};
 use crate::queue::Queue;
-use crate::record::Record;
+use crate::record::{Arguments, Record};
 use crate::sink::Sink;
+use crate::text::{MAX_LONG_TEXT, cut};
 use crate::writer::{Message, Writer};
 
 /// An audit log. Clones write to the same log.
@@ -42,7 +43,7 @@ struct SharedLog {
     thread: JoinHandle<()>,
     now: fn() -> u64,
     on_full: OnFull,
-    has_digests: bool,
+    arguments: ArgumentsDetail,
 }
 
 impl Drop for SharedLog {
@@ -109,7 +110,7 @@ impl AuditLog {
             thread,
             now,
             on_full,
-            has_digests: config.arguments != ArgumentsDetail::Off,
+            arguments: config.arguments,
         })))
     }
 
@@ -167,6 +168,16 @@ impl AuditLog {
     #[must_use]
     pub fn on_full(&self) -> OnFull {
         self.0.on_full
+    }
+
+    /// The beginning of the arguments of a call, of at most [`MAX_LONG_TEXT`] bytes; `None` unless the log shows their text.
+    #[must_use]
+    pub fn excerpt(&self, arguments: &Arguments) -> Option<String> {
+        let ArgumentsDetail::Full { limit } = self.0.arguments else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(arguments.json.as_ref()?);
+        Some(cut(&text, limit.min(MAX_LONG_TEXT)).into_owned())
     }
 
     fn permit(&self, has_slot: bool) -> Permit {
@@ -241,7 +252,8 @@ impl AuditLog {
     /// Sends a record for which there is a slot.
     fn send(&self, mut record: Record) {
         if let Some(arguments) = &mut record.arguments {
-            let fits = self.0.has_digests && self.0.queue.try_acquire_arguments(arguments.length);
+            let is_read = self.0.arguments != ArgumentsDetail::Off;
+            let fits = is_read && self.0.queue.try_acquire_arguments(arguments.length);
             if !fits {
                 arguments.json = None;
             }

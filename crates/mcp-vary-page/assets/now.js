@@ -235,6 +235,7 @@ function facts(call) {
     ["server", text(call.server)],
     ["called as", text(call.target)],
     ["sent to the server as", text(call.upstreamName ?? call.target)],
+    ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
     ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
     ["principal", text(call.principal)],
     ["variant", text(call.variant)],

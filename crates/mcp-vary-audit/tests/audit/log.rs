@@ -105,6 +105,20 @@ fn arguments_are_written_as_the_operator_chooses() {
 }
 
 #[test]
+fn an_excerpt_of_arguments_is_what_the_lines_show_of_them() {
+    let excerpt = |detail| {
+        let log = start(&with(|it| it.arguments = detail), &MemorySink::default());
+        log.excerpt(&arguments(r#"{"text":"a text that is long"}"#))
+    };
+    assert_eq!(excerpt(ArgumentsDetail::Off), None);
+    assert_eq!(excerpt(ArgumentsDetail::Digest), None);
+    let cut = excerpt(ArgumentsDetail::Full { limit: 24 }).unwrap();
+    assert!(cut.starts_with("{") && cut.contains("…[+"), "{cut}");
+    let whole = excerpt(ArgumentsDetail::Full { limit: 1000 });
+    assert_eq!(whole.as_deref(), Some(r#"{"text":"a text that is long"}"#));
+}
+
+#[test]
 fn equal_arguments_have_equal_digests_and_others_have_not() {
     let records = [call(), call(), call_with(r#"{"branch":"next"}"#)];
     let lines = write_all(&config(), records);

@@ -1,7 +1,7 @@
 //! Requests for those who watch them as they end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
@@ -16,11 +16,18 @@ use super::request_line::{milliseconds, without_secrets};
 ///
 /// # Properties
 ///
-/// A request costs nothing here while nobody watches. The last [`MAX_WAITING`] requests are kept. A watcher that is further
-/// behind gets the number of those that it missed; the other watchers miss none.
+/// A request costs nothing here while nobody watches, and next to nothing while somebody does: of each second the first
+/// [`SHOWN_PER_SECOND`] are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is further behind
+/// gets the number of those that it missed; the other watchers miss none.
 #[derive(Debug)]
 pub(crate) struct RequestFeed {
     watchers: Arc<AtomicUsize>,
+    created: Instant,
+    /// The latest second since then in which a request began, and the requests that began in it.
+    second: AtomicU64,
+    begun: AtomicU64,
+    /// The requests that were not sent.
+    skipped: Arc<AtomicU64>,
     ended: broadcast::Sender<Arc<FinishedRequest>>,
 }
 
@@ -29,6 +36,9 @@ pub(crate) struct RequestFeed {
 pub struct RequestWatch {
     watchers: Arc<AtomicUsize>,
     ended: broadcast::Receiver<Arc<FinishedRequest>>,
+    skipped: Arc<AtomicU64>,
+    /// What of `skipped` the watcher knows of.
+    known: u64,
 }
 
 /// What a watch sees next.
@@ -41,7 +51,7 @@ pub enum WatchEvent {
     Dropped(u64),
 }
 
-/// A request that has ended. It has neither arguments nor results, and nothing of a URI that may be a secret.
+/// A request that has ended. It has no result, and nothing of a URI that may be a secret.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -57,6 +67,8 @@ pub struct FinishedRequest {
     pub server: Option<String>,
     /// The name of its target there.
     pub upstream_name: Option<String>,
+    /// The beginning of its arguments, JSON text. Only where the audit log has it, too.
+    pub arguments: Option<String>,
     /// The program that the client says it is.
     pub client: Option<WatchedClient>,
     /// The name of the key that the client has, or else an id from which nobody learns a name.
@@ -97,15 +109,30 @@ impl Default for RequestFeed {
     fn default() -> Self {
         Self {
             watchers: Arc::default(),
+            created: Instant::now(),
+            second: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            skipped: Arc::default(),
             ended: broadcast::Sender::new(MAX_WAITING),
         }
     }
 }
 
 impl RequestFeed {
-    /// The feed, if somebody watches.
+    /// The feed, if somebody watches and is to see the request that begins now.
     pub(crate) fn watched(self: &Arc<Self>) -> Option<&Arc<Self>> {
-        (self.watchers.load(Ordering::Relaxed) > 0).then_some(self)
+        if self.watchers.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let second = self.created.elapsed().as_secs();
+        if self.second.swap(second, Ordering::Relaxed) != second {
+            self.begun.store(0, Ordering::Relaxed);
+        }
+        let is_shown = self.begun.fetch_add(1, Ordering::Relaxed) < SHOWN_PER_SECOND;
+        if !is_shown {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+        is_shown.then_some(self)
     }
 
     /// A watch; `None` if there are as many as there can be.
@@ -118,17 +145,23 @@ impl RequestFeed {
         Some(RequestWatch {
             watchers: Arc::clone(&self.watchers),
             ended: self.ended.subscribe(),
+            skipped: Arc::clone(&self.skipped),
+            known: self.skipped.load(Ordering::Relaxed),
         })
     }
 
-    /// Sends a request that has ended. `server` worked on it for this time.
+    /// Sends a request that has ended. `server` worked on it for this time; `arguments` are what the audit log shows of them.
     pub(super) fn send(
         &self,
         record: &Record,
         server: Option<&str>,
         server_time: Option<Duration>,
+        arguments: Option<String>,
     ) {
-        let finished = FinishedRequest::new(record, server, server_time);
+        let finished = FinishedRequest {
+            arguments,
+            ..FinishedRequest::new(record, server, server_time)
+        };
         // Nobody may watch any more.
         let _ = self.ended.send(Arc::new(finished));
     }
@@ -148,6 +181,7 @@ impl FinishedRequest {
                 _ => target.name.as_str().to_owned(),
             }),
             server: server.map(str::to_owned),
+            arguments: None,
             upstream_name: target
                 .filter(|target| target.kind != TargetKind::Resource)
                 .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
@@ -176,6 +210,11 @@ impl FinishedRequest {
 impl RequestWatch {
     /// What happens next; `None` when the gateway is gone. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<WatchEvent> {
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        let unknown = skipped - std::mem::replace(&mut self.known, skipped);
+        if unknown > 0 {
+            return Some(WatchEvent::Dropped(unknown));
+        }
         match self.ended.recv().await {
             Ok(finished) => Some(WatchEvent::Finished(finished)),
             Err(RecvError::Lagged(count)) => Some(WatchEvent::Dropped(count)),
@@ -192,6 +231,8 @@ impl Drop for RequestWatch {
 
 /// The most requests that wait for a watcher.
 const MAX_WAITING: usize = 256;
+/// The requests of one second that are sent; nobody reads more.
+const SHOWN_PER_SECOND: u64 = 100;
 /// The most that can watch at once.
 const MAX_WATCHES: usize = 8;
 
@@ -208,8 +249,9 @@ mod tests {
         assert!(feed.watched().is_none());
         let mut watch = feed.watch().unwrap();
         let record = Record::new(Event::Request, Outcome::Allowed);
+        assert!(feed.watched().is_some());
         for _ in 0..MAX_WAITING + 3 {
-            feed.watched().unwrap().send(&record, None, None);
+            feed.send(&record, None, None, None);
         }
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
@@ -219,6 +261,27 @@ mod tests {
         }
         drop(watch);
         assert!(feed.watched().is_none());
+    }
+
+    /// OP-9
+    #[tokio::test(start_paused = true)]
+    async fn of_many_requests_in_a_second_some_are_shown_and_the_others_counted() {
+        let feed = Arc::<RequestFeed>::default();
+        let mut watch = feed.watch().unwrap();
+        let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.watched().is_some());
+        assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
+        feed.send(
+            &Record::new(Event::Request, Outcome::Allowed),
+            None,
+            None,
+            None,
+        );
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Dropped(7))), "{next:?}");
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
     }
 
     #[test]

@@ -343,7 +343,9 @@ impl RequestRecord {
         });
         let server = pending.server.filter(|_| pending.is_forwarded);
         if let Some(feed) = &self.feed {
-            feed.send(&record, server.as_deref(), pending.server_time);
+            let arguments = self.service.as_ref().zip(record.arguments.as_ref());
+            let arguments = arguments.and_then(|(service, it)| service.log.excerpt(it));
+            feed.send(&record, server.as_deref(), pending.server_time, arguments);
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);

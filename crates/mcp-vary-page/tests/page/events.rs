@@ -44,7 +44,7 @@ async fn a_call_is_shown_when_it_ends() {
     assert!(members.remove("bytesOut").unwrap().as_u64().unwrap() > 10);
     assert!(members.remove("at").unwrap().as_f64().unwrap() <= 1_000_000.25);
     let expected = json!({
-        "id": 1, "method": "tools/call", "target": "odd", "server": "places", "upstreamName": "odd",
+        "id": 1, "method": "tools/call", "target": "odd", "server": "places", "upstreamName": "odd", "arguments": null,
         "client": {"name": "robot", "version": "7"}, "principal": null, "variant": "compact", "reason": "rule",
         "variantRule": "clients[0]", "outcome": "allowed", "code": null, "rule": null,
     });
