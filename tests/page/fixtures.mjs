@@ -235,10 +235,10 @@ class Gateway {
   }
 
   fate(definition, variant) {
-    if (definition.name.startsWith("delete_")) return { shown: null, hidden: { by: "access", rule: "access.rules[1]", detail: "hide `delete_*` for everybody but the group `ops`" } };
+    if (definition.name.startsWith("delete_")) return { shown: null, hidden: [{ by: "access", rule: "access.rules[1]", detail: "hide `delete_*` for everybody but the group `ops`" }] };
     const shown = VARIANTS[variant]?.(definition);
-    if (shown) return { shown: shown.name, hidden: null };
-    return { shown: null, hidden: { by: "variant", rule: variant, detail: `the variant \`${variant}\` leaves it out: it is not readOnlyHint` } };
+    if (shown) return { shown: shown.name, hidden: [] };
+    return { shown: null, hidden: [{ by: "variant", rule: variant, detail: `the variant \`${variant}\` leaves it out: it is not readOnlyHint` }] };
   }
 
   status() {

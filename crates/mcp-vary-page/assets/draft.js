@@ -181,7 +181,7 @@ function Totals({ answer, catalog, id, isPending, error }) {
 function ToolFilter({ params }) {
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-    <p class="note">A click on “listed” or “hidden” switches it; one on the tool changes its name, description and arguments.</p>
+    <p class="note">A click on “listed” or “hidden” switches it, except where what the variant starts from (“from”), or a condition in it, leaves the tool out; one on the tool changes its name, description and arguments.</p>
   </div>`;
 }
 

@@ -161,7 +161,7 @@ const NO_HIDDEN_TOOL = "No hidden tool matches. Clear the filter, or tick “als
 
 /** The tools that are hidden, by what hides them, then each tool. */
 function Tools({ answer, params }) {
-  const hidden = answer.tools.filter((it) => it.hidden);
+  const hidden = answer.tools.filter((it) => it.hidden.length > 0);
   const all = params.get("all") === "yes" || hidden.length === 0;
   const matches = matcher(params.get("q") ?? "");
   const rows = (all ? answer.tools : hidden).filter((it) => matches(it.name) || matches(it.shown ?? ""));
@@ -191,8 +191,9 @@ const COLUMNS = [
 ];
 
 function toolCell(row, column) {
-  if (column.id === "rule") return row.hidden && html`<${Name} value=${row.hidden.rule ?? row.hidden.by} />`;
-  if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} isSentence />`;
+  const causes = (text) => row.hidden.map(text).join("; ");
+  if (column.id === "rule") return html`<${Name} value=${causes((it) => it.rule ?? it.by)} />`;
+  if (column.id === "detail") return html`<${Name} value=${causes((it) => it.detail)} limit=${200} isSentence />`;
   if (column.id === "shown" && row.shown === null) return html`<span class="hidden-tool">hidden</span>`;
   return html`<${Name} value=${row[column.id]} />`;
 }
@@ -206,17 +207,20 @@ function cause({ by, rule }) {
 /** What hides tools, each with how many. */
 function Causes({ hidden }) {
   const causes = new Map();
-  for (const tool of hidden) {
-    const key = JSON.stringify([tool.hidden.by, tool.hidden.rule, tool.hidden.detail]);
-    causes.set(key, [...(causes.get(key) ?? []), tool]);
+  for (const one of hidden.flatMap((tool) => tool.hidden)) {
+    const key = JSON.stringify([one.by, one.rule, one.detail]);
+    causes.set(key, [...(causes.get(key) ?? []), one]);
   }
   const sorted = [...causes.values()].sort((a, b) => b.length - a.length).slice(0, 8);
   if (sorted.length === 0) return null;
+  const severalTimes = hidden.filter((tool) => tool.hidden.length > 1).length;
   return html`<ul class="causes">
-    ${sorted.map(
-      (tools) => html`<li>
-        <strong>${plural(tools.length, "tool")}</strong> hidden by ${cause(tools[0].hidden)}: ${sentence(tools[0].hidden.detail)}
-      </li>`,
-    )}
-  </ul>`;
+      ${sorted.map(
+        (all) => html`<li><strong>${plural(all.length, "tool")}</strong> hidden by ${cause(all[0])}: ${sentence(all[0].detail)}</li>`,
+      )}
+    </ul>
+    ${severalTimes > 0 &&
+    html`<p class="note">
+      ${plural(severalTimes, "tool")} hidden by more than one of these: to list such a tool, change each that “hidden by” names.
+    </p>`}`;
 }

@@ -116,10 +116,12 @@ fn to_json(explanation: &ClientExplanation) -> Value {
 }
 
 fn tool_json(tool: &ExplainedTool) -> Value {
-    let (shown, hidden) = match &tool.shown {
-        Ok(shown) => (Some(shown), None),
-        Err(hidden) => (None, Some(hidden)),
-    };
+    let hidden = tool.shown.as_ref().err().into_iter().flatten();
     let hidden = hidden.map(|it| json!({"by": it.by, "rule": it.rule, "detail": it.detail}));
-    json!({"server": tool.server, "name": tool.name, "shown": shown, "hidden": hidden})
+    json!({
+        "server": tool.server,
+        "name": tool.name,
+        "shown": tool.shown.as_ref().ok(),
+        "hidden": hidden.collect::<Value>(),
+    })
 }

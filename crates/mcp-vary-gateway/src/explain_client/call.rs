@@ -167,7 +167,10 @@ impl Question<'_> {
         let tool = tools.find(|it| it.server == call.server && it.name == call.tool);
         let name = match tool.map(|tool| tool.shown) {
             Some(Ok(name)) => name,
-            Some(Err(hidden)) => return Ok(prepared(variant, Err(hidden.detail))),
+            Some(Err(hidden)) => {
+                let why: Vec<_> = hidden.into_iter().map(|it| it.detail).collect();
+                return Ok(prepared(variant, Err(why.join("; "))));
+            }
             None => {
                 let why = format!("`{}` lists no tool `{}` now", call.server, call.tool);
                 return Ok(prepared(variant, Err(why)));

@@ -4,6 +4,7 @@ mod call;
 mod steps;
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -97,8 +98,8 @@ pub struct ExplainedTool {
     pub server: String,
     /// The name of the tool there.
     pub name: String,
-    /// Its name for the client, or why the client does not see it.
-    pub shown: Result<String, HiddenTool>,
+    /// Its name for the client, or all that hides it.
+    pub shown: Result<String, Vec<HiddenTool>>,
 }
 
 /// Why a client does not see a tool.
@@ -313,22 +314,23 @@ impl<'a> Question<'a> {
         let tools = merged_tools(catalog).map(|(server, item)| {
             let by_access = decisions.next().flatten();
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
-            let by_variant = || {
-                let other = "it lists another tool under this name, or the list of another server";
-                let why = config.why_hidden(item, server);
-                HiddenTool {
-                    by: "variant",
-                    rule: Some(config.variant.id.to_string()),
-                    detail: why.unwrap_or_else(|| other.to_owned()),
-                }
+            let by_variant = |detail: String| HiddenTool {
+                by: "variant",
+                rule: Some(config.variant.id.to_string()),
+                detail,
             };
+            let left_out = || config.why_hidden(item, server).map(by_variant);
+            let other = "it lists another tool under this name, or the list of another server";
             ExplainedTool {
                 server: server.to_owned(),
                 name: item.item_ref.upstream_name.to_string(),
                 shown: match (by_access, tool) {
-                    (Some(hidden), _) => Err(hidden),
                     (None, Some(shown)) => Ok((*shown).to_owned()),
-                    (None, None) => Err(by_variant()),
+                    (Some(hidden), _) => Err(iter::once(hidden).chain(left_out()).collect()),
+                    (None, None) => {
+                        let why = left_out().unwrap_or_else(|| by_variant(other.to_owned()));
+                        Err(vec![why])
+                    }
                 },
             }
         });

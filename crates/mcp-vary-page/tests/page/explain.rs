@@ -62,11 +62,11 @@ async fn a_rule_for_clients_decides() {
         assert_eq!(tool(&explained, "odd")["shown"], "odd");
         let fail = tool(&explained, "fail");
         assert_eq!(
-            (&fail["shown"], &fail["hidden"]["by"]),
+            (&fail["shown"], &fail["hidden"][0]["by"]),
             (&Value::Null, &json!("variant"))
         );
-        assert_eq!(fail["hidden"]["rule"], "read-only");
-        let why = fail["hidden"]["detail"].as_str().unwrap();
+        assert_eq!(fail["hidden"][0]["rule"], "read-only");
+        let why = fail["hidden"][0]["detail"].as_str().unwrap();
         assert!(why.contains("`readOnlyHint: true`"), "{why}");
     }
     // What is explained is what the client gets.
@@ -136,17 +136,36 @@ auth:
     let shown = Shown::with(rules).await;
     let developer = explained(&shown, json!({"claims": {"groups": ["dev"]}})).await;
     let fail = tool(&developer, "fail");
-    assert_eq!(fail["hidden"]["by"], "access", "{developer}");
-    assert_eq!(fail["hidden"]["rule"], "access[0]");
+    assert_eq!(fail["hidden"][0]["by"], "access", "{developer}");
+    assert_eq!(fail["hidden"][0]["rule"], "access[0]");
     assert_eq!(tool(&developer, "say")["shown"], "say");
     let applied = developer["rules"].as_array().unwrap();
     assert_eq!(applied.len(), 2, "{developer}");
     let key = explained(&shown, json!({"key": "ci"})).await;
     assert_eq!(key["tools"], developer["tools"]);
     let guest = explained(&shown, json!({"claims": {}})).await;
-    let say = &tool(&guest, "say")["hidden"];
+    let say = &tool(&guest, "say")["hidden"][0];
     assert_eq!((&say["by"], &say["rule"]), (&json!("access"), &Value::Null));
     assert_eq!(tool(&guest, "odd")["shown"], "odd");
+}
+
+#[tokio::test]
+async fn all_that_hides_a_tool_is_said() {
+    let rules = "access: [{when: {anyone: on}, allow: ['*'], deny: [fail]}]";
+    let shown = Shown::with(rules).await;
+    let explained = explained(&shown, json!({"path": "/mcp/v/read-only"})).await;
+    let hidden = tool(&explained, "fail")["hidden"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let causes = hidden.iter().map(|it| (&it["by"], &it["rule"]));
+    let (access, variant) = (json!("access"), json!("variant"));
+    let expected = [
+        (&access, &json!("access[0]")),
+        (&variant, &json!("read-only")),
+    ];
+    assert_eq!(causes.collect::<Vec<_>>(), expected);
+    assert_eq!(tool(&explained, "odd")["hidden"], json!([]));
 }
 
 #[tokio::test]
