@@ -157,8 +157,9 @@ class Call extends Component {
 function CallButton({ clients, isCalling, isOff }) {
   if (isCalling) return html`<button disabled>Calling …</button>`;
   const why = isOff ? "calls from this page are off" : clients.length === 0 ? "choose a client" : "";
+  const note = why || "The server gets one real call for each client.";
   return html`<button class="main" disabled=${why !== ""}>Call it as ${plural(clients.length, "client")}</button>
-    ${why && html` <span class="note">${why}</span>`}`;
+    ${" "}<span class="note">${note}</span>`;
 }
 
 /** Asks before what a tool does cannot be undone. */
