@@ -34,7 +34,8 @@ pub struct Connections {
     limit: usize,
     header_timeout: Duration,
     counters: Arc<Counters>,
-    started: Instant,
+    /// How many activities have begun: they are only compared, so that no clock has to be read twice for each request.
+    begun: AtomicU64,
     open: Lock<Open>,
     freed: Notify,
 }
@@ -50,7 +51,7 @@ struct Open {
 struct Connection {
     /// One of [`Activity`].
     activity: AtomicU8,
-    /// The start of the activity, in milliseconds after the start of the listener.
+    /// How many activities had begun before this one.
     since: AtomicU64,
     /// The session of its last request; 0 without one.
     session: AtomicU64,
@@ -92,7 +93,7 @@ impl Connections {
             limit: limit.max(1),
             header_timeout,
             counters: Arc::clone(counters),
-            started: Instant::now(),
+            begun: AtomicU64::new(0),
             open: Lock::default(),
             freed: Notify::new(),
         })
@@ -121,7 +122,7 @@ impl Connections {
         open.next += 1;
         let connection = Arc::new(Connection {
             activity: AtomicU8::new(Activity::New as u8),
-            since: AtomicU64::new(self.now()),
+            since: AtomicU64::new(self.begin_activity()),
             session: AtomicU64::new(0),
             is_evicted: AtomicBool::new(false),
             task: OnceLock::new(),
@@ -167,8 +168,8 @@ impl Connections {
         }
     }
 
-    fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    fn begin_activity(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -247,9 +248,8 @@ impl ConnectionGuard {
 
     fn set_activity(&self, activity: Activity) {
         let connection = &self.connection;
-        connection
-            .since
-            .store(self.connections.now(), Ordering::Relaxed);
+        let begun = self.connections.begin_activity();
+        connection.since.store(begun, Ordering::Relaxed);
         connection.activity.store(activity as u8, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::{MAX_DEPTH, Members};
 use mcp_vary_base::caller_token::CallerToken;
@@ -35,7 +35,7 @@ pub struct Request {
     /// `Mcp-Param-*` headers (see [`header_value`](mcp_vary_wire::headers::header_value)), sent to modern HTTP servers only.
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
     /// The headers with the context of its trace, sent to HTTP servers only.
-    pub trace_headers: HeaderMap,
+    pub trace_headers: Vec<(HeaderName, HeaderValue)>,
     /// The client for which the call is made.
     pub caller: Option<CallerId>,
     /// The access token of that client, for servers to which it is exchanged. It is never sent.
@@ -81,7 +81,7 @@ impl Request {
             progress_token: None,
             name: None,
             param_headers: Vec::new(),
-            trace_headers: HeaderMap::new(),
+            trace_headers: Vec::new(),
             caller: None,
             token: None,
             out_of_band: OutOfBand::Discard,

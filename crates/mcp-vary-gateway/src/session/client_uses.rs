@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::ArcSwapOption;
 use foldhash::quality::RandomState;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::memo::Memo;
@@ -42,6 +43,19 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) variant: Option<(&'a VariantId, &'static str)>,
     pub(crate) is_call: bool,
     pub(crate) now: u64,
+    /// That of the client's last request.
+    pub(crate) latest: &'a LatestUse,
+}
+
+/// What the last request of a session, or with one `clientInfo`, was counted under, so that most requests need no search.
+#[derive(Debug, Default)]
+pub(crate) struct LatestUse(ArcSwapOption<CountedUse>);
+
+/// The client that a `clientInfo` names.
+#[derive(Debug)]
+pub(crate) struct DeclaredClient {
+    pub(crate) name: ClientName,
+    pub(crate) latest: LatestUse,
 }
 
 /// The recent uses.
@@ -55,7 +69,7 @@ pub(crate) struct ClientUses {
     // The hash has a random key, so that no client can choose names that collide.
     all: Cache<UseKey, Arc<CountedUse>, UnitWeighter, RandomState>,
     /// By the `clientInfo` of modern requests, since a client sends the same one each time.
-    names: Memo<ClientName>,
+    names: Memo<DeclaredClient>,
     /// The number of requests; it orders the uses.
     requests: AtomicU64,
 }
@@ -83,6 +97,7 @@ impl Equivalent<UseKey> for UseKeyRef<'_> {
 
 #[derive(Debug, Default)]
 struct CountedUse {
+    variant: Option<(VariantId, &'static str)>,
     requests: AtomicU64,
     calls: AtomicU64,
     last: AtomicU64,
@@ -108,35 +123,56 @@ impl Default for ClientUses {
 }
 
 impl ClientUses {
-    /// The name in a `clientInfo`, JSON text.
-    pub(crate) fn name_in(&self, info: &str) -> Arc<ClientName> {
-        self.names.get_or_read(info, ClientName::read)
+    /// The client in a `clientInfo`, JSON text.
+    pub(crate) fn client_in(&self, info: &str) -> Arc<DeclaredClient> {
+        self.names.get_or_read(info, |info| DeclaredClient {
+            name: ClientName::read(info),
+            latest: LatestUse::default(),
+        })
     }
 
     /// Counts a request.
     pub(crate) fn note(&self, request: &ClientRequest<'_>) {
         let order = self.requests.fetch_add(1, Ordering::Relaxed);
+        let latest = request.latest.0.load();
+        match latest.as_ref().filter(|used| used.is_of(request)) {
+            // The search says to the cache that the use goes on, and returns to it what it forgot.
+            Some(used) if used.requests.load(Ordering::Relaxed) % SEARCH_EVERY != 0 => {
+                used.count(request, order);
+            }
+            known => {
+                let used = self.search(request, known.cloned());
+                used.count(request, order);
+                request.latest.0.store(Some(used));
+            }
+        }
+    }
+
+    fn search(
+        &self,
+        request: &ClientRequest<'_>,
+        known: Option<Arc<CountedUse>>,
+    ) -> Arc<CountedUse> {
         let key = UseKeyRef {
             client: request.client,
             variant: request.variant,
         };
-        let used = self.all.get(&key).unwrap_or_else(|| {
+        self.all.get(&key).unwrap_or_else(|| {
+            let variant = request.variant.map(|(id, reason)| (id.clone(), reason));
             let key = UseKey {
                 client: request.client.clone(),
-                variant: request.variant.map(|(id, reason)| (id.clone(), reason)),
+                variant: variant.clone(),
             };
-            let new = || Ok::<_, Infallible>(Arc::default());
+            let new = || CountedUse {
+                variant,
+                ..CountedUse::default()
+            };
+            let new = || Ok::<_, Infallible>(known.unwrap_or_else(|| Arc::new(new())));
             match self.all.get_or_insert_with(&key, new) {
                 Ok(used) => used,
                 Err(never) => match never {},
             }
-        });
-        used.requests.fetch_add(1, Ordering::Relaxed);
-        if request.is_call {
-            used.calls.fetch_add(1, Ordering::Relaxed);
-        }
-        used.last.store(request.now, Ordering::Relaxed);
-        used.order.store(order, Ordering::Relaxed);
+        })
     }
 
     /// The most recent uses, the last one first.
@@ -149,6 +185,20 @@ impl ClientUses {
 }
 
 impl CountedUse {
+    fn is_of(&self, request: &ClientRequest<'_>) -> bool {
+        let variant = self.variant.as_ref();
+        variant.map(|(id, reason)| (id, *reason)) == request.variant
+    }
+
+    fn count(&self, request: &ClientRequest<'_>, order: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        if request.is_call {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+        self.last.store(request.now, Ordering::Relaxed);
+        self.order.store(order, Ordering::Relaxed);
+    }
+
     fn report(&self, key: &UseKey) -> ClientUse {
         let (variant, reason) = key.variant.clone().unzip();
         ClientUse {
@@ -165,6 +215,9 @@ impl CountedUse {
 /// Uses that are counted: those of a thousand clients, each in some variants.
 const MAX_USES: usize = 4096;
 
+/// A use is searched for again once in so many requests.
+const SEARCH_EVERY: u64 = 64;
+
 /// The uses in a status.
 const MAX_REPORTED: usize = 256;
 
@@ -176,6 +229,16 @@ mod tests {
     use super::*;
 
     fn note(uses: &ClientUses, name: &str, reason: &'static str, is_call: bool) {
+        note_after(uses, &LatestUse::default(), name, reason, is_call);
+    }
+
+    fn note_after(
+        uses: &ClientUses,
+        latest: &LatestUse,
+        name: &str,
+        reason: &'static str,
+        is_call: bool,
+    ) {
         let client = ClientName::read(&format!(r#"{{"name":"{name}","version":"1"}}"#));
         let id = "agent".parse().unwrap();
         uses.note(&ClientRequest {
@@ -183,6 +246,7 @@ mod tests {
             variant: Some((&id, reason)),
             is_call,
             now: 7,
+            latest,
         });
     }
 
@@ -221,6 +285,20 @@ mod tests {
         assert_eq!(shown.len(), MAX_REPORTED);
         assert_eq!(shown[0], "kept rule 1/3");
         assert_eq!(shown[1], format!("{} rule 0/1", 2 * MAX_USES - 1));
+    }
+
+    #[test]
+    fn a_session_counts_as_a_search_does_and_keeps_its_count_when_it_was_forgotten() {
+        let (uses, latest) = (ClientUses::default(), LatestUse::default());
+        for reason in ["rule", "rule", "selector", "rule"] {
+            note_after(&uses, &latest, "a", reason, true);
+        }
+        assert_eq!(shown(&uses), ["a rule 3/3", "a selector 1/1"]);
+        uses.all.clear();
+        for _ in 3..=SEARCH_EVERY {
+            note_after(&uses, &latest, "a", "rule", false);
+        }
+        assert_eq!(shown(&uses), ["a rule 3/65"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 use tokio_util::sync::CancellationToken;
 
+use super::client_uses::LatestUse;
 use super::id::{SessionTail, SharedNegotiation, VariantOrder};
 use super::negotiated::Negotiated;
 use super::outbox::Outbox;
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     input_closed: AtomicBool,
     /// Whether it was used since the store last looked for a session to evict.
     pub(super) last_used: AtomicBool,
+    /// What its last request was counted under.
+    pub(crate) latest_use: LatestUse,
     pub(super) active: ScopedLock<ActiveState>,
     /// The ids of the variants that it has selected although they were not offered.
     selected: OnceLock<Box<ScopedLock<BTreeSet<VariantId>>>>,
@@ -98,6 +101,7 @@ impl Session {
             latest: ArcSwapOption::empty(),
             input_closed: AtomicBool::new(false),
             last_used: AtomicBool::new(false),
+            latest_use: LatestUse::default(),
             active: ScopedLock::default(),
             selected: OnceLock::new(),
         }

@@ -93,7 +93,7 @@ impl Connection {
     /// Sends a request; nothing is awaited, the [`Exchange`] runs in its caller.
     pub(super) fn request(
         &self,
-        mut request: Request,
+        request: Request,
         kind: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
@@ -101,7 +101,6 @@ impl Connection {
         let (session, id) = (shared.session.load(), shared.next_id());
         let body =
             server_message::write_request(Some(id), &request.method, request.params.as_deref());
-        let trace_headers = std::mem::take(&mut request.trace_headers);
         let (routes, mut headers) = match session.era {
             Era::Legacy => {
                 let has_stream = shared.stream.may_be_open();
@@ -114,7 +113,7 @@ impl Connection {
                 (CallRoutes::default(), headers)
             }
         };
-        headers.extend(trace_headers);
+        headers.extend(request.trace_headers);
         let call = Call {
             id,
             body,

@@ -51,7 +51,7 @@ impl InFlightRequest {
         exchange: Exchange,
         leases: Leases,
         response: Box<ResponseContext>,
-    ) -> Self {
+    ) -> Box<Self> {
         Self::with_leases(services, Some(exchange), leases, response)
     }
 
@@ -61,7 +61,7 @@ impl InFlightRequest {
         waiter: ResultWaiter,
         leases: Leases,
         response: Box<ResponseContext>,
-    ) -> Self {
+    ) -> Box<Self> {
         let mut running = Self::with_leases(services, None, leases, response);
         running.task_result = Some(Box::new(waiter));
         running
@@ -72,10 +72,10 @@ impl InFlightRequest {
         exchange: Option<Exchange>,
         leases: Leases,
         response: Box<ResponseContext>,
-    ) -> Self {
+    ) -> Box<Self> {
         let is_tool_call = matches!(response.action, MethodAction::CallTool);
         let observation = ExchangeObservation::new(&response.client.observation, is_tool_call);
-        Self {
+        Box::new(Self {
             exchange,
             leases,
             retry: None,
@@ -88,7 +88,7 @@ impl InFlightRequest {
             memory: None,
             observation,
             services,
-        }
+        })
     }
 
     /// Holds the request's registration in its session until the request has ended.

@@ -88,7 +88,7 @@ impl InFlightRequest {
         responses: &Members<'_>,
         permit: OwnedSemaphorePermit,
         response: Box<ResponseContext>,
-    ) -> Self {
+    ) -> Box<Self> {
         call.input.answer(responses);
         let leases = Leases {
             permit: Some(permit),

@@ -266,7 +266,7 @@ async fn send(
     let retained = (is_retryable || is_relayed).then(|| Arc::new(sent.clone()));
     let exchange = sent.connection.request(sent.request).await?;
     let services = Arc::clone(&context.snapshot.services.exchange);
-    let mut in_flight = Box::new(InFlightRequest::new(services, exchange, leases, response));
+    let mut in_flight = InFlightRequest::new(services, exchange, leases, response);
     if let Some(sent) = retained.as_ref().filter(|_| is_relayed) {
         let limit = context.snapshot.config.limits.max_rounds;
         in_flight.relay_with(InputRelay::new(Arc::clone(sent), limit));
@@ -305,8 +305,9 @@ fn resume_suspended(
         _ => None,
     };
     let services = Arc::clone(services);
-    let in_flight = InFlightRequest::resumed(services, call, &responses, permit, response);
-    Ok(Box::new(in_flight))
+    Ok(InFlightRequest::resumed(
+        services, call, &responses, permit, response,
+    ))
 }
 
 /// The connection of the task that a tool call may create, if the gateway has to proxy the task.

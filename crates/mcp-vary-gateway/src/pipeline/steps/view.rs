@@ -73,12 +73,12 @@ fn ranking_details(context: &RequestContext<'_>) -> Option<RankingDetails> {
 fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &'static str)>) {
     let services = &context.snapshot.services;
     let declared;
-    let client = match &context.client.session {
-        Some(session) => &session.negotiated.client,
+    let (client, latest) = match &context.client.session {
+        Some(session) => (&session.negotiated.client, &session.latest_use),
         None => {
             let info = context.request.params.meta.get(CLIENT_INFO);
-            declared = services.client_uses.name_in(info.unwrap_or("{}"));
-            &*declared
+            declared = services.client_uses.client_in(info.unwrap_or("{}"));
+            (&declared.name, &declared.latest)
         }
     };
     let now = (context.snapshot.config.environment.now)();
@@ -87,6 +87,7 @@ fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &
         variant: variant.map(|(variant, reason)| (&variant.id, reason)),
         is_call: context.request.method == "tools/call",
         now,
+        latest,
     });
     if let Some((variant, _)) = variant
         && variant.status == Status::Deprecated

@@ -69,7 +69,7 @@ pub(super) fn wait_for_result(
     let waiter = ResultWaiter::new(&services.tasks.core_over_ext, task_client, id);
     let services = Arc::clone(&services.exchange);
     let in_flight = InFlightRequest::awaiting(services, waiter, leases, response);
-    Ok(Dispatch::InFlight(Box::new(in_flight)))
+    Ok(Dispatch::InFlight(in_flight))
 }
 
 /// Cancels a task, and waits a few seconds until its status is terminal.
