@@ -1,6 +1,6 @@
-// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT`, where ADDRESS has the token, FOLDER is
-// for screenshots, and calls are made at ENDPOINT. Prints a line of JSON for each check. `gateway.yaml` has what the checks
-// need of the gateway; a check without it fails.
+// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS`, where ADDRESS has the token,
+// FOLDER is for screenshots, calls are made at ENDPOINT, and METRICS is the address of a scrape. Prints a line of JSON for
+// each check. `gateway.yaml` has what the checks need of the gateway; a check without it fails.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,9 +11,10 @@ import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
+import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
 
-const [address, folder, endpoint] = process.argv.slice(2);
+const [address, folder, endpoint, metrics] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const token = new URL(address).hash.replace("#token=", "");
 const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
@@ -40,7 +41,7 @@ async function isStarted() {
 }
 
 await isStarted();
-if (endpoint) await callAllTheTime(endpoint);
+const stopCalls = await callAllTheTime(endpoint);
 const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
 const number = (value) => value.toLocaleString("en");
 const variant = (id) => catalog.variants.find((it) => it.id === id);
@@ -416,6 +417,12 @@ await check("all files of the page are at most 120 KB, compressed", async () => 
   holds(files.length > 20 && bytes <= 120_000, `${bytes} bytes in ${files.length} files`);
   return `${bytes} bytes in ${files.length} files`;
 });
+
+await stopCalls();
+await visitor.first();
+// The page reads the status every two seconds.
+for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
+await compareWithMetrics({ visitor, metrics, variants: catalog.variants.map(({ id }) => id) });
 
 await checkPictures();
 
