@@ -11,6 +11,7 @@ import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
+import { historyOf } from "./fixtures.mjs";
 import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
 
@@ -176,6 +177,34 @@ await check("an experiment shows its arms, and what Vary declares of them", asyn
   equal(await page.locator(".verdict").allTextContents(), verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
 });
 
+/** The view of experiments with the history of weeks, which no test waits for. */
+async function openHistory(page) {
+  await page.route("**/api/experiments", async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    for (const experiment of answer.experiments) experiment.history = historyOf(240);
+    await route.fulfill({ response, json: answer });
+  });
+  await page.waitForSelector(".history polyline");
+  await page.unroute("**/api/experiments");
+}
+
+await check("an experiment shows how its interval moved, as a drawing, as a text and as a table", async () => {
+  const [{ arms, history }] = (await ask("/api/experiments")).experiments;
+  equal(history.at(-1).arms.map(({ clients, calls }) => [clients, calls]), arms.map(({ clients, calls }) => [clients, calls]), "the last point");
+  await visitor.view("/now");
+  await visitor.view("/experiments");
+  await openHistory(page);
+  const points = await page.locator(".history polyline").getAttribute("points");
+  equal(points.split(" ").length, 240, "points");
+  const label = await page.locator(".history svg").getAttribute("aria-label");
+  holds(/^compact: at .+ \(.+ to .+\), at .+ −\d+\.\d \(.+ to .+\)$/.test(label), label);
+  holds((await visitor.text(".history figcaption")).includes("better since"), "since when it is better is missing");
+  await page.locator(".history summary").click();
+  const rows = await page.locator(".history tbody tr").count();
+  holds(rows > 5 && rows <= 12, `${rows} rows`);
+});
+
 await check("the figures of the matrix are those of the catalog", async () => {
   await visitor.view("/variants");
   const rows = await page.locator(".grid tbody tr:has(td[data-cell])").evaluateAll((rows) =>
@@ -319,6 +348,7 @@ await draftVariants({ visitor, ask, catalog, pressUntil });
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  history: () => ["/experiments", openHistory],
   call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
   results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
   opened: () => [

@@ -13,6 +13,7 @@ use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
 use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
+use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
 use crate::{experiments, explain, review};
@@ -37,6 +38,7 @@ pub struct GatewayPage {
     /// The gateway owns the page.
     gateway: Weak<Gateway>,
     catalog: Arc<CountedCatalog>,
+    histories: Arc<Histories>,
     clock: Clock,
     calls: Calls,
     variants: Option<Arc<dyn VariantSource>>,
@@ -49,6 +51,7 @@ impl GatewayPage {
         Self {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
+            histories: Arc::default(),
             clock,
             calls: Calls::new(false),
             variants: None,
@@ -67,6 +70,15 @@ impl GatewayPage {
     pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
         self.variants = Some(variants);
         self
+    }
+
+    /// Records how experiments come along, until the gateway is gone. Without this, the page knows what it saw while it was open.
+    pub fn record_experiments(&self) -> impl Future<Output = ()> + Send + 'static {
+        experiments::record(
+            Weak::clone(&self.gateway),
+            Arc::clone(&self.histories),
+            self.clock,
+        )
     }
 
     async fn answer(&self, request: Request<Bytes>, access: PageAccess) -> PageAnswer {
@@ -128,7 +140,7 @@ impl GatewayPage {
             }
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
-            Data::Experiments => experiments::respond(gateway),
+            Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {
                 let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
