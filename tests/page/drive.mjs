@@ -150,7 +150,7 @@ await check("a call shows under which names it was made and sent, and which rule
   await openRenamed();
   const facts = await visitor.text(".panel .facts");
   holds(/called as\s+log\s+sent to the server as\s+git_log\s/.test(facts), facts);
-  holds(/selected by\s+rule: clients\[0\]\s/.test(facts), facts);
+  holds(/selected by\s+rule: clients\[0\] \{name: claude-code, variant: compact\}\s/.test(facts), facts);
 });
 
 await check("a call shows what its client sees of the tool, beside what the server lists", async () => {
@@ -218,6 +218,43 @@ await check("the figures of the matrix are those of the catalog", async () => {
   const totals = await page.locator(".grid tfoot .total").allTextContents();
   equal(totals, catalog.variants.map((it) => number(it.tokens)), "totals");
   return `${rows.length} rows`;
+});
+
+await check("tools are sorted by what a variant saves of each", async () => {
+  await visitor.view("/variants");
+  await page.getByLabel("Order").selectOption({ label: "most saved by compact" });
+  const saved = (tool) => tool.tokens - (tool.variants.compact?.tokens ?? 0);
+  const expected = catalog.tools.toSorted((a, b) => saved(b) - saved(a)).slice(0, 10);
+  const rows = page.locator(".grid tbody tr:has(td[data-cell])");
+  equal(await rows.locator("td:nth-child(2)").allTextContents().then((all) => all.slice(0, 10)), expected.map((it) => number(it.tokens)), "originals");
+  const tool = named(/^git_log$/);
+  await page.getByLabel("Filter tools").fill("git_log");
+  const at = catalog.variants.findIndex(({ id }) => id === "compact") + 3;
+  const percent = Math.round((1 - tool.variants.compact.tokens / tool.tokens) * 100);
+  holds((await rows.first().locator(`:nth-child(${at}) .saved`).textContent()) === `−${percent}\u00A0%`, `−${percent} % is not in the cell`);
+  await visitor.view("/variants");
+});
+
+await check("names in the lists lead to the tool, and to what a client gets", async () => {
+  const { client, hidden } = await clientWithoutDelete();
+  await visitor.first();
+  await visitor.click(".calls .grid tbody a", { hasText: /^log$/ });
+  equal(await visitor.text(".panel h2"), "git_log", "the tool of a call");
+  await visitor.first();
+  await visitor.click("main tr th a", { hasText: client.name });
+  holds((await visitor.text(".answer h2")).includes(client.name), "the client is not explained");
+  const name = page.locator(".grid tbody th", { hasText: hidden.name }).first();
+  await name.focus();
+  await page.keyboard.press("Enter");
+  equal(await visitor.text(".panel h2"), hidden.name, "the tool that is hidden");
+});
+
+await check("a rule that has only a position shows what it says", async () => {
+  await visitor.first();
+  await openClient((await clientWithoutDelete()).client);
+  await page.locator(".rules .rule").first().waitFor({ timeout: 5_000 });
+  holds((await visitor.text(".rules")).includes('deny: ["delete_*"]'), "the access rule");
+  holds((await visitor.text(".steps .decided")).includes("{name: claude-code, variant: compact}"), "the rule of the client");
 });
 
 await check("names with markup are text", async () => {
@@ -321,7 +358,7 @@ for (const view of VIEWS) {
   await check(`the keyboard reaches all of ${view}`, async () => {
     await visitor.view(`/${view}`);
     await page.evaluate(() => document.querySelector("h1").focus());
-    const wanted = await page.locator("main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
+    const wanted = await page.locator("main :is(a[href]:not([tabindex='-1']), button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
       const shown = all.filter((it) => it.checkVisibility() && !it.disabled);
       shown.forEach((it) => it.addEventListener("focus", () => (it.dataset.reached = "yes")));
       return shown.length;

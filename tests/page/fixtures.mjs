@@ -258,6 +258,10 @@ class Gateway {
     return experiments();
   }
 
+  rules() {
+    return { rules: [{ rule: "clients[0]", text: "{name: claude-code, variant: compact}" }, { rule: "access.rules[1]", text: '{when: {groups: "*"}, deny: ["delete_*"]}' }] };
+  }
+
   review() {
     return {
       deprecated: [{ client: { name: "old-agent", version: "0.9" }, variant: "old", replacement: "compact", removalDate: "2027-01-01", daysLeft: 28, requests: 41 }],

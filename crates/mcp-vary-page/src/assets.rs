@@ -52,6 +52,7 @@ const ASSETS: &[Asset] = assets! {
     "/page/results.js" "results.js" SCRIPT;
     "/page/review.js" "review.js" SCRIPT;
     "/page/route.js" "route.js" SCRIPT;
+    "/page/rule.js" "rule.js" SCRIPT;
     "/page/style.css" "style.css" STYLE;
     "/page/text.js" "text.js" SCRIPT;
     "/page/tool.js" "tool.js" SCRIPT;

@@ -65,7 +65,7 @@ impl GatewayPage {
         self
     }
 
-    /// Shows the variants as they are written, and drafts of them. There are none without this.
+    /// Shows the variants and rules as they are written, and drafts of them. There are none without this.
     #[must_use]
     pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
         self.variants = Some(variants);
@@ -156,14 +156,16 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
-            Data::Variant | Data::Draft => {
+            Data::Variant | Data::Draft | Data::Rules => {
                 let Some(variants) = self.variants.clone() else {
                     return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
                 };
                 let (id, body) = (parameter(query, "id"), body.clone());
+                let catalog = Arc::clone(&self.catalog);
                 apart(gateway, move |gateway| match data {
                     Data::Variant => draft::variant(&*variants, &id),
-                    _ => draft::respond(&*variants, gateway, &body),
+                    Data::Rules => draft::rules(&*variants),
+                    _ => draft::respond(&*variants, gateway, &catalog, &body),
                 })
                 .await
             }
@@ -200,10 +202,12 @@ enum Data {
     Variant,
     /// What a change of a variant would list.
     Draft,
+    /// The rules as they are written.
+    Rules,
 }
 
 impl Data {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
@@ -214,6 +218,7 @@ impl Data {
         Self::Experiments,
         Self::Variant,
         Self::Draft,
+        Self::Rules,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -233,6 +238,7 @@ impl Data {
             Self::Experiments => "experiments",
             Self::Variant => "variant",
             Self::Draft => "draft",
+            Self::Rules => "rules",
         }
     }
 
