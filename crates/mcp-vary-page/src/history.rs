@@ -139,7 +139,33 @@ pub(crate) const INTERVAL: u64 = 60;
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary_experiment::{Arm, Experiment, Tally};
+
     use super::*;
+
+    /// The times of the points after a client is counted for two arms of these weights.
+    fn times_of_experiment(histories: &Histories, weights: [u32; 2], now: u64) -> Vec<u64> {
+        let arms = ["control", "verbose"].into_iter().zip(weights);
+        let arms = arms.map(|(variant, weight)| Arm {
+            variant: variant.to_owned(),
+            weight,
+        });
+        let tally = Tally::new(Experiment::new("words", arms.collect()).unwrap());
+        tally.take_part(Experiment::unit(b"key", "words", b"somebody"), 0);
+        let totals = tally.totals();
+        let report = Report::of(&totals, Metric::Failed, 0.05);
+        let points = histories.add(&totals, &report, now);
+        points.iter().map(|point| point.at).collect()
+    }
+
+    #[test]
+    fn an_experiment_with_other_weights_begins_again() {
+        let histories = Histories::default();
+        assert_eq!(times_of_experiment(&histories, [1, 1], 5), [5]);
+        assert_eq!(times_of_experiment(&histories, [1, 2], 500), [500]);
+        histories.retain(|name| name != "words");
+        assert_eq!(times_of_experiment(&histories, [1, 2], 900), [900]);
+    }
 
     fn point(at: u64, clients: f64) -> Point {
         let arm = ArmPoint {
