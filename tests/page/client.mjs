@@ -4,7 +4,7 @@ const VERSION = "2025-11-25";
 const INFO = { name: "claude-code", version: "2.1.4" };
 const CALLS = ["git_status", "log", "git_commit", "read_file", "delete_file"];
 
-/** Connects, and calls a tool every 200 ms until the process ends. Returns after the first call. */
+/** Connects, and calls a tool every 200 ms. Resolves after the first call with a function that ends this, and waits for the last one. */
 export async function callAllTheTime(endpoint) {
   const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
   let id = 0;
@@ -22,6 +22,12 @@ export async function callAllTheTime(endpoint) {
     // `log` has its repository fixed, so that nobody may give it.
     return post("tools/call", { name, arguments: name === "log" ? { max_count: 1 } : { repo_path: ".", path: "a" } });
   };
-  await call();
-  setInterval(() => call().catch(() => {}), 200).unref();
+  let last = call();
+  await last;
+  const timer = setInterval(() => (last = Promise.all([last, call()]).catch(() => {})), 200);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    return last;
+  };
 }

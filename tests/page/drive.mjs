@@ -1,6 +1,6 @@
-// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT`, where ADDRESS has the token, FOLDER is
-// for screenshots, and calls are made at ENDPOINT. Prints a line of JSON for each check. `gateway.yaml` has what the checks
-// need of the gateway; a check without it fails.
+// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS`, where ADDRESS has the token,
+// FOLDER is for screenshots, calls are made at ENDPOINT, and METRICS is the address of a scrape. Prints a line of JSON for
+// each check. `gateway.yaml` has what the checks need of the gateway; a check without it fails.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,9 +11,11 @@ import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
+import { historyOf } from "./fixtures.mjs";
+import { compareWithMetrics } from "./metrics.mjs";
 import { checkPictures } from "./picture-files.mjs";
 
-const [address, folder, endpoint] = process.argv.slice(2);
+const [address, folder, endpoint, metrics] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const token = new URL(address).hash.replace("#token=", "");
 const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
@@ -40,7 +42,7 @@ async function isStarted() {
 }
 
 await isStarted();
-if (endpoint) await callAllTheTime(endpoint);
+const stopCalls = await callAllTheTime(endpoint);
 const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
 const number = (value) => value.toLocaleString("en");
 const variant = (id) => catalog.variants.find((it) => it.id === id);
@@ -148,7 +150,7 @@ await check("a call shows under which names it was made and sent, and which rule
   await openRenamed();
   const facts = await visitor.text(".panel .facts");
   holds(/called as\s+log\s+sent to the server as\s+git_log\s/.test(facts), facts);
-  holds(/selected by\s+rule: clients\[0\]\s/.test(facts), facts);
+  holds(/selected by\s+rule: clients\[0\] \{name: claude-code, variant: compact\}\s/.test(facts), facts);
 });
 
 await check("a call shows what its client sees of the tool, beside what the server lists", async () => {
@@ -175,6 +177,34 @@ await check("an experiment shows its arms, and what Vary declares of them", asyn
   equal(await page.locator(".verdict").allTextContents(), verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
 });
 
+/** The view of experiments with the history of weeks, which no test waits for. */
+async function openHistory(page) {
+  await page.route("**/api/experiments", async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    for (const experiment of answer.experiments) experiment.history = historyOf(240);
+    await route.fulfill({ response, json: answer });
+  });
+  await page.waitForSelector(".history polyline");
+  await page.unroute("**/api/experiments");
+}
+
+await check("an experiment shows how its interval moved, as a drawing, as a text and as a table", async () => {
+  const [{ arms, history }] = (await ask("/api/experiments")).experiments;
+  equal(history.at(-1).arms.map(({ clients, calls }) => [clients, calls]), arms.map(({ clients, calls }) => [clients, calls]), "the last point");
+  await visitor.view("/now");
+  await visitor.view("/experiments");
+  await openHistory(page);
+  const points = await page.locator(".history polyline").getAttribute("points");
+  equal(points.split(" ").length, 240, "points");
+  const label = await page.locator(".history svg").getAttribute("aria-label");
+  holds(/^compact: at .+ \(.+ to .+\), at .+ −\d+\.\d \(.+ to .+\)$/.test(label), label);
+  holds((await visitor.text(".history figcaption")).includes("better since"), "since when it is better is missing");
+  await page.locator(".history summary").click();
+  const rows = await page.locator(".history tbody tr").count();
+  holds(rows > 5 && rows <= 12, `${rows} rows`);
+});
+
 await check("the figures of the matrix are those of the catalog", async () => {
   await visitor.view("/variants");
   const rows = await page.locator(".grid tbody tr:has(td[data-cell])").evaluateAll((rows) =>
@@ -188,6 +218,43 @@ await check("the figures of the matrix are those of the catalog", async () => {
   const totals = await page.locator(".grid tfoot .total").allTextContents();
   equal(totals, catalog.variants.map((it) => number(it.tokens)), "totals");
   return `${rows.length} rows`;
+});
+
+await check("tools are sorted by what a variant saves of each", async () => {
+  await visitor.view("/variants");
+  await page.getByLabel("Order").selectOption({ label: "most saved by compact" });
+  const saved = (tool) => tool.tokens - (tool.variants.compact?.tokens ?? 0);
+  const expected = catalog.tools.toSorted((a, b) => saved(b) - saved(a)).slice(0, 10);
+  const rows = page.locator(".grid tbody tr:has(td[data-cell])");
+  equal(await rows.locator("td:nth-child(2)").allTextContents().then((all) => all.slice(0, 10)), expected.map((it) => number(it.tokens)), "originals");
+  const tool = named(/^git_log$/);
+  await page.getByLabel("Filter tools").fill("git_log");
+  const at = catalog.variants.findIndex(({ id }) => id === "compact") + 3;
+  const percent = Math.round((1 - tool.variants.compact.tokens / tool.tokens) * 100);
+  holds((await rows.first().locator(`:nth-child(${at}) .saved`).textContent()) === `−${percent}\u00A0%`, `−${percent} % is not in the cell`);
+  await visitor.view("/variants");
+});
+
+await check("names in the lists lead to the tool, and to what a client gets", async () => {
+  const { client, hidden } = await clientWithoutDelete();
+  await visitor.first();
+  await visitor.click(".calls .grid tbody a", { hasText: /^log$/ });
+  equal(await visitor.text(".panel h2"), "git_log", "the tool of a call");
+  await visitor.first();
+  await visitor.click("main tr th a", { hasText: client.name });
+  holds((await visitor.text(".answer h2")).includes(client.name), "the client is not explained");
+  const name = page.locator(".grid tbody th", { hasText: hidden.name }).first();
+  await name.focus();
+  await page.keyboard.press("Enter");
+  equal(await visitor.text(".panel h2"), hidden.name, "the tool that is hidden");
+});
+
+await check("a rule that has only a position shows what it says", async () => {
+  await visitor.first();
+  await openClient((await clientWithoutDelete()).client);
+  await page.locator(".rules .rule").first().waitFor({ timeout: 5_000 });
+  holds((await visitor.text(".rules")).includes('deny: ["delete_*"]'), "the access rule");
+  holds((await visitor.text(".steps .decided")).includes("{name: claude-code, variant: compact}"), "the rule of the client");
 });
 
 await check("names with markup are text", async () => {
@@ -291,7 +358,7 @@ for (const view of VIEWS) {
   await check(`the keyboard reaches all of ${view}`, async () => {
     await visitor.view(`/${view}`);
     await page.evaluate(() => document.querySelector("h1").focus());
-    const wanted = await page.locator("main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
+    const wanted = await page.locator("main :is(a[href]:not([tabindex='-1']), button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
       const shown = all.filter((it) => it.checkVisibility() && !it.disabled);
       shown.forEach((it) => it.addEventListener("focus", () => (it.dataset.reached = "yes")));
       return shown.length;
@@ -318,6 +385,7 @@ await draftVariants({ visitor, ask, catalog, pressUntil });
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  history: () => ["/experiments", openHistory],
   call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
   results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
   opened: () => [
@@ -416,6 +484,12 @@ await check("all files of the page are at most 120 KB, compressed", async () => 
   holds(files.length > 20 && bytes <= 120_000, `${bytes} bytes in ${files.length} files`);
   return `${bytes} bytes in ${files.length} files`;
 });
+
+await stopCalls();
+await visitor.first();
+// The page reads the status every two seconds.
+for (let read = 0; read < 2; read++) await page.waitForResponse((response) => response.url().endsWith("/api/status"));
+await compareWithMetrics({ visitor, metrics, variants: catalog.variants.map(({ id }) => id) });
 
 await checkPictures();
 

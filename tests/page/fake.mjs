@@ -46,6 +46,7 @@ async function api(request, url, response) {
   if (route === "GET /api/review") return json(response, 200, gateway.review());
   if (route === "POST /api/explain") return json(response, 200, gateway.explain(await body(request)));
   if (route === "GET /api/experiments") return json(response, 200, gateway.experiments());
+  if (route === "GET /api/rules") return json(response, 200, gateway.rules());
   if (route === "GET /api/variant") return json(response, 200, gateway.entry(url.searchParams.get("id")));
   if (route === "POST /api/draft") return json(response, 200, gateway.draft(await body(request)));
   if (route === "POST /api/call") return json(response, 200, gateway.call(await body(request)));

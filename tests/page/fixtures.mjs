@@ -258,6 +258,10 @@ class Gateway {
     return experiments();
   }
 
+  rules() {
+    return { rules: [{ rule: "clients[0]", text: "{name: claude-code, variant: compact}" }, { rule: "access.rules[1]", text: '{when: {groups: "*"}, deny: ["delete_*"]}' }] };
+  }
+
   review() {
     return {
       deprecated: [{ client: { name: "old-agent", version: "0.9" }, variant: "old", replacement: "compact", removalDate: "2027-01-01", daysLeft: 28, requests: 41 }],
@@ -289,7 +293,19 @@ function experiments() {
     { variant: "compact", clients: 398, planned: 405, calls: 1632 },
   ];
   const verdicts = ["compact: better than the control by `failed`."];
-  return { experiments: [{ name: "short-descriptions", metric: "failed", effect: 0.05, anonymous: true, uneven: false, p: 0.62, arms, comparisons, verdicts }] };
+  return { experiments: [{ name: "short-descriptions", metric: "failed", effect: 0.05, anonymous: true, uneven: false, p: 0.62, arms, comparisons, verdicts, history: historyOf(240) }] };
+}
+
+/** The history of an experiment of two arms whose interval narrows until something is declared. */
+export function historyOf(length) {
+  const begin = Math.floor(Date.now() / 1000) - 600 * length;
+  return Array.from({ length }, (_, at) => {
+    const clients = 4 * (at + 1);
+    const [value, half] = [-0.026 + 0.03 * Math.cos(at / 9) / (1 + at / 20), 0.6 / Math.sqrt(clients)];
+    const difference = { value, from: value - half, to: value + half };
+    const verdict = value + half < 0 ? "better" : "too-few";
+    return { at: begin + 600 * at, arms: [{ clients, calls: 4 * clients, difference: null }, { clients, calls: 4 * clients, difference, verdict }] };
+  });
 }
 
 const many = Array.from({ length: 2_000 }, (_, at) => [`tool_${String(at).padStart(4, "0")}`, `Does the work number ${at}. It is one of very many.`, at % 2 === 0]);

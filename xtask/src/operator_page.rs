@@ -33,10 +33,12 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
     let mut command = server::serve(&vary);
     command
         .args(["gateway.yaml", "--admin", "127.0.0.1:0"])
+        .args(["--probes", "127.0.0.1:0"])
         .current_dir(workspace.path(DIRECTORY))
         .env("XDG_STATE_HOME", &state);
     let server = StartingServer::begin(&mut command, &log)?.ready()?;
-    let address = address(&vary, &state, &log)?;
+    let report = fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    let address = address(&vary, &state, printed(&report, "status: vary status ")?)?;
     let checks = log.with_file_name("checks.jsonl");
     let mut drive = process::command("node");
     drive
@@ -44,6 +46,7 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
         .arg(&address)
         .arg(log.with_file_name("screenshots"))
         .arg(&server.url)
+        .arg(printed(&report, "metrics: ")?)
         .current_dir(workspace.path(DIRECTORY));
     let status = process::status(&mut drive, &checks, LIMIT)?;
     let outcome = outcome(&fs::read_to_string(&checks).unwrap_or_default());
@@ -56,12 +59,14 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
     ))
 }
 
-/// The address of the page, with its token, of the gateway that wrote `log`.
-fn address(vary: &PathBuf, state: &Path, log: &Path) -> Result<String, String> {
-    let report = fs::read_to_string(log).map_err(|error| error.to_string())?;
-    let mut lines = report.lines();
-    let admin = lines.find_map(|line| line.strip_prefix("status: vary status "));
-    let admin = admin.ok_or_else(|| format!("no address of a status in:\n{report}"))?;
+/// What the gateway printed after `label`.
+fn printed<'r>(report: &'r str, label: &str) -> Result<&'r str, String> {
+    let found = report.lines().find_map(|line| line.strip_prefix(label));
+    found.ok_or_else(|| format!("no line with `{label}` in:\n{report}"))
+}
+
+/// The address of the page, with its token, of the gateway whose operator connects to `admin`.
+fn address(vary: &PathBuf, state: &Path, admin: &str) -> Result<String, String> {
     let mut open = process::command(vary);
     open.args(["open", admin, "--print"])
         .env("XDG_STATE_HOME", state);

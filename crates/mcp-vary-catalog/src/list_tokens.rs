@@ -38,8 +38,13 @@ impl ListTokens {
     }
 
     /// The tokens of the list of each variant, in the order of configuration. They are counted once for each catalogue,
-    /// which takes a while.
-    pub fn of(&self, catalog: &Arc<Catalog>, variants: &VariantSet) -> Vec<(String, usize)> {
+    /// which takes a while. `further` returns the tools that end the list of a variant, JSON texts.
+    pub fn of(
+        &self,
+        catalog: &Arc<Catalog>,
+        variants: &VariantSet,
+        further: impl Fn(VariantIndex, &View) -> Vec<String>,
+    ) -> Vec<(String, usize)> {
         let now = Arc::downgrade(catalog);
         {
             let counted = self.counted.lock();
@@ -50,7 +55,8 @@ impl ListTokens {
         let variants = VariantIndex::enumerate(variants.variants.as_slice());
         let tokens = variants.filter_map(|(index, variant)| {
             let view = catalog.view(ListKind::Tools, index.declared_view())?;
-            Some((variant.id.to_string(), tokens_of(view, self.count)))
+            let tokens = tokens_of(view, &further(index, view), self.count);
+            Some((variant.id.to_string(), tokens))
         });
         let tokens: Vec<_> = tokens.collect();
         *self.counted.lock() = Counted {
@@ -61,8 +67,8 @@ impl ListTokens {
     }
 }
 
-/// The tokens that a model gets of all pages of a list: clients forward a part of each tool.
-fn tokens_of(view: &View, count: fn(&str) -> usize) -> usize {
+/// The tokens that a model gets of all pages of a list and of `further` tools: clients forward a part of each tool.
+fn tokens_of(view: &View, further: &[String], count: fn(&str) -> usize) -> usize {
     let (mut tools, mut position) = (Vec::new(), None);
     while let Ok(page) = view.page(Era::Modern, position.as_deref()) {
         let (start, end) = page.result(None);
@@ -75,5 +81,6 @@ fn tokens_of(view: &View, count: fn(&str) -> usize) -> usize {
             None => break,
         }
     }
+    tools.extend(further.iter().map(|tool| model_tool(tool)));
     count(&format!("[{}]", tools.join(",")))
 }

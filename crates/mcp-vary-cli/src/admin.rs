@@ -91,7 +91,7 @@ pub(crate) struct OperatorTasks {
     _socket: Option<SocketFile>,
 }
 
-/// A task that answers the operator, until this is dropped.
+/// A task for the operator, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ListenerTask {
     _stop: oneshot::Sender<()>,
@@ -148,6 +148,14 @@ impl OperatorListeners {
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
             let page = page.with_calls(self.page_calls);
+            let recorded = page.record_experiments();
+            tasks.push(ListenerTask::spawn(|until| async move {
+                tokio::select! {
+                    () = recorded => {}
+                    () = until => {}
+                }
+                Ok(())
+            }));
             let variants = Arc::new(ServedVariants(self.file));
             self.operator
                 .set_page(Arc::new(page.with_variants(variants)));

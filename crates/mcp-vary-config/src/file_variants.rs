@@ -141,7 +141,8 @@ impl std::fmt::Debug for FileVariants {
     }
 }
 
-fn to_json(node: &Node) -> Json {
+/// The value of a node, whose variables are not replaced.
+pub(crate) fn to_json(node: &Node) -> Json {
     match &node.value {
         Value::Null => Json::Null,
         // YAML accepts more spellings of numbers than JSON.

@@ -31,6 +31,7 @@ mod document;
 mod effects;
 mod experiments;
 mod file;
+mod file_rules;
 mod file_variants;
 mod import;
 mod json_value;
@@ -58,6 +59,7 @@ mod yaml_text;
 pub use self::audit::digest;
 pub use self::effects::{Effect, effects};
 pub use self::file::{File, Source};
+pub use self::file_rules::file_rules;
 pub use self::file_variants::{DraftVariant, FileVariants};
 
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};

@@ -34,7 +34,7 @@ fn put(out: &mut String, indent: usize, key: &str, value: &Value) {
 }
 
 /// The value on one line.
-fn flow(value: &Value) -> String {
+pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
         Value::Array(items) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_metrics::{Exposition, Family, Listed, Metrics, Value, families};
 
+use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::status::{ServerStatus, Status};
 
@@ -23,7 +24,13 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     // The bill: what the tools of each variant cost in a list.
     let list_tokens = snapshot.services.list_tokens.as_ref();
     let catalog = snapshot.pool.base().catalog.current();
-    let tokens = list_tokens.map(|it| it.of(&catalog, &snapshot.variant_set));
+    let variants = &snapshot.variant_set;
+    let tokens = list_tokens.map(|it| {
+        it.of(&catalog, variants, |index, view| {
+            let variant = variants.config(index.declared_view());
+            gateway_tools(&snapshot.config, variant, view)
+        })
+    });
     let tokens = tokens.unwrap_or_default();
     let tokens = tokens.iter();
     let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));

@@ -2,11 +2,11 @@
 
 import { get } from "./api.js";
 import { Component, html } from "./dom.js";
-import { count, milliseconds } from "./format.js";
+import { count } from "./format.js";
+import { History } from "./history.js";
+import { probability, shownValue, signed } from "./metric.js";
 import { Pending, Problem, Table } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
-
-const SHARES = ["failed", "invalid-arguments", "repaired"];
 
 export class Experiments extends Component {
   componentDidMount() {
@@ -64,6 +64,7 @@ function Experiment({ experiment }) {
       rows=${rowsOf([...first, ...others], arms[0]?.variant)}
       empty="Too few clients have taken part yet."
     />
+    <${History} experiment=${experiment} />
   `;
 }
 
@@ -83,18 +84,4 @@ function rowsOf(comparisons, control) {
   });
 }
 
-function shownValue(metric, value) {
-  if (metric === "duration") return milliseconds(value);
-  return SHARES.includes(metric) ? `${(value * 100).toFixed(1)}\u00A0%` : value.toFixed(1);
-}
-
 const estimate = (metric, { value, from, to }) => [shownValue(metric, value), `${shownValue(metric, from)} to ${shownValue(metric, to)}`];
-
-/** A difference; of shares in percentage points. */
-function signed(metric, difference) {
-  const number = SHARES.includes(metric) ? difference * 100 : difference;
-  const text = `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(1)}`;
-  return metric === "duration" ? `${text}\u00A0ms` : text;
-}
-
-const probability = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));

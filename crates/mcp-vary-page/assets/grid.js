@@ -1,5 +1,5 @@
 // A table of thousands of rows: only those in sight are in the document. One cell can be reached by Tab, the others
-// from there by the arrow keys, as in any spreadsheet.
+// from there by the arrow keys, as in any spreadsheet. Links in cells are not reached by Tab: Enter follows that of a cell.
 
 import { Component, createRef, html } from "./dom.js";
 
@@ -11,7 +11,7 @@ const MARGIN = 12;
 /**
  * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
  * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
- * `open(row, column)`: Enter or a click. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
+ * `open(row, column)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
  * `handle`: a reference that gets the table, since a component has no `ref`.
  */
 export class Grid extends Component {
@@ -73,7 +73,9 @@ export class Grid extends Component {
     const [row, column] = at.dataset.cell.split("-").map(Number);
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      this.open(row, column);
+      const follow = at.querySelector("a[href]");
+      if (follow) follow.click();
+      else this.open(row, column);
       return;
     }
     const target = this.target(event.key, row, column);

@@ -8,9 +8,10 @@ import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./
 import { Grid } from "./grid.js";
 import { Pending, Problem, Table } from "./parts.js";
 import { link } from "./route.js";
+import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 import { Members } from "./tool.js";
-import { toolKey } from "./variants.js";
+import { ToolLink, toolKey } from "./variants.js";
 import { ClientLink, linkToClient } from "./who.js";
 
 export class Now extends Component {
@@ -65,7 +66,7 @@ function again(seconds) {
 function Clients({ clients }) {
   const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
   const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
-    client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i class="faint">sends no name</i>`,
+    client.name ? html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /></a>` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
     html`<${Why} ...${{ client, reason }} />`,
@@ -142,12 +143,19 @@ const COLUMNS = [
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
-  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />`;
-  if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
+  if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
+  if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
+  if (id === "client") return "–";
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${spaced(call.outcome)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
 }
+
+/** Whether a tool that a server lists was called. */
+const isOfTool = ({ method, server, target }) => method === "tools/call" && server && target;
+
+/** The tool as its server names it. */
+const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamName ?? target });
 
 /** Whether the server failed, or the tool said that it did (`tool_error`). */
 function isError({ outcome }) {
@@ -190,7 +198,7 @@ class CallFacts extends Component {
         <button type="button" onClick=${close}>Close</button>
       </header>
       <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
-      ${call.method === "tools/call" && call.server && html`<${CalledTool} call=${call} />`}
+      ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
       <p class="note">Arguments and results are not kept; <code>audit</code> records what it is configured to.</p>
     </section>`;
   }
@@ -198,7 +206,7 @@ class CallFacts extends Component {
 
 /** What the client was told of the tool that it called, beside the server's own definition. */
 class CalledTool extends Component {
-  tool = { server: this.props.call.server, name: this.props.call.upstreamName ?? this.props.call.target };
+  tool = toolOf(this.props.call);
 
   async componentDidMount() {
     try {
@@ -239,8 +247,8 @@ function facts(call) {
     ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
     ["principal", text(call.principal)],
     ["variant", text(call.variant)],
-    ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <code>${text(call.variantRule)}</code>`}` : "–"],
-    ["access rule or limit", call.rule ? html`<code>${text(call.rule)}</code>` : "–"],
+    ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],
+    ["access rule or limit", call.rule ? html`<${Rule} name=${call.rule} />` : "–"],
     ["outcome", `${spaced(call.outcome)}${call.code ? `, code ${call.code}` : ""}`],
     ["time taken", milliseconds(call.durationMs)],
     ["of that the server", milliseconds(call.serverMs)],

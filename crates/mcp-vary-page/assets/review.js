@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { Component, html } from "./dom.js";
 import { count, plural } from "./format.js";
 import { Pending, Problem, Table } from "./parts.js";
+import { Rule } from "./rule.js";
 import { LongText, Name } from "./text.js";
 
 export class Review extends Component {
@@ -76,9 +77,9 @@ const TABLES = [
   ],
   [
     "Requests that access rules denied",
-    ["rule", "#denied"],
+    ["~rule", "#denied"],
     "denials",
-    ({ rule, count: denied }) => [html`<code><${Name} value=${rule} /></code>`, count(denied)],
+    ({ rule, count: denied }) => [html`<${Rule} key=${rule} name=${rule} />`, count(denied)],
     "Access rules have denied nothing since the start.",
   ],
   [

@@ -6,7 +6,7 @@ import { Component, createRef, html } from "./dom.js";
 import { count, plural, saving, share } from "./format.js";
 import { Grid } from "./grid.js";
 import { Filter, Pending, Problem, matcher } from "./parts.js";
-import { go, linkWith, replace } from "./route.js";
+import { go, link, linkWith, replace } from "./route.js";
 import { Name, plain } from "./text.js";
 import { ToolPanel } from "./tool.js";
 
@@ -47,7 +47,7 @@ export class Variants extends Component {
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
-        <p class="note">Tokens of each definition. Access rules can hide more from a client: “Who gets what” shows that.</p>
+        <p class="note">Tokens of each definition, and what the variant saves of the original. Access rules can hide more from a client: “Who gets what” shows that.</p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
@@ -78,6 +78,11 @@ export function openTool(params) {
 /** The same as a text. Names of servers have no colon. */
 export const toolKey = ({ server, name }) => `${server}:${name}`;
 
+/** The name of a tool in a cell, as the link to what each variant makes of it. */
+export function ToolLink({ tool, variant, shown = tool.name }) {
+  return html`<a href=${link("variants", { tool: toolKey(tool), variant })} tabindex="-1"><${Name} value=${shown} /></a>`;
+}
+
 function Choices({ catalog, chosen, params }) {
   const toggle = (id) => {
     const ids = catalog.variants.map((it) => it.id);
@@ -85,12 +90,19 @@ function Choices({ catalog, chosen, params }) {
     replace({ variants: next.length === ids.length ? "" : next.join(",") });
   };
   const server = params.get("server");
+  const sort = params.get("sort");
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <label class="field">Server
       <select onChange=${(event) => replace({ server: event.target.value })}>
         <option value="">all servers</option>
         ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
+      </select>
+    </label>
+    <label class="field">Order
+      <select onChange=${(event) => replace({ sort: event.target.value })}>
+        <option value="">as servers list them</option>
+        ${chosen.map(({ id }) => html`<option value=${id} selected=${id === sort}>most saved by ${plain(id, 40)}</option>`)}
       </select>
     </label>
     <fieldset>
@@ -124,7 +136,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
     label="Tools of each variant"
     ...${{ columns, rows, open, selected }}
     isHeading=${(row) => row.group}
-    cell=${(row, column) => (row.group ? groupCell(row) : toolCell(row, column))}
+    cell=${(row, column) => (row.group ? groupCell(row) : toolCell(row, column, !rows[0].group))}
     foot=${foot(catalog, chosen)}
   />`;
 }
@@ -138,17 +150,25 @@ function nothingFound(catalog) {
   return "No tool matches. Clear the filter, or choose all servers.";
 }
 
-/** A heading for each server, then its tools. */
+/** A heading for each server, then its tools; or all tools of servers, first those of which the variant `sort` saves most. */
 function matrixRows(catalog, params) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
   const isShown = (tool) => tool.name && namesOf(tool).some(matches);
   const servers = catalog.servers.filter((it) => !server || it === server);
+  const sort = params.get("sort");
+  if (catalog.variants.some(({ id }) => id === sort)) {
+    const sorted = catalog.tools.filter((tool) => servers.includes(tool.server) && isShown(tool));
+    return sorted.sort((a, b) => saved(b, sort) - saved(a, sort));
+  }
   const groups = servers.map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
   if (!server) groups.push([undefined, catalog.own.filter(isShown)]);
   const filled = groups.filter(([, tools]) => tools.length > 0);
   return filled.flatMap(([server, tools]) => [{ group: true, server, tools: tools.length }, ...tools]);
 }
+
+/** The tokens that a variant saves of a tool of a server; all if it hides the tool. */
+const saved = (tool, variant) => tool.tokens - (tool.variants[variant]?.tokens ?? 0);
 
 /** A tool is found by each name that it has. */
 function namesOf(tool) {
@@ -161,13 +181,14 @@ function groupCell({ server, tools }) {
   return html`<span class="group-name">${name} <span class="faint">${plural(tools, "tool")}</span></span>`;
 }
 
-function toolCell(row, column) {
-  if (column.id === "tool") return html`<${Name} value=${row.name} />`;
+function toolCell(row, column, namesServer) {
+  if (column.id === "tool") return html`<${Name} value=${row.name} />${namesServer && html` <span class="faint"><${Name} value=${row.server} limit=${32} /></span>`}`;
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
   if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
   return html`<span class="shown">
-    <span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span>
+    <span class="marks">${marks(shown)}</span>
+    <span class="saved faint">${shown.tokens === row.tokens ? "" : saving(shown.tokens, row.tokens)}</span><span class="tokens">${count(shown.tokens)}</span>
   </span>`;
 }
 

@@ -7,7 +7,9 @@ import { count, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { Filter, Problem, Table, matcher } from "./parts.js";
 import { go, link, replace } from "./route.js";
+import { RuleText } from "./rule.js";
 import { LongText, Name } from "./text.js";
+import { ToolLink } from "./variants.js";
 
 const REASONS = {
   selector: "the request names it in _meta",
@@ -118,7 +120,7 @@ function Answer({ answer, params }) {
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
             <span class="step">${step}</span>
-            <span>${sentence(detail)}${decided && html` <span class="mark">decides</span>`}</span>
+            <span>${sentence(detail)}${ruleIn(detail)}${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
@@ -128,6 +130,12 @@ function Answer({ answer, params }) {
     <${Ranking} ranking=${answer.ranking ?? []} />
     <${Tools} ...${{ answer, params }} />
   `;
+}
+
+/** What a rule says that a sentence names by its position. */
+function ruleIn(detail) {
+  const [, rule] = detail.match(/^(?:the rule )?`((?:access|clients)\[\d+\])`/) ?? [];
+  return rule && html`<${RuleText} key=${rule} name=${rule} />`;
 }
 
 /** A sentence of Vary. */
@@ -153,7 +161,9 @@ function Ranking({ ranking }) {
 
 function Rules({ rules }) {
   if (rules.length === 0) return null;
-  return html`<p class="note">Access rules that apply to it: <code>${named(rules.map(({ rule }) => rule))}</code></p>`;
+  return html`<div class="note">Access rules that apply to it:
+    <ul class="rules">${rules.map(({ rule }) => html`<li key=${rule}><code><${Name} value=${rule} /></code><${RuleText} name=${rule.split(" (")[0]} /></li>`)}</ul>
+  </div>`;
 }
 
 const NO_TOOL = "No tool matches. Clear the filter.";
@@ -178,7 +188,7 @@ function Tools({ answer, params }) {
     </div>
     ${rows.length === 0
       ? html`<p class="empty">${all ? NO_TOOL : NO_HIDDEN_TOOL}</p>`
-      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${toolCell} />`}
+      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${(row, column) => toolCell(row, column, answer.variant)} />`}
   </section>`;
 }
 
@@ -190,7 +200,8 @@ const COLUMNS = [
   { id: "detail", head: "because", kind: "c-wide" },
 ];
 
-function toolCell(row, column) {
+function toolCell(row, column, variant) {
+  if (column.id === "name") return html`<${ToolLink} tool=${row} variant=${variant} />`;
   const causes = (text) => row.hidden.map(text).join("; ");
   if (column.id === "rule") return html`<${Name} value=${causes((it) => it.rule ?? it.by)} />`;
   if (column.id === "detail") return html`<${Name} value=${causes((it) => it.detail)} limit=${200} isSentence />`;

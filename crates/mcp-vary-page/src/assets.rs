@@ -45,11 +45,14 @@ const ASSETS: &[Asset] = assets! {
     "/page/form.js" "form.js" SCRIPT;
     "/page/format.js" "format.js" SCRIPT;
     "/page/grid.js" "grid.js" SCRIPT;
+    "/page/history.js" "history.js" SCRIPT;
+    "/page/metric.js" "metric.js" SCRIPT;
     "/page/now.js" "now.js" SCRIPT;
     "/page/parts.js" "parts.js" SCRIPT;
     "/page/results.js" "results.js" SCRIPT;
     "/page/review.js" "review.js" SCRIPT;
     "/page/route.js" "route.js" SCRIPT;
+    "/page/rule.js" "rule.js" SCRIPT;
     "/page/style.css" "style.css" STYLE;
     "/page/text.js" "text.js" SCRIPT;
     "/page/tool.js" "tool.js" SCRIPT;

@@ -25,6 +25,8 @@ struct Counted {
     listed: Listed,
     text: Bytes,
     tag: HeaderValue,
+    /// The tokens of the list of each variant.
+    tokens: BTreeMap<String, usize>,
 }
 
 impl CountedCatalog {
@@ -34,13 +36,21 @@ impl CountedCatalog {
         tagged(counted.text.clone(), &counted.tag, known)
     }
 
+    /// The tokens of the list of a variant. It counts like [`respond`](Self::respond).
+    pub(crate) fn tokens(&self, gateway: &Gateway, variant: &str) -> Option<usize> {
+        self.counted(gateway).tokens.get(variant).copied()
+    }
+
     fn counted(&self, gateway: &Gateway) -> Arc<Counted> {
         let listed = Listed::of(gateway);
         let before = self.0.lock().clone();
         if let Some(counted) = before.filter(|counted| counted.listed == listed) {
             return counted;
         }
-        let text = listed.to_json().to_string();
+        let variants: Vec<_> = listed.variants.iter().map(CountedVariant::of).collect();
+        let text = listed.to_json(&variants).to_string();
+        let tokens = variants.iter().map(|it| (it.id().to_owned(), it.tokens));
+        let tokens = tokens.collect();
         let digest = Sha256::digest(&text);
         let digest: String = digest
             .iter()
@@ -49,6 +59,7 @@ impl CountedCatalog {
             .collect();
         let tag = HeaderValue::try_from(format!("\"{digest}\""));
         let counted = Arc::new(Counted {
+            tokens,
             listed,
             text: text.into(),
             tag: tag.unwrap_or_else(|_| HeaderValue::from_static("\"\"")),
@@ -78,14 +89,13 @@ impl Listed {
         }
     }
 
-    fn to_json(&self) -> Value {
-        let variants: Vec<_> = self.variants.iter().map(CountedVariant::of).collect();
+    fn to_json(&self, variants: &[CountedVariant<'_>]) -> Value {
         let standard = variants.iter().find(|it| it.id() == STANDARD);
         let baseline = standard.or(variants.first());
         let servers: Vec<_> = self.servers.iter().map(|(name, _)| name).collect();
         let tools = self.servers.iter().flat_map(|(server, tools)| {
             let tools = tools.iter();
-            tools.map(|(name, definition)| tool_json(server, name, definition, &variants))
+            tools.map(|(name, definition)| tool_json(server, name, definition, variants))
         });
         json!({
             "encoding": "o200k_base",
@@ -93,7 +103,7 @@ impl Listed {
             "baseline": baseline.map(CountedVariant::id),
             "tools": tools.collect::<Value>(),
             "variants": variants.iter().map(CountedVariant::to_json).collect::<Value>(),
-            "own": gateway_tools_json(&variants),
+            "own": gateway_tools_json(variants),
         })
     }
 }
@@ -105,6 +115,8 @@ pub(crate) struct CountedVariant<'l> {
     tools: BTreeMap<(&'l str, &'l str), (&'l VariantTool, usize)>,
     /// The names of the gateway's tools, and their tokens.
     gateway_tools: Vec<(String, usize)>,
+    /// The tokens of the list.
+    pub(crate) tokens: usize,
 }
 
 impl<'l> CountedVariant<'l> {
@@ -116,10 +128,13 @@ impl<'l> CountedVariant<'l> {
         let gateway_tools = listed.gateway_tools.iter();
         let gateway_tools =
             gateway_tools.map(|definition| (name_of(definition), count_tool(definition)));
+        let all = listed.tools.iter().map(|tool| &tool.definition);
+        let all: Vec<_> = all.chain(&listed.gateway_tools).collect();
         Self {
             listed,
             tools: tools.collect(),
             gateway_tools: gateway_tools.collect(),
+            tokens: count_tools(&all),
         }
     }
 
@@ -133,21 +148,11 @@ impl<'l> CountedVariant<'l> {
         Some((&tool.name, *tokens))
     }
 
-    /// The definitions of all tools.
-    fn definitions(&self) -> Vec<&String> {
-        let tools = self.listed.tools.iter().map(|tool| &tool.definition);
-        tools.chain(&self.listed.gateway_tools).collect()
-    }
-
-    /// The tokens of the list.
-    pub(crate) fn tokens(&self) -> usize {
-        count_tools(&self.definitions())
-    }
-
     fn to_json(&self) -> Value {
         let variant = &self.listed.variant;
         let tools = self.listed.tools.iter();
-        let all = self.definitions();
+        let all = tools.clone().map(|tool| &tool.definition);
+        let all = all.chain(&self.listed.gateway_tools);
         let mut by_server = BTreeMap::<_, Vec<_>>::new();
         for tool in tools {
             by_server
@@ -159,18 +164,18 @@ impl<'l> CountedVariant<'l> {
         let by_server =
             by_server.map(|(server, tools)| (server.clone(), count_tools(&tools).into()));
         let gateway_tools: Vec<_> = self.listed.gateway_tools.iter().collect();
-        let whole: Vec<_> = all.iter().map(|tool| compact(tool)).collect();
+        let whole: Vec<_> = all.map(|tool| compact(tool)).collect();
         json!({
             "id": variant.id,
             "description": variant.description,
             "status": variant.status,
             "hints": variant.hints,
             "deprecationInfo": variant.deprecation_info,
-            "tokens": self.tokens(),
+            "tokens": self.tokens,
             "wholeTokens": count_array(&whole),
             "byServer": by_server.collect::<Map<_, _>>(),
             "ownTokens": if gateway_tools.is_empty() { 0 } else { count_tools(&gateway_tools) },
-            "tools": all.len(),
+            "tools": whole.len(),
         })
     }
 }

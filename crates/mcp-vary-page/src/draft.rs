@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::catalog::CountedVariant;
+use crate::catalog::{CountedCatalog, CountedVariant};
 use crate::response::{PageAnswer, failure, json as json_answer};
 
-/// The variants of the configuration as they are written, from the program that reads it.
+/// The variants and rules of the configuration as they are written, from the program that reads it.
 pub trait VariantSource: fmt::Debug + Send + Sync {
     /// The entry of the variant `id` in the configuration; `None` without one.
     ///
@@ -28,6 +28,13 @@ pub trait VariantSource: fmt::Debug + Send + Sync {
     ///
     /// What is wrong with it.
     fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String>;
+
+    /// The rules of the configuration as they are written, without secrets: what reports call each, and its text.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read.
+    fn rules(&self) -> Result<Vec<(String, String)>, String>;
 }
 
 /// A variant as it is written.
@@ -74,26 +81,45 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
     }
 }
 
+/// The response to `GET /api/rules`.
+pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
+    match source.rules() {
+        Ok(rules) => {
+            let rules = rules.into_iter();
+            let rules = rules.map(|(rule, text)| json!({"rule": rule, "text": text}));
+            json_answer(&json!({"rules": rules.collect::<Value>()}))
+        }
+        Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
+}
+
 /// The response to `POST /api/draft`. It counts tokens: call it where nothing else waits.
-pub(crate) fn respond(source: &dyn VariantSource, gateway: &Gateway, body: &Bytes) -> PageAnswer {
+pub(crate) fn respond(
+    source: &dyn VariantSource,
+    gateway: &Gateway,
+    catalog: &CountedCatalog,
+    body: &Bytes,
+) -> PageAnswer {
     let draft = serde_json::from_slice(body).map_err(|error| format!("the request: {error}"));
     let drafted = draft.and_then(|draft: Draft| {
-        let before = source.written(&draft.id)?.map(|written| written.yaml);
+        let written = source.written(&draft.id)?.map(|written| written.yaml);
         let drafted = source.draft(&draft.id, draft.value)?;
-        Ok((draft.id, before.unwrap_or_default(), drafted))
+        Ok((draft.id, written.unwrap_or_default(), drafted))
     });
     match drafted {
-        Ok((id, before, drafted)) => json_answer(&to_json(gateway, &id, &before, &drafted)),
+        Ok((id, written, drafted)) => {
+            let before = catalog.tokens(gateway, &id).unwrap_or(0);
+            let mut answer = to_json(gateway, &id, &written, &drafted);
+            answer["before"] = before.into();
+            json_answer(&answer)
+        }
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }
 }
 
-fn to_json(gateway: &Gateway, id: &str, before: &str, drafted: &DraftedVariant) -> Value {
+fn to_json(gateway: &Gateway, id: &str, written: &str, drafted: &DraftedVariant) -> Value {
     let listed = gateway.tools_of_variant(&drafted.config);
     let counted = listed.as_ref().map(CountedVariant::of);
-    let mut current = gateway.variant_tools().into_iter();
-    let current = current.find(|it| it.variant.id.as_str() == id);
-    let current = current.as_ref().map(CountedVariant::of);
     let tools = gateway.servers().into_iter().flat_map(|server| {
         let tools = gateway.server_tools(&server.name).into_iter();
         let counted = &counted;
@@ -111,12 +137,13 @@ fn to_json(gateway: &Gateway, id: &str, before: &str, drafted: &DraftedVariant) 
         })
     });
     let mut diff = TextDiff::configure();
-    let diff = diff.timeout(DIFF_TIMEOUT).diff_lines(before, &drafted.yaml);
+    let diff = diff
+        .timeout(DIFF_TIMEOUT)
+        .diff_lines(written, &drafted.yaml);
     json!({
         "id": id,
         "tools": tools.collect::<Value>(),
-        "tokens": counted.as_ref().map_or(0, CountedVariant::tokens),
-        "before": current.map_or(0, |it| it.tokens()),
+        "tokens": counted.as_ref().map_or(0, |it| it.tokens),
         "yaml": drafted.yaml,
         "diff": diff.unified_diff().header(id, id).to_string(),
     })

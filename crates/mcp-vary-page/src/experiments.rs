@@ -1,23 +1,54 @@
-//! How the arms of experiments compare, in the figures and sentences of `vary experiment`.
+//! How the arms of experiments compare, in the figures and sentences of `vary experiment`, now and until now.
 
 use std::iter::zip;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use mcp_vary_experiment::{Metric, Report};
 use mcp_vary_gateway::{ExperimentStatus, Gateway};
 use serde_json::{Value, json};
 
+use crate::events::Clock;
+use crate::history::{Histories, INTERVAL, Point};
 use crate::response::{PageAnswer, json as json_answer};
 
 /// The response to `GET /api/experiments`.
-pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
-    let experiments = gateway.status().experiments;
-    let experiments = experiments.iter().map(to_json);
+pub(crate) fn respond(gateway: &Gateway, histories: &Histories, clock: Clock) -> PageAnswer {
+    let experiments = read(gateway, histories, clock).into_iter();
+    let experiments =
+        experiments.map(|(status, report, points)| to_json(&status, &report, &points));
     json_answer(&json!({"experiments": experiments.collect::<Value>()}))
 }
 
-fn to_json(experiment: &ExperimentStatus) -> Value {
+/// Reads the experiments each minute until the gateway is gone, so that their histories have points of all times.
+pub(crate) async fn record(gateway: Weak<Gateway>, histories: Arc<Histories>, clock: Clock) {
+    while let Some(gateway) = gateway.upgrade() {
+        read(&gateway, &histories, clock);
+        drop(gateway);
+        tokio::time::sleep(Duration::from_secs(INTERVAL)).await;
+    }
+}
+
+/// Each experiment, what is known of it, and its history.
+fn read(
+    gateway: &Gateway,
+    histories: &Histories,
+    clock: Clock,
+) -> Vec<(ExperimentStatus, Report, Vec<Point>)> {
+    let now = clock() / 1_000_000;
+    let experiments = gateway.status().experiments;
+    histories.retain(|name| experiments.iter().any(|it| it.totals.name == name));
+    let experiments = experiments.into_iter().map(|experiment| {
+        let ExperimentStatus { totals, effect, .. } = &experiment;
+        let report = Report::of(totals, experiment.metric, *effect);
+        let points = histories.add(totals, &report, now);
+        (experiment, report, points)
+    });
+    experiments.collect()
+}
+
+fn to_json(experiment: &ExperimentStatus, report: &Report, history: &[Point]) -> Value {
     let ExperimentStatus { totals, effect, .. } = experiment;
-    let report = Report::of(totals, experiment.metric, *effect);
     let arms = zip(&report.shares.arms, &totals.arms).map(|((variant, clients, planned), sums)| {
         json!({
             "variant": variant,
@@ -36,5 +67,6 @@ fn to_json(experiment: &ExperimentStatus) -> Value {
         "arms": arms.collect::<Value>(),
         "comparisons": report.comparisons,
         "verdicts": report.sentences(*effect),
+        "history": history,
     })
 }

@@ -22,6 +22,7 @@ mod draft;
 mod events;
 mod experiments;
 mod explain;
+mod history;
 mod page;
 mod query;
 mod response;

@@ -13,6 +13,7 @@ use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
 use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
+use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
 use crate::{experiments, explain, review};
@@ -37,6 +38,7 @@ pub struct GatewayPage {
     /// The gateway owns the page.
     gateway: Weak<Gateway>,
     catalog: Arc<CountedCatalog>,
+    histories: Arc<Histories>,
     clock: Clock,
     calls: Calls,
     variants: Option<Arc<dyn VariantSource>>,
@@ -49,6 +51,7 @@ impl GatewayPage {
         Self {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
+            histories: Arc::default(),
             clock,
             calls: Calls::new(false),
             variants: None,
@@ -62,11 +65,20 @@ impl GatewayPage {
         self
     }
 
-    /// Shows the variants as they are written, and drafts of them. There are none without this.
+    /// Shows the variants and rules as they are written, and drafts of them. There are none without this.
     #[must_use]
     pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
         self.variants = Some(variants);
         self
+    }
+
+    /// Records how experiments come along, until the gateway is gone. Without this, the page knows what it saw while it was open.
+    pub fn record_experiments(&self) -> impl Future<Output = ()> + Send + 'static {
+        experiments::record(
+            Weak::clone(&self.gateway),
+            Arc::clone(&self.histories),
+            self.clock,
+        )
     }
 
     async fn answer(&self, request: Request<Bytes>, access: PageAccess) -> PageAnswer {
@@ -128,7 +140,7 @@ impl GatewayPage {
             }
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
-            Data::Experiments => experiments::respond(gateway),
+            Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {
                 let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
@@ -144,14 +156,16 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
-            Data::Variant | Data::Draft => {
+            Data::Variant | Data::Draft | Data::Rules => {
                 let Some(variants) = self.variants.clone() else {
                     return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
                 };
                 let (id, body) = (parameter(query, "id"), body.clone());
+                let catalog = Arc::clone(&self.catalog);
                 apart(gateway, move |gateway| match data {
                     Data::Variant => draft::variant(&*variants, &id),
-                    _ => draft::respond(&*variants, gateway, &body),
+                    Data::Rules => draft::rules(&*variants),
+                    _ => draft::respond(&*variants, gateway, &catalog, &body),
                 })
                 .await
             }
@@ -188,10 +202,12 @@ enum Data {
     Variant,
     /// What a change of a variant would list.
     Draft,
+    /// The rules as they are written.
+    Rules,
 }
 
 impl Data {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
@@ -202,6 +218,7 @@ impl Data {
         Self::Experiments,
         Self::Variant,
         Self::Draft,
+        Self::Rules,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -221,6 +238,7 @@ impl Data {
             Self::Experiments => "experiments",
             Self::Variant => "variant",
             Self::Draft => "draft",
+            Self::Rules => "rules",
         }
     }
 

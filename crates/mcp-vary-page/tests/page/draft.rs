@@ -60,6 +60,27 @@ async fn a_variant_that_is_put_back_changes_nothing() {
 }
 
 #[tokio::test]
+async fn rules_are_shown_as_they_are_written_without_secrets() {
+    let rules = "
+clients:
+  - {headers: {X-Team: \"${TEAM:-secret}\"}, variant: reader}
+access:
+  - {when: {anyone: on}, allow: [\"*\"], deny: [\"delete_*\"]}
+  - {name: readers, when: {anyone: on}, allow: [{readOnlyHint: true}]}
+";
+    let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
+    let answer = shown.get("/api/rules").await.json();
+    assert_eq!(
+        answer,
+        json!({"rules": [
+            {"rule": "clients[0]", "text": "{headers: {X-Team: \"…\"}, variant: reader}"},
+            {"rule": "access[0]", "text": "{when: {anyone: \"on\"}, allow: [\"*\"], deny: [\"delete_*\"]}"},
+            {"rule": "readers", "text": "{name: readers, when: {anyone: \"on\"}, allow: [{readOnlyHint: true}]}"},
+        ]})
+    );
+}
+
+#[tokio::test]
 async fn a_draft_shows_what_it_would_list() {
     let shown = Shown::with(VARIANTS).await;
     let value = json!({

@@ -32,6 +32,20 @@ async fn an_experiment_has_its_arms_and_what_is_declared() {
     assert_eq!(words["verdicts"], json!([early]));
 }
 
+/// As long as nothing is counted, there is one point.
+#[tokio::test]
+async fn an_experiment_has_its_history_until_now() {
+    let shown = Shown::with(WORDS).await;
+    for _ in 0..2 {
+        let answer = shown.get("/api/experiments").await.json();
+        let arm = json!({"clients": 0.0, "calls": 0.0, "difference": null});
+        assert_eq!(
+            answer["experiments"][0]["history"],
+            json!([{"at": 1_000_000, "arms": [arm, arm]}])
+        );
+    }
+}
+
 #[tokio::test]
 async fn without_experiments_there_are_none() {
     let shown = Shown::with("").await;

@@ -106,6 +106,10 @@ impl VariantSource for FileText {
         Ok(written.map(|(value, yaml)| WrittenVariant { value, yaml }))
     }
 
+    fn rules(&self) -> Result<Vec<(String, String)>, String> {
+        Ok(mcp_vary_config::file_rules("vary.yaml", &self.0).unwrap())
+    }
+
     fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
         let draft = self.read().draft(id, value)?;
         Ok(DraftedVariant {

@@ -1,0 +1,62 @@
+//! The rules of a file as they are written, for reports that name them by their position.
+
+use serde_json::Value as Json;
+
+use crate::diagnostic::Diagnostics;
+use crate::document::{self, Value};
+use crate::file_variants::to_json;
+use crate::yaml_text;
+
+/// The rules under `access` and `clients` in the file `name` with its text: what reports call each, and the rule on a line.
+///
+/// Variables are not replaced, and the values of headers are omitted, since both can be secrets.
+///
+/// # Errors
+///
+/// When the text cannot be parsed. The rules may have errors.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_config::file_rules;
+///
+/// let text = "clients:\n  - {headers: {X-Team: audit}, variant: compact}\naccess:\n  - name: readers\n    when: {groups: '*'}\n    deny: [x]\n";
+/// let rules = file_rules("vary.yaml", text)?;
+/// let clients = r#"{headers: {X-Team: "…"}, variant: compact}"#;
+/// let readers = r#"{name: readers, when: {groups: "*"}, deny: [x]}"#;
+/// assert_eq!(rules, [("clients[0]", clients), ("readers", readers)].map(|(rule, text)| (rule.into(), text.into())));
+/// # Ok::<(), mcp_vary_config::Diagnostics>(())
+/// ```
+pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagnostics> {
+    let root = document::read(name, text).map_err(|all| Diagnostics {
+        file: name.to_owned(),
+        all,
+    })?;
+    let Value::Table(entries) = root.value else {
+        return Ok(Vec::new());
+    };
+    let sections = entries.iter();
+    let sections = sections.filter(|entry| matches!(&*entry.key, "access" | "clients"));
+    let rules = sections.flat_map(|section| {
+        let rules = match &section.node.value {
+            Value::List(rules) => rules.as_slice(),
+            _ => &[],
+        };
+        rules.iter().enumerate().map(|(position, rule)| {
+            let rule = without_headers(to_json(rule));
+            let named = rule["name"].as_str().filter(|_| section.key == "access");
+            let label = named.map(str::to_owned);
+            let label = label.unwrap_or_else(|| format!("{}[{position}]", section.key));
+            (label, yaml_text::flow(&rule))
+        })
+    });
+    Ok(rules.collect())
+}
+
+fn without_headers(mut rule: Json) -> Json {
+    let headers = rule.get_mut("headers").and_then(Json::as_object_mut);
+    for value in headers.into_iter().flat_map(|headers| headers.values_mut()) {
+        *value = "…".into();
+    }
+    rule
+}

@@ -1,0 +1,94 @@
+// How an experiment came along: for each arm the difference to the control over time, with its interval.
+
+import { html } from "./dom.js";
+import { count } from "./format.js";
+import { signed } from "./metric.js";
+import { PlainTable } from "./parts.js";
+import { Name, plain } from "./text.js";
+
+/** The most rows of the table beside the charts. */
+const MOST_ROWS = 12;
+/** The height of a chart in its own units; its width is that of the history. */
+const HEIGHT = 100;
+
+/** `history`: points of `{at, arms}`, the arms in the order of the experiment, the control first. */
+export function History({ experiment }) {
+  const { name, arms, metric, history } = experiment;
+  const compared = arms.map((arm, at) => ({ variant: arm.variant, at, points: pointsOf(history, at) })).slice(1);
+  const drawn = compared.filter(({ points }) => points.length > 1);
+  if (drawn.length === 0) return html`<p class="note">How the intervals move is drawn here once they have, since the start of Vary.</p>`;
+  const range = rangeOf(drawn.flatMap(({ points }) => points));
+  return html`<section class="history">
+    <h3>${metric} over time, less that of <${Name} value=${arms[0].variant} limit=${40} /></h3>
+    ${drawn.map((arm) => html`<${Chart} key=${arm.variant} ...${{ arm, metric, range }} />`)}
+    <details>
+      <summary>As a table</summary>
+      <${PlainTable} label=${`History of ${plain(name)}`} columns=${["time", "arm", "#clients", "#calls", "#difference", "#its interval", "verdict"]} rows=${rowsOf(drawn, metric)} />
+    </details>
+  </section>`;
+}
+
+/** The points with a difference of an arm. */
+const pointsOf = (history, arm) => history.flatMap(({ at, arms }) => (arms[arm]?.difference ? [{ at, ...arms[arm] }] : []));
+
+/** The values that charts show: zero, all differences, and the intervals of the later half. The first ones are very wide. */
+function rangeOf(points) {
+  const late = points.filter(({ at }) => at >= (points[0].at + points.at(-1).at) / 2);
+  const values = [...points.map((it) => it.difference.value), ...late.flatMap(({ difference: { from, to } }) => [from, to])];
+  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
+  return { least, most: most > least ? most : least + 1 };
+}
+
+function Chart({ arm: { variant, points }, metric, range: { least, most } }) {
+  const [first, last] = [points[0], points.at(-1)];
+  const width = Math.max(1, last.at - first.at);
+  const y = (value) => (HEIGHT * (most - Math.min(most, Math.max(least, value)))) / (most - least);
+  const line = (end) => points.map(({ at, difference }) => `${at - first.at},${y(difference[end]).toFixed(2)}`);
+  const said = ({ difference: { value, from, to } }) => `${signed(metric, value)} (${signed(metric, from)} to ${signed(metric, to)})`;
+  const label = `${plain(variant)}: at ${moment(first.at)} ${said(first)}, at ${moment(last.at)} ${said(last)}`;
+  return html`<figure>
+    <figcaption><${Name} value=${variant} limit=${40} /> <span class="faint">${since(points)}</span></figcaption>
+    <svg role="img" aria-label=${label} viewBox=${`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none">
+      <polygon class="interval" points=${[...line("from"), ...line("to").reverse()].join(" ")} />
+      <line class="zero" x1="0" x2=${width} y1=${y(0)} y2=${y(0)} />
+      <polyline class="difference" points=${line("value").join(" ")} />
+    </svg>
+    <span class="most faint">${signed(metric, most)}</span>
+    <span class="least faint">${signed(metric, least)}</span>
+    <span class="times faint"><span>${moment(first.at)}</span><span>${moment(last.at)}</span></span>
+  </figure>`;
+}
+
+const DECLARED = ["better", "worse", "different", "no-difference"];
+
+/** Since when what is declared now is declared. */
+function since(points) {
+  const { verdict } = points.at(-1);
+  if (!DECLARED.includes(verdict)) return "";
+  const before = points.findLastIndex((it) => it.verdict !== verdict);
+  return `${words(verdict)} since ${moment(points[before + 1].at)}`;
+}
+
+const words = (verdict) => verdict?.replaceAll("-", " ") ?? "–";
+
+/** Some points of each arm, and the last one. */
+function rowsOf(drawn, metric) {
+  return drawn.flatMap(({ variant, points }) => {
+    const step = Math.ceil(points.length / Math.max(1, Math.floor(MOST_ROWS / drawn.length)));
+    const some = points.filter((_, at) => (points.length - 1 - at) % step === 0);
+    return some.map(({ at, clients, calls, difference: { value, from, to }, verdict }) => [
+      moment(at),
+      html`<${Name} value=${variant} limit=${40} />`,
+      count(clients),
+      count(calls),
+      signed(metric, value),
+      `${signed(metric, from)} to ${signed(metric, to)}`,
+      words(verdict),
+    ]);
+  });
+}
+
+/** A moment in seconds since 1970 as day and time. */
+function moment(seconds) {
+  return new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,92 @@
+// The check that the page and `/metrics` have the same numbers, while no client calls anything.
+
+import { check, equal, holds } from "./browser.mjs";
+
+/** The samples of a scrape: the name, the labels, and the value as text. */
+async function scrape(address) {
+  const text = await (await fetch(address)).text();
+  const samples = text.split("\n").map((line) => line.match(/^(\w+)(?:\{(.*)\})? (\S+)$/s)).filter(Boolean);
+  return samples.map(([, name, labels = "", value]) => ({ name, value: Number(value), labels: labelsOf(labels) }));
+}
+
+const labelsOf = (text) => Object.fromEntries([...text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/gs)].map(([, label, value]) => [label, unescaped(value)]));
+const unescaped = (value) => value.replace(/\\(.)/gs, (_, letter) => (letter === "n" ? "\n" : letter));
+
+/** A number as the page shows it. */
+const shown = (value) => value.toLocaleString("en");
+
+/** Runs the checks. `variants` are their ids; `metrics` is the address of a scrape. */
+export async function compareWithMetrics({ visitor, metrics, variants }) {
+  const { page } = visitor;
+  const samples = await scrape(metrics);
+  const sum = (name, labels = {}) => {
+    const found = samples.filter((it) => it.name === name && Object.entries(labels).every(([label, value]) => [value].flat().includes(it.labels[label] ?? "")));
+    return found.reduce((sum, { value }) => sum + value, 0);
+  };
+  /** The rows of a table of the view, each with the texts of its cells. */
+  const rowsOf = (label) => page.getByRole("region", { name: label, exact: true }).locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent.trim())));
+  const labelsWith = (name, label) => [...new Set(samples.filter((it) => it.name === name).map((it) => it.labels[label] ?? ""))];
+
+  await check("servers have the calls, errors, tools and states of /metrics", async () => {
+    await visitor.view("/now");
+    const rows = await rowsOf("Servers");
+    const errors = (server) => {
+      const types = labelsWith("mcp_client_operation_duration_seconds_count", "error_type");
+      return sum("mcp_client_operation_duration_seconds_count", { server, error_type: types.filter((it) => it && it !== "cancelled") });
+    };
+    const expected = rows.map(([server]) => [
+      shown(sum("vary_upstream_tools", { server })),
+      shown(sum("mcp_client_operation_duration_seconds_count", { server })),
+      shown(errors(server)),
+      sum("vary_upstream_up", { server }) === 1,
+    ]);
+    equal(rows.map(([, state, , tools, calls, errors]) => [tools === "–" ? "0" : tools, calls, errors, state === "up"]), expected, "servers");
+    holds(expected.some(([, calls, errors]) => calls !== "0" && errors !== "0"), "no server has calls and errors");
+    return JSON.stringify(expected);
+  });
+
+  await check("the calls of servers are those of their tools in /metrics", () => {
+    for (const server of labelsWith("vary_tool_calls_total", "server")) {
+      const method = "tools/call";
+      equal(sum("vary_tool_calls_total", { server }), sum("mcp_client_operation_duration_seconds_count", { server, mcp_method_name: method }), server);
+    }
+  });
+
+  await check("clients have the requests and calls of /metrics", async () => {
+    const rows = await rowsOf("Clients");
+    const total = (at, of) => rows.filter(of).reduce((sum, row) => sum + Number(row[at].replaceAll(",", "")), 0);
+    for (const [, , variant, why] of rows) {
+      const of = (row) => row[2] === variant;
+      equal(total(4, (row) => of(row) && row[3] === why), sum("vary_variant_chosen_total", { variant, why: why.replace("by ", "") }), `requests of ${variant}, ${why}`);
+      equal(total(5, of), sum("vary_requests_total", { variant, method: "tools/call" }), `calls of ${variant}`);
+    }
+    return `${rows.length} clients`;
+  });
+
+  await check("the counts are the gauges of /metrics", async () => {
+    const rows = await page.locator(".counts > div").evaluateAll((rows) => rows.map((row) => [row.children[0].textContent, row.children[1].textContent.split(" ")[0].replaceAll(",", "")]));
+    const names = { "memory of requests and subscriptions": "vary_memory_bytes", "memory of shortened results": "vary_result_store_bytes" };
+    const refused = labelsWith("vary_refused_messages_total", "reason");
+    const words = (name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll("_", " ");
+    const counter = (name) => refused.find((reason) => words(reason) === name);
+    const expected = rows.map(([name]) => [name, String(counter(name) ? sum("vary_refused_messages_total", { reason: counter(name) }) : sum(names[name] ?? `vary_${name.replaceAll(" ", "_")}`))]);
+    equal(rows, expected, "counts");
+    holds(rows.find(([name, number]) => name === "sessions" && number !== "0"), "no session is counted");
+    return `${rows.length} counts`;
+  });
+
+  await check("variants have the tokens of /metrics", async () => {
+    await visitor.view("/variants");
+    await page.waitForSelector(".chart");
+    const rows = await page.locator(".chart tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, row.querySelector("td").textContent]));
+    equal(rows, variants.map((variant) => [variant, shown(sum("vary_list_tokens", { variant }))]), "tokens");
+  });
+
+  await check("what access rules denied is that of /metrics", async () => {
+    await visitor.view("/review");
+    const rows = await rowsOf("Requests that access rules denied");
+    const rules = labelsWith("vary_denied_total", "rule");
+    equal(rows.length, rules.length, "rules");
+    equal(rows.map((row) => row.at(-1)).sort(), rules.map((rule) => shown(sum("vary_denied_total", { rule }))).sort(), "denied");
+  });
+}
