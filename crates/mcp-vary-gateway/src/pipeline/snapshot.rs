@@ -413,4 +413,27 @@ impl ConfigSnapshot {
         let hub = &self.services.hub;
         hub.admit(session, &self.placements, lists).await;
     }
+
+    /// Ends what belongs to the client of a session that has ended.
+    pub(crate) fn forget_client(&self, client: ClientId) {
+        let services = &self.services;
+        services.pending_server_requests.forget(client);
+        services.hub.remove_session(client);
+        self.pool.close_session(client);
+        services.exchange.replay_streams.remove_client(client);
+    }
+
+    /// Does here what other replicas have done.
+    pub(crate) fn learn(&self, event: StoreEvent) {
+        let sessions = &self.services.sessions;
+        match event {
+            StoreEvent::Ended(session) => {
+                if let Some(client) = sessions.delete_ended(&session) {
+                    self.forget_client(client);
+                }
+            }
+            StoreEvent::ForgottenUntil(expires) => sessions.refuse_until(expires),
+            _ => {}
+        }
+    }
 }
