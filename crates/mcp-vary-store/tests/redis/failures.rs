@@ -52,13 +52,13 @@ async fn a_store_that_hangs_holds_up_requests_for_a_moment_only() {
 async fn a_store_that_takes_no_writes_is_away() {
     let redis = Redis::start();
     let replica = Replica::start(&redis).await;
-    redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
     replica.is(StoreState::Away).await;
-    redis.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "0"]);
     replica.is(StoreState::Up).await;
-    redis.ask(&["REPLICAOF", "127.0.0.1", "1"]);
+    let () = redis.ask(&["REPLICAOF", "127.0.0.1", "1"]);
     replica.is(StoreState::Away).await;
-    redis.ask(&["REPLICAOF", "NO", "ONE"]);
+    let () = redis.ask(&["REPLICAOF", "NO", "ONE"]);
     replica.is(StoreState::Up).await;
 }
 
@@ -68,7 +68,7 @@ async fn scripts_that_the_store_forgot_are_sent_again() {
     let replica = Replica::start(&redis).await;
     for _ in 0..3 {
         assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
-        redis.ask(&["SCRIPT", "FLUSH"]);
+        let () = redis.ask(&["SCRIPT", "FLUSH"]);
     }
     assert_eq!(replica.counted("count", "ok"), 3);
 }

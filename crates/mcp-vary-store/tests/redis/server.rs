@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_vary_store::{ENDED_ID, EndedSession, Store, StoreEvent, StoreState};
 use mcp_vary_testkit::wait::until;
+use redis::FromRedisValue;
 use tokio::task::JoinHandle;
 
 /// The password of each server.
@@ -62,14 +63,25 @@ impl Redis {
         assert!(sent.unwrap().success());
     }
 
-    /// Sends a command to it, and returns the lines of the answer.
-    pub(crate) fn ask(&self, command: &[&str]) -> String {
+    /// Sends a command to it, and returns the answer.
+    pub(crate) fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_connection().unwrap();
         let mut asked = redis::cmd(command[0]);
         asked.arg(&command[1..]);
-        let answer: redis::Value = asked.query(&mut connection).unwrap();
-        format!("{answer:?}")
+        asked.query(&mut connection).unwrap()
+    }
+
+    /// All keys that end so.
+    pub(crate) fn keys(&self, end: &str) -> Vec<String> {
+        self.ask(&["KEYS", &format!("*{end}")])
+    }
+
+    /// The only key of ended sessions.
+    pub(crate) fn ended(&self) -> String {
+        let keys = self.keys(":ended");
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        keys[0].clone()
     }
 }
 
@@ -145,15 +157,18 @@ pub(crate) fn now() -> u64 {
     elapsed.unwrap().as_secs()
 }
 
-/// A session that would have expired in an hour.
+/// A session that would have expired in a hundred years.
 pub(crate) fn session(number: u8) -> EndedSession {
-    lasting(number, Duration::from_secs(3600))
+    EndedSession {
+        expires: 4_900_000_000,
+        id: [number; ENDED_ID],
+    }
 }
 
 /// A session that would have expired after this time.
 pub(crate) fn lasting(number: u8, rest: Duration) -> EndedSession {
     EndedSession {
         expires: now() + rest.as_secs(),
-        id: [number; ENDED_ID],
+        ..session(number)
     }
 }
