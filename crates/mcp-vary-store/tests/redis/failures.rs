@@ -6,7 +6,7 @@ use mcp_vary_store::{Count, Store, StoreAway, StoreState, TIMEOUT, Verdict};
 use mcp_vary_testkit::captured_log::CapturedLog;
 use tracing::Level;
 
-use crate::server::{KEY, PASSWORD, Redis, Replica, now};
+use crate::server::{KEY, PASSWORD, Redis, Replica, now, session};
 
 fn limit() -> [Count; 1] {
     [Count {
@@ -93,6 +93,26 @@ async fn the_log_has_a_line_when_the_store_goes_and_one_when_it_is_back_without_
     let shown = format!("{lines:?} {:?}", replica.store);
     assert!(shown.contains(&format!("redis://127.0.0.1:{port}/1")), "{shown}");
     assert!(!shown.contains(PASSWORD), "{shown}");
+}
+
+/// docs/how-to/replicas.md
+#[tokio::test]
+async fn the_user_of_the_page_may_do_all_that_is_needed() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let page = include_str!("../../../../docs/how-to/replicas.md");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
+    let line = line.unwrap().replace("PASSWORD", PASSWORD);
+    let () = redis.ask(&line.split(' ').collect::<Vec<_>>());
+    let url = redis.url().replace("redis://:", "redis://vary:");
+    let user = Replica::at(&url, [KEY]);
+    user.is(StoreState::Up).await;
+    assert_eq!(user.store.count(&limit()).await, Ok(Verdict::Allowed));
+    user.store.end_session(session(1)).await;
+    replica.learns(&[session(1)]).await;
+    replica.store.end_session(session(2)).await;
+    user.learns(&[session(2)]).await;
+    assert_eq!(user.counted("end_session", "ok"), 1);
 }
 
 #[tokio::test]

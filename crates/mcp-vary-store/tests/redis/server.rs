@@ -103,7 +103,12 @@ pub(crate) struct Replica {
 impl Replica {
     /// A replica with these keys, which connects.
     pub(crate) fn with_keys(redis: &Redis, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
-        let store = Arc::new(Store::new(redis.url().parse().unwrap(), keys, now));
+        Self::at(&redis.url(), keys)
+    }
+
+    /// The same with another address.
+    pub(crate) fn at(url: &str, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        let store = Arc::new(Store::new(url.parse().unwrap(), keys, now));
         let learned = Arc::<Mutex<Vec<_>>>::default();
         let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
         let running =
