@@ -135,7 +135,9 @@ struct TestBinary {
 impl Job {
     fn name(&self) -> &str {
         match self {
-            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => &binary.name,
+            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => {
+                &binary.name
+            }
             Self::Doctests => "doctests",
             Self::Ignored => "ignored tests",
         }

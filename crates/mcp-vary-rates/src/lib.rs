@@ -31,6 +31,8 @@ pub use caller::{AddressGroup, Caller, Operation};
 pub use clock::{MonotonicClock, SharedClock};
 pub use governor::clock::{Clock, FakeRelativeClock};
 pub use limit::{Counted, Limit, LimitError, MAX_LIMIT_NAME, Per};
-pub use limiter::{DEFAULT_CAPACITY, MAX_CAPACITY, MAX_LIMITS, RateLimiter, RateLimiterError, SharedBucket};
+pub use limiter::{
+    DEFAULT_CAPACITY, MAX_CAPACITY, MAX_LIMITS, RateLimiter, RateLimiterError, SharedBucket,
+};
 pub use rate::{MAX_COUNT, MAX_REPLENISH_TIME, Rate, RateError};
 pub use refusal::{HTTP_STATUS, LimitExceeded};

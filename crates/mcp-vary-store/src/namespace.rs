@@ -71,8 +71,8 @@ impl fmt::Debug for Namespace {
 }
 
 fn keyed(key: &[u8; 32], label: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
-    let mut mac: Hmac<Sha256> = Hmac::new_from_slice(key)
-        .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    let mut mac: Hmac<Sha256> =
+        Hmac::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(b"vary store v1\0");
     mac.update(label.as_bytes());
     mac.update(b"\0");

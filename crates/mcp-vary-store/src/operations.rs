@@ -44,9 +44,8 @@ impl Operations {
     pub(crate) fn all(&self) -> impl Iterator<Item = ([&'static str; 2], u64)> {
         OPERATIONS.iter().zip(&self.0).flat_map(|(operation, all)| {
             let outcomes = OUTCOMES.iter().zip(all);
-            outcomes.map(|(outcome, number)| {
-                ([*operation, *outcome], number.load(Ordering::Relaxed))
-            })
+            outcomes
+                .map(|(outcome, number)| ([*operation, *outcome], number.load(Ordering::Relaxed)))
         })
     }
 }

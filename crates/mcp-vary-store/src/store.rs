@@ -190,9 +190,7 @@ impl Store {
 
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
     pub async fn end_session(&self, session: EndedSession) {
-        self.ended
-            .lock()
-            .insert_unwritten(session, (self.now)());
+        self.ended.lock().insert_unwritten(session, (self.now)());
         let asked = self.ask(Operation::EndSession, async |connection| {
             self.write_ended(connection, &[session]).await
         });

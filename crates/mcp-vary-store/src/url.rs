@@ -99,7 +99,10 @@ mod tests {
     fn an_address_is_shown_with_its_port_and_database_and_without_its_password() {
         for (text, shown) in [
             ("redis://localhost", "redis://localhost:6379/0"),
-            ("redis://a:p%40ss@10.0.0.1:7000/3", "redis://10.0.0.1:7000/3"),
+            (
+                "redis://a:p%40ss@10.0.0.1:7000/3",
+                "redis://10.0.0.1:7000/3",
+            ),
             ("rediss://:secret@cache", "rediss://cache:6379/0"),
         ] {
             let url: StoreUrl = text.parse().unwrap();

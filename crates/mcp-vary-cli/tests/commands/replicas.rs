@@ -26,7 +26,14 @@ impl Redis {
     fn start(port: u16, folder: &Path) -> Self {
         let mut command = Command::new("redis-server");
         command
-            .args(["--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD])
+            .args([
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--requirepass",
+                PASSWORD,
+            ])
             .args(["--port", &port.to_string(), "--dir"])
             .arg(folder)
             .stdout(Stdio::null());
@@ -52,7 +59,14 @@ impl Replica {
     fn start(configuration: &Path, store: &str) -> Self {
         let probes = free_port();
         let path = configuration.to_str().unwrap();
-        let arguments = ["serve", "--listen", "0", "--probes", &probes.to_string(), path];
+        let arguments = [
+            "serve",
+            "--listen",
+            "0",
+            "--probes",
+            &probes.to_string(),
+            path,
+        ];
         Self {
             server: Server::start_with(&arguments, &[("STORE", store)]),
             probes: SocketAddr::from(([127, 0, 0, 1], probes)),
@@ -263,8 +277,11 @@ async fn without_its_store_a_replica_answers_plain_calls_and_limited_ones_as_con
     let plain = Arc::new(AtomicUsize::new(0));
     let stops = Arc::new(AtomicBool::new(false));
     let clients = replicas.all.iter().map(|replica| {
-        let (address, plain, stops) =
-            (replica.server.address, Arc::clone(&plain), Arc::clone(&stops));
+        let (address, plain, stops) = (
+            replica.server.address,
+            Arc::clone(&plain),
+            Arc::clone(&stops),
+        );
         tokio::spawn(async move {
             let mut http = RawHttp::connect(address).await;
             while !stops.load(Ordering::Relaxed) {
@@ -305,7 +322,10 @@ async fn without_its_store_a_replica_answers_plain_calls_and_limited_ones_as_con
         assert_eq!(answer.status, 200, "{}", answer.text());
         let metrics = replica.get("/metrics").await.text();
         let counted = "vary_store_operations_total{operation=\"count\",outcome=\"ok\"} 1\n";
-        assert!(metrics.contains("\nvary_store_up 1\n") && metrics.contains(counted), "{metrics}");
+        assert!(
+            metrics.contains("\nvary_store_up 1\n") && metrics.contains(counted),
+            "{metrics}"
+        );
     }
     stops.store(true, Ordering::Relaxed);
     for client in clients {

@@ -4,8 +4,7 @@ use mcp_vary_gateway::settings::store::StoreFailure;
 
 use super::*;
 
-const BEGIN: &str =
-    "servers: {a: {command: x}}\nkeys: [a-key-of-thirty-two-characters-and-more]\n";
+const BEGIN: &str = "servers: {a: {command: x}}\nkeys: [a-key-of-thirty-two-characters-and-more]\n";
 
 #[test]
 fn a_store_is_read_without_showing_its_password() {
@@ -29,7 +28,11 @@ fn without_a_store_limits_are_open() {
 
 #[test]
 fn what_is_not_an_address_is_refused_and_not_repeated() {
-    for address in ["http://ann:hunter2@cache", "hunter2", "'rediss://cache#insecure'"] {
+    for address in [
+        "http://ann:hunter2@cache",
+        "hunter2",
+        "'rediss://cache#insecure'",
+    ] {
         refuses(
             "vary.yaml",
             &format!("{BEGIN}store: {address}\n"),

@@ -488,7 +488,10 @@ pub(super) mod tests {
             let placed = is_placed.then(|| here.find(&id).unwrap());
             let ended = elsewhere.delete(&id).unwrap();
             let client = placed.as_ref().map(|session| session.client);
-            assert_eq!(here.delete_ended(&ended), client.or(here.delete_ended(&ended)));
+            assert_eq!(
+                here.delete_ended(&ended),
+                client.or(here.delete_ended(&ended))
+            );
             assert!(placed.is_none_or(|session| session.has_ended()));
             assert!(here.find(&id).is_none());
             assert!(here.find(&other).is_some());

@@ -37,7 +37,10 @@ async fn a_replica_that_starts_later_learns_of_all_ended_sessions_before_it_is_u
     let late = Replica::start(&redis).await;
     let learned = late.learned.lock().unwrap();
     assert_eq!(learned.len(), all.len());
-    assert!(all.iter().all(|it| learned.contains(&StoreEvent::Ended(*it))));
+    assert!(
+        all.iter()
+            .all(|it| learned.contains(&StoreEvent::Ended(*it)))
+    );
 }
 
 #[tokio::test]
@@ -74,9 +77,15 @@ async fn an_empty_store_gets_back_what_replicas_know() {
 async fn the_store_forgets_a_session_when_it_would_have_expired() {
     let redis = Redis::start();
     let a = Replica::start(&redis).await;
-    a.store.end_session(lasting(1, Duration::from_secs(5))).await;
-    a.store.end_session(lasting(2, Duration::from_secs(90))).await;
-    a.store.end_session(lasting(3, Duration::from_secs(60))).await;
+    a.store
+        .end_session(lasting(1, Duration::from_secs(5)))
+        .await;
+    a.store
+        .end_session(lasting(2, Duration::from_secs(90)))
+        .await;
+    a.store
+        .end_session(lasting(3, Duration::from_secs(60)))
+        .await;
     let ttl: u64 = redis.ask(&["TTL", &redis.ended()]);
     assert!((85..=90).contains(&ttl), "{ttl}");
     // Each key has an end, the one of the check, too.

@@ -88,10 +88,17 @@ async fn the_log_has_a_line_when_the_store_goes_and_one_when_it_is_back_without_
     let begins: Vec<_> = lines.iter().filter_map(|it| it.split(';').next()).collect();
     // The first one may find that the server has not begun to listen.
     let begins = begins.strip_prefix(&["WARN store away"]).unwrap_or(&begins);
-    let expected = ["INFO store connected", "WARN store away", "INFO store connected"];
+    let expected = [
+        "INFO store connected",
+        "WARN store away",
+        "INFO store connected",
+    ];
     assert_eq!(begins, expected, "{lines:?}");
     let shown = format!("{lines:?} {:?}", replica.store);
-    assert!(shown.contains(&format!("redis://127.0.0.1:{port}/1")), "{shown}");
+    assert!(
+        shown.contains(&format!("redis://127.0.0.1:{port}/1")),
+        "{shown}"
+    );
     assert!(!shown.contains(PASSWORD), "{shown}");
 }
 
@@ -126,6 +133,12 @@ async fn a_wrong_password_is_logged_as_such_and_not_repeated() {
     let stopped = tokio::time::timeout(Duration::from_millis(500), store.run(|_| ())).await;
     assert!(stopped.is_err() && store.state() == StoreState::Away);
     let lines = log.take();
-    assert!(lines.len() == 1 && !lines[0].contains("swordfish"), "{lines:?}");
-    assert!(lines[0].contains("WRONGPASS") || lines[0].contains("AUTH"), "{lines:?}");
+    assert!(
+        lines.len() == 1 && !lines[0].contains("swordfish"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[0].contains("WRONGPASS") || lines[0].contains("AUTH"),
+        "{lines:?}"
+    );
 }

@@ -37,7 +37,10 @@ async fn three_replicas_allow_one_burst_and_say_when_the_next_is_allowed() {
         all += passed;
         if let Verdict::Refused { index, wait } = last {
             assert_eq!(index, 0);
-            assert!(wait <= minute && wait > minute - Duration::from_secs(20), "{wait:?}");
+            assert!(
+                wait <= minute && wait > minute - Duration::from_secs(20),
+                "{wait:?}"
+            );
         }
     }
     assert_eq!(all, 10);
@@ -59,7 +62,10 @@ async fn a_request_is_counted_by_all_limits_or_by_none() {
     assert_eq!(passed(&replica, &[wide.clone()], 9).await.0, 3);
     // Of several that refuse, the one that does so the longest is named.
     let last = passed(&replica, &both, 1).await.1;
-    assert!(matches!(last, Verdict::Refused { index: 1, .. }), "{last:?}");
+    assert!(
+        matches!(last, Verdict::Refused { index: 1, .. }),
+        "{last:?}"
+    );
 }
 
 #[tokio::test]

@@ -38,7 +38,14 @@ impl Redis {
         fs::create_dir_all(&folder).unwrap();
         let mut command = Command::new("redis-server");
         command
-            .args(["--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD])
+            .args([
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--requirepass",
+                PASSWORD,
+            ])
             .args(["--port", &port.to_string(), "--dir"])
             .arg(&folder)
             .stdout(Stdio::null());
@@ -112,7 +119,9 @@ impl Replica {
         let learned = Arc::<Mutex<Vec<_>>>::default();
         let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
         let running =
-            tokio::spawn(async move { running.run(|event| into.lock().unwrap().push(event)).await });
+            tokio::spawn(
+                async move { running.run(|event| into.lock().unwrap().push(event)).await },
+            );
         Self {
             store,
             learned,
