@@ -52,8 +52,8 @@ impl Namespace {
     /// The session of a text in the store; `None` if no replica with this key wrote it.
     pub(crate) fn open(&self, sealed: &[u8]) -> Option<EndedSession> {
         let sealed: &[u8; SEALED] = sealed.try_into().ok()?;
-        let (expires, rest) = sealed.split_first_chunk()?;
-        let (id, seal) = rest.split_first_chunk()?;
+        let (expires, others) = sealed.split_first_chunk()?;
+        let (id, seal) = others.split_first_chunk()?;
         let whole = keyed(&self.key, "ended", &[expires, id]);
         whole.verify_truncated_left(seal).ok()?;
         Some(EndedSession {

@@ -176,10 +176,10 @@ impl Store {
             script.arg(microseconds(count.interval));
             script.arg(microseconds(count.tolerance));
         }
-        let asked = self.ask(Operation::Count, async |mut connection| {
+        let answer = self.ask(Operation::Count, async |mut connection| {
             script.invoke_async::<(usize, u64)>(&mut connection).await
         });
-        Ok(match asked.await? {
+        Ok(match answer.await? {
             (0, _) => Verdict::Allowed,
             (place, wait) => Verdict::Refused {
                 index: place - 1,
@@ -191,11 +191,11 @@ impl Store {
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
     pub async fn end_session(&self, session: EndedSession) {
         self.ended.lock().insert_unwritten(session, (self.now)());
-        let asked = self.ask(Operation::EndSession, async |connection| {
+        let answer = self.ask(Operation::EndSession, async |connection| {
             self.write_ended(connection, &[session]).await
         });
         // A failure is counted, and the session is written later.
-        let _ = asked.await;
+        let _ = answer.await;
     }
 
     /// Writes sessions that have ended, and publishes them.

@@ -183,9 +183,9 @@ impl SessionTail {
     /// What replicas need to know of the session with this seal when it has ended.
     pub(super) fn ended(&self, seal: &Seal) -> EndedSession {
         let mut id = [0; ENDED_ID];
-        let (nonce, rest) = id.split_at_mut(self.nonce.len());
+        let (nonce, letters) = id.split_at_mut(self.nonce.len());
         nonce.copy_from_slice(&self.nonce);
-        rest.copy_from_slice(seal);
+        letters.copy_from_slice(seal);
         EndedSession {
             expires: self.expires,
             id,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mcp_vary_store::{MAX_ENDED, StoreEvent, StoreState};
 
-use crate::server::{KEY, Redis, Replica, lasting, session};
+use crate::server::{KEY, Redis, Replica, expiring, session};
 
 #[tokio::test]
 async fn a_session_that_ends_at_one_replica_ends_at_the_others_within_a_second() {
@@ -78,13 +78,13 @@ async fn the_store_forgets_a_session_when_it_would_have_expired() {
     let redis = Redis::start();
     let a = Replica::start(&redis).await;
     a.store
-        .end_session(lasting(1, Duration::from_secs(5)))
+        .end_session(expiring(1, Duration::from_secs(5)))
         .await;
     a.store
-        .end_session(lasting(2, Duration::from_secs(90)))
+        .end_session(expiring(2, Duration::from_secs(90)))
         .await;
     a.store
-        .end_session(lasting(3, Duration::from_secs(60)))
+        .end_session(expiring(3, Duration::from_secs(60)))
         .await;
     let ttl: u64 = redis.ask(&["TTL", &redis.ended()]);
     assert!((85..=90).contains(&ttl), "{ttl}");
@@ -138,12 +138,12 @@ async fn replicas_understand_each_other_while_keys_are_replaced() {
 async fn a_set_that_is_full_loses_the_earliest_and_makes_earlier_sessions_doubtful() {
     let redis = Redis::start();
     let a = Replica::start(&redis).await;
-    let first = lasting(1, Duration::from_secs(60));
+    let first = expiring(1, Duration::from_secs(60));
     a.store.end_session(first).await;
     let key = redis.ended();
     // Nobody sealed these: they count for the size only.
-    let rest = MAX_ENDED - 1;
-    let fill = format!("for i = 1, {rest} do redis.call('ZADD', KEYS[1], 4900000000, i) end");
+    let others = MAX_ENDED - 1;
+    let fill = format!("for i = 1, {others} do redis.call('ZADD', KEYS[1], 4900000000, i) end");
     let () = redis.ask(&["EVAL", &fill, "1", &key]);
     a.is(StoreState::Up).await;
     a.store.end_session(session(2)).await;

@@ -59,7 +59,7 @@ async fn a_request_is_counted_by_all_limits_or_by_none() {
     assert_eq!(number, 2);
     assert!(matches!(last, Verdict::Refused { index: 1, wait } if wait > hour));
     // The seven that the narrow one refused have used up nothing of the wide one.
-    assert_eq!(passed(&replica, &[wide.clone()], 9).await.0, 3);
+    assert_eq!(passed(&replica, std::slice::from_ref(&wide), 9).await.0, 3);
     // Of several that refuse, the one that does so the longest is named.
     let last = passed(&replica, &both, 1).await.1;
     assert!(

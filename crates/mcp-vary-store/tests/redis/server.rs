@@ -74,9 +74,9 @@ impl Redis {
     pub(crate) fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_connection().unwrap();
-        let mut asked = redis::cmd(command[0]);
-        asked.arg(&command[1..]);
-        asked.query(&mut connection).unwrap()
+        let mut query = redis::cmd(command[0]);
+        query.arg(&command[1..]);
+        query.query(&mut connection).unwrap()
     }
 
     /// All keys that end so.
@@ -166,6 +166,10 @@ impl Drop for Replica {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store has the clock of the system, too"
+)]
 pub(crate) fn now() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
     elapsed.unwrap().as_secs()
@@ -180,9 +184,9 @@ pub(crate) fn session(number: u8) -> EndedSession {
 }
 
 /// A session that would have expired after this time.
-pub(crate) fn lasting(number: u8, rest: Duration) -> EndedSession {
+pub(crate) fn expiring(number: u8, remaining: Duration) -> EndedSession {
     EndedSession {
-        expires: now() + rest.as_secs(),
+        expires: now() + remaining.as_secs(),
         ..session(number)
     }
 }
