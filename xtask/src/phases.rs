@@ -85,6 +85,11 @@ const PHASES: &[Phase] = &[
         faults::phase,
     ),
     phase(
+        "replicas",
+        "three gateways share a Redis: sessions that end at one end at all, rates are exact, and nothing but limited calls needs it",
+        rust_tests::replicas,
+    ),
+    phase(
         "check",
         "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
         check::phase,

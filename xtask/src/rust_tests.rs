@@ -97,12 +97,27 @@ pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
     run(workspace, &Job::Ignored).into()
 }
 
+/// Runs and counts the tests of replicas, one after the other: they measure time.
+pub(crate) fn replicas(workspace: &Workspace) -> Outcome {
+    let found = jobs(workspace).map(|jobs| {
+        let mut binaries = jobs.into_iter().filter_map(|job| match job {
+            Job::Binary(binary) if binary.name == LONGEST[0] => Some(Job::Replicas(binary)),
+            _ => None,
+        });
+        binaries.next()
+    });
+    let ran = found.and_then(|job| run(workspace, &job.ok_or("there is no test of replicas")?));
+    ran.into()
+}
+
 /// What runs as one process.
 #[derive(Debug)]
 enum Job {
     Binary(TestBinary),
     /// The tests of a binary that are not [`LONG`].
     ShortTests(TestBinary),
+    /// The tests of replicas in a binary.
+    Replicas(TestBinary),
     Doctests,
     /// The ignored tests of all binaries.
     Ignored,
@@ -120,7 +135,9 @@ struct TestBinary {
 impl Job {
     fn name(&self) -> &str {
         match self {
-            Self::Binary(binary) | Self::ShortTests(binary) => &binary.name,
+            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => {
+                &binary.name
+            }
             Self::Doctests => "doctests",
             Self::Ignored => "ignored tests",
         }
@@ -128,7 +145,7 @@ impl Job {
 
     fn command(&self, workspace: &Workspace) -> Command {
         match self {
-            Self::Binary(binary) | Self::ShortTests(binary) => {
+            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => {
                 let mut command = process::command(&binary.program);
                 // As cargo sets them for tests.
                 command
@@ -137,6 +154,9 @@ impl Job {
                     .env("CARGO_MANIFEST_DIR", &binary.package);
                 if let Self::ShortTests(_) = self {
                     command.args(LONG.iter().flat_map(|name| ["--skip", *name]));
+                }
+                if let Self::Replicas(_) = self {
+                    command.args(["replicas::", "--ignored", "--test-threads", "1"]);
                 }
                 command
             }

@@ -48,6 +48,7 @@ mod schema_builder;
 mod sealing_keys;
 mod secret_files;
 mod server;
+mod store;
 mod traces;
 mod units;
 mod variables;

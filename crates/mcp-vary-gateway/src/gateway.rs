@@ -82,6 +82,7 @@ impl Gateway {
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
+        gateway.follow_store();
         gateway.follow_upstream_variants(None, &gateway.current());
         gateway.serve_when_ready();
         gateway
@@ -245,6 +246,22 @@ impl Gateway {
                     return;
                 }
             }
+        });
+    }
+
+    /// Learns what other replicas write to the store, until the gateway stops.
+    fn follow_store(self: &Arc<Self>) {
+        let Some(store) = self.services.store.clone() else {
+            return;
+        };
+        let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
+        self.services.background_tasks.spawn(async move {
+            let learn = |event| {
+                if let Some(gateway) = gateway.upgrade() {
+                    gateway.current().learn(event);
+                }
+            };
+            shutdown.run_until_cancelled(store.run(learn)).await;
         });
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_metrics::{Exposition, Family, Listed, Metrics, Value, families};
+use mcp_vary_store::StoreState;
 
 use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -21,6 +22,7 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     add_counters(&mut exposition, snapshot, &status);
     add_keys(&mut exposition, snapshot);
     add_spans(&mut exposition, snapshot);
+    add_store(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
     let list_tokens = snapshot.services.list_tokens.as_ref();
     let catalog = snapshot.pool.base().catalog.current();
@@ -106,6 +108,18 @@ fn add_keys(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
         Some(([&**issuer], Value::count(age)))
     });
     exposition.add_by_labels(&families::JWKS_AGE, ages);
+}
+
+/// The store that replicas share, if they do.
+fn add_store(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
+    let Some(store) = &snapshot.services.store else {
+        return;
+    };
+    let is_up = store.state() == StoreState::Up;
+    exposition.add_single(&families::STORE_UP, Value::count(is_up.into()));
+    let operations = store.operations();
+    let operations = operations.map(|(labels, count)| (labels, Value::Counter(count)));
+    exposition.add_by_labels(&families::STORE_OPERATIONS, operations);
 }
 
 /// The spans of requests that were sampled.

@@ -102,6 +102,8 @@ families! {
     RESULT_STORE = Gauge "vary_result_store_bytes" [], "Parts of results that were left out, and that clients can still read";
     AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by outcome";
     SPANS = Counter "vary_spans" ["outcome"], "Spans of sampled requests by outcome";
+    STORE_UP = Gauge "vary_store_up" [], "Whether the store that replicas share is connected and takes writes";
+    STORE_OPERATIONS = Counter "vary_store_operations" ["operation", "outcome"], "Operations on the store by outcome: ok, failed, or skipped because it is away";
     TASKS = Gauge "vary_tasks" [], "Asynchronous tasks of the process";
     RELOADS = Counter "vary_config_reloads" ["outcome"], "Attempts to reload the configuration";
     CONFIG = Gauge "vary_config_hash_info" ["hash"], "The configuration in force; always 1";

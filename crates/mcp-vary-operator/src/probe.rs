@@ -59,8 +59,8 @@ impl ProbeResponse {
         Self::new(StatusCode::OK, "ok\n")
     }
 
-    /// The response of a gateway that is ready unless there are `reasons` against it, and a line for each of these servers
-    /// with its state.
+    /// The response of a gateway that is ready unless there are `reasons` against it, and a line for each of these names,
+    /// of servers and the store, with its state.
     #[must_use]
     pub fn ready<'a>(
         reasons: &[String],

@@ -25,6 +25,8 @@ pub struct GatewayState {
     pub servers: (usize, usize),
     /// The issuers of tokens whose keys were never loaded, of all.
     pub missing_keys: (usize, usize),
+    /// Whether what other replicas wrote to the store was read, as far as there is a store.
+    pub is_store_read: bool,
 }
 
 impl Readiness {
@@ -40,6 +42,7 @@ impl Readiness {
         let (missing, issuers) = state.missing_keys;
         let starting = "starting: the servers are being connected to";
         let stopping = "stopping: new clients must connect elsewhere";
+        let unread = "store: what other replicas wrote is being read";
         let reasons = [
             (!state.is_serving).then(|| starting.to_owned()),
             state.is_stopping.then(|| stopping.to_owned()),
@@ -47,6 +50,7 @@ impl Readiness {
             (missing > 0).then(|| {
                 format!("keys: those of {missing} of {issuers} issuers were never loaded")
             }),
+            (!state.is_store_read).then(|| unread.to_owned()),
         ];
         reasons.into_iter().flatten().collect()
     }

@@ -123,6 +123,7 @@ fn a_gateway_is_ready_without_a_reason_against_it() {
         is_stopping: false,
         servers: (2, 2),
         missing_keys: (0, 1),
+        is_store_read: true,
     };
     for readiness in [Readiness::Any, Readiness::All, Readiness::None] {
         assert!(readiness.reasons(ready).is_empty(), "{readiness:?}");
@@ -132,14 +133,15 @@ fn a_gateway_is_ready_without_a_reason_against_it() {
         is_stopping: true,
         servers: (0, 2),
         missing_keys: (1, 1),
+        is_store_read: false,
     };
     let reasons = Readiness::Any.reasons(worst);
     let begins: Vec<_> = reasons
         .iter()
         .filter_map(|it| it.split(':').next())
         .collect();
-    assert_eq!(begins, ["starting", "stopping", "servers", "keys"]);
-    assert_eq!(Readiness::None.reasons(worst).len(), 3);
+    assert_eq!(begins, ["starting", "stopping", "servers", "keys", "store"]);
+    assert_eq!(Readiness::None.reasons(worst).len(), 4);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who sends a request, and what it asks for.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -93,6 +94,19 @@ pub(crate) enum Bucket<P> {
     Local,
     /// A key, tool or server by its name.
     Name(Arc<str>),
+}
+
+/// The same text in each process, and another one for each bucket of a limit.
+impl<P: fmt::Display> fmt::Display for Bucket<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Principal(principal) => write!(f, "principal {principal}"),
+            Self::Address(AddressGroup(Group::V4(address))) => write!(f, "address {address}"),
+            Self::Address(AddressGroup(Group::V6(network))) => write!(f, "network {network:x}"),
+            Self::Local => f.write_str("local"),
+            Self::Name(name) => write!(f, "name {name}"),
+        }
+    }
 }
 
 impl<P: Clone> Caller<'_, P> {

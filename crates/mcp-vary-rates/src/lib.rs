@@ -5,6 +5,7 @@
 //! | how often? | [`Rate`]: `600/min`, with a burst |
 //! | what is counted, and for whom? | [`Limit`], [`Counted`], [`Per`] |
 //! | may this request go on? | [`RateLimiter::check`] with a [`Caller`] and an [`Operation`] |
+//! | and if several processes count together? | [`RateLimiter::shared_buckets`] |
 //! | what does the client get? | [`LimitExceeded`]: the status, `Retry-After`, the data of the JSON-RPC error |
 //!
 //! The algorithm is the generic cell rate algorithm of the crate `governor`. Lists, handshakes and notifications are not
@@ -30,6 +31,8 @@ pub use caller::{AddressGroup, Caller, Operation};
 pub use clock::{MonotonicClock, SharedClock};
 pub use governor::clock::{Clock, FakeRelativeClock};
 pub use limit::{Counted, Limit, LimitError, MAX_LIMIT_NAME, Per};
-pub use limiter::{DEFAULT_CAPACITY, MAX_CAPACITY, MAX_LIMITS, RateLimiter, RateLimiterError};
+pub use limiter::{
+    DEFAULT_CAPACITY, MAX_CAPACITY, MAX_LIMITS, RateLimiter, RateLimiterError, SharedBucket,
+};
 pub use rate::{MAX_COUNT, MAX_REPLENISH_TIME, Rate, RateError};
 pub use refusal::{HTTP_STATUS, LimitExceeded};

@@ -1,7 +1,9 @@
 //! Checks operations against all limits.
 
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 
 use governor::clock::{Clock, Reference as _};
 use governor::middleware::NoOpMiddleware;
@@ -35,6 +37,30 @@ pub struct RateLimiter<P: Clone + Eq + Hash, C: Clock> {
     limits: Vec<ActiveLimit<P, C>>,
     clock: C,
     start: C::Instant,
+}
+
+/// A bucket of a limit, as a counter needs it that several processes share.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct SharedBucket<'a> {
+    limit: &'a str,
+    /// The limit, its rate, and for whom it counts: the same in each process.
+    pub name: String,
+    /// The time in which one operation becomes available again.
+    pub interval: Duration,
+    /// How far in the future the bucket may be full again so that one more operation is allowed.
+    pub tolerance: Duration,
+}
+
+impl<'a> SharedBucket<'a> {
+    /// The refusal of an operation that this bucket allows after `wait`.
+    #[must_use]
+    pub const fn exceeded(&self, wait: Duration) -> LimitExceeded<'a> {
+        LimitExceeded {
+            limit: self.limit,
+            wait,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -159,6 +185,28 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
             })
         });
         refusals.max_by_key(LimitExceeded::wait)
+    }
+
+    /// The buckets that count the operation, for a counter that several processes share. It uses the same algorithm, and
+    /// its refusals become a [`LimitExceeded`] by [`SharedBucket::exceeded`].
+    pub fn shared_buckets(
+        &self,
+        caller: &Caller<'_, P>,
+        operation: &Operation<'_>,
+    ) -> Vec<SharedBucket<'_>>
+    where
+        P: fmt::Display,
+    {
+        let buckets = self.limits.iter().filter_map(|active| {
+            let (limit, bucket) = (&active.limit, active.limit.bucket(caller, operation)?);
+            Some(SharedBucket {
+                limit: limit.name(),
+                name: format!("{}\0{}\0{bucket}", limit.name(), limit.rate()),
+                interval: active.interval.into(),
+                tolerance: active.tolerance.into(),
+            })
+        });
+        buckets.collect()
     }
 
     /// The limits, in the order in which they were given.

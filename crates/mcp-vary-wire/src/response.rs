@@ -12,7 +12,7 @@ use mcp_vary::error::Era;
 use mcp_vary::error_code::{
     HEADER_MISMATCH, INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST,
     METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, PARSE_ERROR, RATE_LIMITED, SESSION_NOT_FOUND,
-    UNSUPPORTED_VERSION,
+    STORE_AWAY, UNSUPPORTED_VERSION,
 };
 use mcp_vary::json::{self, edit};
 use mcp_vary_base::memory_budget::Exhausted;
@@ -133,6 +133,12 @@ impl RpcError {
         }
     }
 
+    /// A limit applies, and the store that counts for all replicas is away: HTTP status 503.
+    pub fn store_away() -> Self {
+        let message = "the store that counts for rate limits is away; retry later";
+        Self::new(STORE_AWAY, message)
+    }
+
     /// The error of a server's response, or an internal error if it cannot be read.
     pub fn from_upstream_or_internal(error: &str) -> Self {
         Self::from_upstream(error).unwrap_or_else(|| {
@@ -205,6 +211,7 @@ impl RpcError {
             }
             (SESSION_NOT_FOUND, _) => StatusCode::NOT_FOUND,
             (INSUFFICIENT_SCOPE, _) => StatusCode::FORBIDDEN,
+            (STORE_AWAY, _) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::OK,
         }
     }

@@ -42,6 +42,11 @@ pub const INSUFFICIENT_SCOPE: i64 = -32003;
 /// same purpose (EIP-1474, "Error codes": "Limit exceeded").
 pub const RATE_LIMITED: i64 = -32005;
 
+/// What all replicas of a server count cannot be counted at the moment. HTTP status 503.
+///
+/// As for [`TOO_MANY_SWITCHES`], neither MCP nor the extension names a code.
+pub const STORE_AWAY: i64 = -32006;
+
 /// Modern: an HTTP header contradicts the body. HTTP status 400.
 pub const HEADER_MISMATCH: i64 = -32020;
 

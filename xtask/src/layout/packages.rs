@@ -51,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-operator", "", QUIET),
     rule("mcp-vary-rates", "base", QUIET),
     rule("mcp-vary-search", "", PURE),
+    rule("mcp-vary-store", "base", QUIET),
     rule("mcp-vary-tokens", "", PURE),
     rule("mcp-vary-view", "vary", PURE),
     rule("mcp-vary-access", "base vary view", PURE),
@@ -68,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway login operator rates results traces upstream vary view wire",
+        "access audit auth base catalog experiment gateway login operator rates results store traces upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -79,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics operator rates results traces upstream vary view wire",
+        "access audit auth base catalog experiment http metrics operator rates results store traces upstream vary view wire",
         QUIET,
     ),
     rule(

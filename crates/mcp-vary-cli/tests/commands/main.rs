@@ -30,6 +30,8 @@ mod partly;
 mod program;
 mod reload;
 #[cfg(unix)]
+mod replicas;
+#[cfg(unix)]
 mod rolling;
 mod serve;
 #[cfg(unix)]

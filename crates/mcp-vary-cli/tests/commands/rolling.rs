@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::program::{Server, VARY, signal};
 
 /// A port that was free a moment ago: HAProxy must know where the gateways will listen.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }

@@ -29,7 +29,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{admin_readers, audit, limits, require, sealing_keys, traces};
+use crate::{admin_readers, audit, limits, require, sealing_keys, store, traces};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -290,6 +290,12 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "keys" => Other(sealing_keys::shape, |reader, field, draft| {
         draft.config.named_keys = sealing_keys::read(reader, field)
     }),
+    /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or
+    /// `rediss://` for TLS, best in a variable; none without it. Needs `keys`
+    "store" => Other(store::shape, |reader, field, draft| draft.config.store = store::read(reader, field)),
+    /// what becomes of requests to which a limit of `rates` applies while the store is away. `open`: each replica counts by
+    /// itself. `closed`: they are refused with status 503
+    "store-failure" = "open" => choice!(store::FAILURES, |draft| &mut draft.config.store_failure),
     /// what clients [may use](limits.md) at most
     "limits" => Other(
         |schema| schema.table("`limits`", &[limits::SETTINGS]),

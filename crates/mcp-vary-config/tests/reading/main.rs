@@ -14,6 +14,7 @@ mod rates;
 mod reference;
 mod rules;
 mod server_auth;
+mod store;
 mod traces;
 mod variables;
 mod variants;

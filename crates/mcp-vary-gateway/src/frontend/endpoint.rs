@@ -95,7 +95,7 @@ pub(super) async fn respond(
             }
             Ok(response)
         }
-        Method::DELETE => Ok(end_session(&snapshot, head, &caller)),
+        Method::DELETE => Ok(Box::pin(end_session(&snapshot, head, &caller)).await),
         _ => Ok(not_allowed(head)),
     }
 }
@@ -199,7 +199,7 @@ async fn standalone_stream(
     Ok(event_stream(Body::Stream(stream)))
 }
 
-fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Response<Body> {
+async fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Response<Body> {
     if speaks_modern(head) {
         return not_allowed(head);
     }
@@ -210,18 +210,12 @@ fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Resp
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };
     let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    snapshot.services.sessions.delete(id.unwrap_or_default());
-    snapshot
-        .services
-        .pending_server_requests
-        .forget(session.client);
-    snapshot.services.hub.remove_session(session.client);
-    snapshot.pool.close_session(session.client);
-    snapshot
-        .services
-        .exchange
-        .replay_streams
-        .remove_client(session.client);
+    let ended = snapshot.services.sessions.delete(id.unwrap_or_default());
+    snapshot.forget_client(session.client);
+    // Before the answer, so that other replicas know it even if this one ends now.
+    if let (Some(store), Some(ended)) = (&snapshot.services.store, ended) {
+        store.end_session(ended).await;
+    }
     typed_response(StatusCode::OK, "application/json", Body::empty())
 }
 

@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use mcp_vary_metrics::Form;
 use mcp_vary_operator::{GatewayState, Probe, ProbeResponse};
+use mcp_vary_store::StoreState;
 
 use super::responses::{Body, typed_response};
 use crate::gateway::Gateway;
@@ -41,14 +42,18 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Prob
     let issuers = snapshot.authentication.iter();
     let keys = issuers.flat_map(|it| it.key_statuses().map(|(_, keys)| keys.age));
     let (loaded, missing): (Vec<_>, Vec<_>) = keys.partition(Option::is_some);
+    let store = snapshot.services.store.as_ref().map(|it| it.state());
     let reasons = snapshot.config.ready.reasons(GatewayState {
         is_serving: gateway.is_serving(),
         is_stopping: gateway.is_stopping(),
         servers: (up, servers.len()),
         missing_keys: (missing.len(), loaded.len() + missing.len()),
+        is_store_read: store.is_none_or(StoreState::is_settled),
     });
+    let store = store.map(|state| ("store", state.as_str()));
     let shown = servers.iter().filter(|_| is_verbose);
-    ProbeResponse::ready(&reasons, shown.map(|it| (&*it.name, it.state)))
+    let shown = shown.map(|it| (&*it.name, it.state));
+    ProbeResponse::ready(&reasons, store.into_iter().chain(shown))
 }
 
 /// All series, in the form that the client prefers.

@@ -12,6 +12,7 @@ use mcp_vary_operator::Operator;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
+use mcp_vary_store::Store;
 use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::Counters;
@@ -76,6 +77,8 @@ pub(crate) struct Services {
     pub(crate) startup: StartupSettings,
     /// What begins spans, if requests are traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
+    /// What replicas share, if they do.
+    pub(crate) store: Option<Arc<Store>>,
     /// The audit log, if requests are recorded.
     pub(crate) audit: Option<Arc<AuditService>>,
     /// The series of requests, if they are measured.
@@ -211,8 +214,12 @@ impl Services {
             hub: Arc::clone(&hub),
             tasks: Arc::clone(&tasks),
         });
-        let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
-        let session_keys = session_keys.map(|key| derived_key(key, "session"));
+        let keys = std::iter::once(&config.key).chain(&config.previous_keys);
+        let session_keys = keys.clone().map(|key| derived_key(key, "session"));
+        let store = config.store.clone().map(|url| {
+            let keys = keys.map(|key| derived_key(key, "store"));
+            Arc::new(Store::new(url, keys, config.environment.now))
+        });
         Self {
             sessions: Sessions::new(config, session_keys.collect(), Arc::clone(&hub) as _),
             authentication: CurrentAuthentication::default(),
@@ -239,6 +246,7 @@ impl Services {
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),
             tracer: config.tracer.clone(),
+            store,
             audit: config
                 .audit_log
                 .clone()

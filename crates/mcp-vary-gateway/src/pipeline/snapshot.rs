@@ -18,7 +18,9 @@ use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_metrics::VariantMetrics;
+use mcp_vary_store::StoreEvent;
 use mcp_vary_upstream::chain::ChainPosition;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -412,5 +414,28 @@ impl ConfigSnapshot {
         let lists = self.services.pool.dedicated.lists();
         let hub = &self.services.hub;
         hub.admit(session, &self.placements, lists).await;
+    }
+
+    /// Ends what belongs to the client of a session that has ended.
+    pub(crate) fn forget_client(&self, client: ClientId) {
+        let services = &self.services;
+        services.pending_server_requests.forget(client);
+        services.hub.remove_session(client);
+        self.pool.close_session(client);
+        services.exchange.replay_streams.remove_client(client);
+    }
+
+    /// Does here what other replicas have done.
+    pub(crate) fn learn(&self, event: StoreEvent) {
+        let sessions = &self.services.sessions;
+        match event {
+            StoreEvent::Ended(session) => {
+                if let Some(client) = sessions.delete_ended(&session) {
+                    self.forget_client(client);
+                }
+            }
+            StoreEvent::ForgottenUntil(expires) => sessions.refuse_until(expires),
+            _ => {}
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::settings::config::Config;
 use crate::settings::limits::Limits;
 use crate::settings::listener::TlsConfig;
 use crate::settings::sealing_keys::SealingKeys;
+use crate::settings::store::StoreUrl;
 
 /// The settings at the start, some of which do not change until the end.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct StartupSettings {
     tls: Option<TlsConfig>,
     audit: Option<AuditSettings>,
     traces: Option<TracesSettings>,
+    store: Option<StoreUrl>,
 }
 
 impl StartupSettings {
@@ -28,6 +30,7 @@ impl StartupSettings {
             tls: config.listener.tls.clone(),
             audit: config.audit.clone(),
             traces: config.traces.clone(),
+            store: config.store.clone(),
         }
     }
 
@@ -51,6 +54,7 @@ impl StartupSettings {
             ("tls", self.tls != config.listener.tls),
             ("audit", self.audit != config.audit),
             ("traces", self.traces != config.traces),
+            ("store", self.store != config.store),
         ];
         let changed = settings.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()

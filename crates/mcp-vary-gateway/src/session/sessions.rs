@@ -7,6 +7,7 @@ use crate::settings::config::Config;
 use indexmap::IndexMap;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_store::EndedSession;
 use mcp_vary_wire::client_id::ClientId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,18 +123,35 @@ impl Sessions {
         }
     }
 
-    /// Deletes the session that `id` seals. Returns whether there was one.
-    pub(crate) fn delete(&self, id: &str) -> bool {
-        let Some(id) = SplitId::read(id) else {
-            return false;
-        };
-        let Some(session) = self.find_read(id) else {
-            return false;
-        };
+    /// Deletes the session that `id` seals. Returns what other replicas need to delete it; `None` if there was none.
+    pub(crate) fn delete(&self, id: &str) -> Option<EndedSession> {
+        let id = SplitId::read(id)?;
+        let session = self.find_read(id)?;
         let now = (self.environment.now)();
         self.shard(id.seal).delete(id.seal, &session.tail, now);
         session.end();
-        true
+        Some(session.tail.ended(id.seal))
+    }
+
+    /// Deletes a session that has ended at another replica. Returns its client; `None` if it is not a session.
+    pub(crate) fn delete_ended(&self, ended: &EndedSession) -> Option<ClientId> {
+        let (tail, seal) = SessionTail::of_ended(ended)?;
+        let mut store = self.shard(&seal);
+        let placed = store.entries.get(&seal).cloned();
+        let session = placed.or_else(|| store.take_evicted(&tail.nonce));
+        store.delete(&seal, &tail, (self.environment.now)());
+        drop(store);
+        if let Some(session) = session {
+            session.end();
+        }
+        Some(tail.client())
+    }
+
+    /// Refuses sessions that expire no later than `expires`: other replicas have ended too many to remember.
+    pub(crate) fn refuse_until(&self, expires: u64) {
+        for shard in &self.shards {
+            shard.lock().refuse_until(expires);
+        }
     }
 
     /// The shard that has the sessions of this seal.
@@ -247,6 +265,17 @@ impl SessionStore {
         }
     }
 
+    fn refuse_until(&mut self, expires: u64) {
+        self.forgotten_deletions = self.forgotten_deletions.max(expires);
+        let is_refused = |session: &Arc<Session>| session.tail.expires <= expires;
+        for (_, session) in self
+            .entries
+            .extract_if(.., |_, session| is_refused(session))
+        {
+            session.end();
+        }
+    }
+
     /// Removes expired sessions.
     fn sweep(&mut self, now: u64) {
         if now < self.earliest {
@@ -356,7 +385,7 @@ pub(super) mod tests {
         let placed = sessions.shards.iter().map(|shard| shard.lock().len());
         assert!(placed.clone().all(|placed| placed > 50));
         assert_eq!((placed.sum::<usize>(), sessions.known()), (200, 200));
-        assert!(sessions.delete(&opened[0].0) && sessions.find(&opened[0].0).is_none());
+        assert!(sessions.delete(&opened[0].0).is_some() && sessions.find(&opened[0].0).is_none());
         assert_eq!(sessions.known(), 199);
     }
 
@@ -443,10 +472,40 @@ pub(super) mod tests {
             for _ in 0..others {
                 sessions.open(fixed(&[]), DAY);
             }
-            assert!(sessions.delete(&id));
+            assert!(sessions.delete(&id).is_some());
             assert!(session.has_ended());
-            assert!(sessions.find(&id).is_none() && !sessions.delete(&id));
+            assert!(sessions.find(&id).is_none() && sessions.delete(&id).is_none());
         }
+    }
+
+    /// Two replicas have the same keys.
+    #[test]
+    fn a_session_that_ended_elsewhere_is_gone_here_with_and_without_a_place() {
+        let (here, elsewhere) = (sessions(9), sessions(9));
+        for is_placed in [true, false] {
+            let (id, _) = elsewhere.open(fixed(&[]), DAY);
+            let (other, _) = elsewhere.open(fixed(&[]), DAY);
+            let placed = is_placed.then(|| here.find(&id).unwrap());
+            let ended = elsewhere.delete(&id).unwrap();
+            let client = placed.as_ref().map(|session| session.client);
+            assert_eq!(
+                here.delete_ended(&ended),
+                client.or(here.delete_ended(&ended))
+            );
+            assert!(placed.is_none_or(|session| session.has_ended()));
+            assert!(here.find(&id).is_none());
+            assert!(here.find(&other).is_some());
+        }
+    }
+
+    #[test]
+    fn sessions_that_may_have_ended_elsewhere_are_refused() {
+        let sessions = sessions(9);
+        let opened = [60, 61, 62].map(|time| sessions.open(fixed(&[]), Duration::from_secs(time)));
+        sessions.refuse_until(1_061);
+        let found = opened.each_ref().map(|(id, _)| sessions.find(id).is_some());
+        assert_eq!(found, [false, false, true]);
+        assert!(opened[0].1.has_ended() && !opened[2].1.has_ended());
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::settings::metrics::{MetricsSettings, Readiness};
 use crate::settings::model_ranking::ModelRankingConfig;
 use crate::settings::rates::RateLimits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
+use crate::settings::store::{StoreFailure, StoreUrl};
 
 /// All settings of a gateway.
 ///
@@ -124,6 +125,10 @@ pub struct Config {
     pub admin_readers: Option<When>,
     /// How often clients may do what; without limits by default.
     pub rates: RateLimits,
+    /// The store that replicas with the same keys share; none by default. A gateway keeps the one that it was opened with.
+    pub store: Option<StoreUrl>,
+    /// What becomes of limited requests while the store is away.
+    pub store_failure: StoreFailure,
     /// The experiments that run, those that come first preferred; none by default.
     pub experiments: Vec<ExperimentConfig>,
     /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
@@ -193,6 +198,8 @@ impl Config {
             access: None,
             admin_readers: None,
             rates: RateLimits::default(),
+            store: None,
+            store_failure: StoreFailure::default(),
             experiments: Vec::new(),
             metrics: None,
             operator: None,

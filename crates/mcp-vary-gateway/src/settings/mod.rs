@@ -11,3 +11,4 @@ pub mod metrics;
 pub mod model_ranking;
 pub mod rates;
 pub mod sealing_keys;
+pub mod store;

@@ -11,8 +11,11 @@ use mcp_vary_rates::{
     AddressGroup, Caller, Counted, DEFAULT_CAPACITY, Limit, LimitExceeded, Operation, RateLimiter,
     RateLimiterError, SharedClock,
 };
+use mcp_vary_store::{Count, Store, Verdict};
 use mcp_vary_wire::client_id::ClientId;
 use quick_cache::sync::Cache;
+
+use crate::settings::store::StoreFailure;
 
 /// The rate limits of a configuration, with what they have counted; none by default.
 ///
@@ -116,6 +119,14 @@ pub(crate) enum VariantUser {
     Address(AddressGroup),
 }
 
+/// Why an operation is refused that replicas count together.
+#[derive(Debug)]
+pub(crate) enum SharedRefusal<'a> {
+    Limit(LimitExceeded<'a>),
+    /// Nobody can count it.
+    StoreAway,
+}
+
 /// A client wants to change its variant, which a limit refuses.
 #[derive(Debug)]
 pub(crate) struct ChangeRefused<'a> {
@@ -155,6 +166,50 @@ impl ActiveLimits {
     ) -> Result<(), LimitExceeded<'_>> {
         let checked = self.limiter.check(caller, operation);
         checked.inspect_err(|limit| self.note_refused(limit))
+    }
+
+    /// Decides as [`check`](Self::check) does, with what all replicas have counted. Only an operation to which a limit applies
+    /// asks the store.
+    ///
+    /// # Errors
+    ///
+    /// The limit that refuses; or that the store is away, if it then refuses what it cannot count.
+    pub(crate) async fn check_shared(
+        &self,
+        store: &Store,
+        on_failure: StoreFailure,
+        caller: &Caller<'_, PrincipalId>,
+        operation: &Operation<'_>,
+    ) -> Result<(), SharedRefusal<'_>> {
+        let buckets = self.limiter.shared_buckets(caller, operation);
+        if buckets.is_empty() {
+            return Ok(());
+        }
+        let counts = buckets.iter().map(|bucket| Count {
+            name: bucket.name.clone(),
+            interval: bucket.interval,
+            tolerance: bucket.tolerance,
+        });
+        let counts: Vec<_> = counts.collect();
+        let refused = match store.count(&counts).await {
+            Ok(Verdict::Allowed) => return Ok(()),
+            Ok(Verdict::Refused { index, wait }) => {
+                let bucket = buckets.get(index);
+                bucket.map(|bucket| bucket.exceeded(wait))
+            }
+            Err(_) => None,
+        };
+        match (refused, on_failure) {
+            (Some(limit), _) => {
+                self.note_refused(&limit);
+                Err(SharedRefusal::Limit(limit))
+            }
+            (None, StoreFailure::Open) => {
+                let checked = self.check(caller, operation);
+                checked.map_err(SharedRefusal::Limit)
+            }
+            (None, StoreFailure::Closed) => Err(SharedRefusal::StoreAway),
+        }
     }
 
     /// The limit that refuses an operation, without counting it if none does.

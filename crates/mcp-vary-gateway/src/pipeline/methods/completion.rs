@@ -96,7 +96,7 @@ pub(crate) async fn complete(context: &mut RequestContext<'_>) -> Result<Dispatc
     };
     let server = upstream.server;
     let undeclared = undeclared(context, server, "completions", COMPLETE)?;
-    policy::count_read(scope, server)?;
+    policy::count_read(scope, server).await?;
     let forwarding = ForwardRequest {
         plan: ResponsePlan {
             names: upstream.names,

@@ -28,7 +28,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     let server = only_server(scope, declares_one);
     let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
     check_allowed(scope, server)?;
-    policy::count_read(scope, server)?;
+    policy::count_read(scope, server).await?;
     let forwarding = ForwardRequest::new(scope.view, server);
     forward(context, forwarding).await
 }

@@ -27,7 +27,7 @@ pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, Rp
     };
     let item_ref = &prompt.item_ref;
     policy::check_access(scope, ListKind::Prompts, item_ref, Some(&arguments))?;
-    policy::count_read(scope, item_ref.server)?;
+    policy::count_read(scope, item_ref.server).await?;
     let forwarding = ForwardRequest {
         name: Some(item_ref.upstream_name.to_string()),
         binding,

@@ -29,7 +29,7 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     let scope = view::enter(context)?;
     let located = resources::locate(scope, &uri, Identifier::Resource).await?;
     resources::check(scope, &located)?;
-    policy::count_read(scope, located.server)?;
+    policy::count_read(scope, located.server).await?;
     let forwarding = ForwardRequest {
         binding: round_trips::binding(context, &uri),
         plan: response_plan(scope, &located, undeclared),

@@ -51,7 +51,7 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
         Err(errors) => return refuse_arguments(scope, &tool, &errors),
     };
     policy::check_access(scope, ListKind::Tools, &tool.item_ref, Some(&arguments))?;
-    policy::count_call(scope, &tool.item_ref)?;
+    policy::count_call(scope, &tool.item_ref).await?;
     count_accepted(scope, &tool);
     let task_mode = TaskMode::of_call(context, &tool);
     let forwarding = plan_call(scope, &name, &tool, &arguments, task_mode);

@@ -19,6 +19,8 @@ use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
+use crate::settings::rates::{ActiveLimits, SharedRefusal};
+
 /// Checks a call of a listed item with these `arguments`, JSON text.
 ///
 /// # Errors
@@ -139,8 +141,9 @@ fn record_allowed(context: &RequestContext<'_>, policy: &AccessPolicy, rule: Rul
 ///
 /// # Errors
 ///
-/// `-32005` with the limit that refuses it. Then no limit has counted it.
-pub(crate) fn count_call(scope: ViewScope<'_>, item_ref: &ItemRef) -> Result<(), RpcError> {
+/// `-32005` with the limit that refuses it. Then no limit has counted it. `-32006` if the store that counts is away, and the
+/// configuration refuses calls then.
+pub(crate) async fn count_call(scope: ViewScope<'_>, item_ref: &ItemRef) -> Result<(), RpcError> {
     let Some(limits) = scope.snapshot.config.rates.counting(Counted::Calls) else {
         return Ok(());
     };
@@ -152,9 +155,7 @@ pub(crate) fn count_call(scope: ViewScope<'_>, item_ref: &ItemRef) -> Result<(),
     };
     let tool = listed.map_or(&*item_ref.upstream_name, |item| &*item.id);
     let server = &scope.server_name(item_ref.server);
-    let operation = Operation::CallTool { server, tool };
-    let checked = limits.check(&scope.client.rate_caller(), &operation);
-    checked.map_err(|limit| rate_limited(scope, &limit))
+    count(scope, limits, &Operation::CallTool { server, tool }).await
 }
 
 /// Counts a request that a server answers and that does not call a tool: a read, a completion, a request about a task.
@@ -162,15 +163,33 @@ pub(crate) fn count_call(scope: ViewScope<'_>, item_ref: &ItemRef) -> Result<(),
 /// # Errors
 ///
 /// As those of [`count_call`].
-pub(crate) fn count_read(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcError> {
+pub(crate) async fn count_read(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcError> {
     let Some(limits) = scope.snapshot.config.rates.counting(Counted::Calls) else {
         return Ok(());
     };
-    let operation = Operation::Read {
-        server: &scope.server_name(server),
+    let server = &scope.server_name(server);
+    count(scope, limits, &Operation::Read { server }).await
+}
+
+async fn count(
+    scope: ViewScope<'_>,
+    limits: &ActiveLimits,
+    operation: &Operation<'_>,
+) -> Result<(), RpcError> {
+    let caller = scope.client.rate_caller();
+    let Some(store) = &scope.snapshot.services.store else {
+        let checked = limits.check(&caller, operation);
+        return checked.map_err(|limit| rate_limited(scope, &limit));
     };
-    let checked = limits.check(&scope.client.rate_caller(), &operation);
-    checked.map_err(|limit| rate_limited(scope, &limit))
+    let on_failure = scope.snapshot.config.store_failure;
+    let checked = Box::pin(limits.check_shared(store, on_failure, &caller, operation));
+    checked.await.map_err(|refusal| match refusal {
+        SharedRefusal::Limit(limit) => rate_limited(scope, &limit),
+        SharedRefusal::StoreAway => {
+            debug!("request refused: the store is away");
+            scope.with_active_variant(RpcError::store_away())
+        }
+    })
 }
 
 /// Counts a change of the variant, if the client used another one before (SV-21).

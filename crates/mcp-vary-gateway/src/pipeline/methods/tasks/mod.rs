@@ -36,7 +36,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     let scope = context.in_view(found.view);
     // A cancellation ends work, whatever the rate.
     if !matches!(context.action, MethodAction::Task(TaskAction::Cancel)) {
-        policy::count_read(scope, found.item_ref.server)?;
+        policy::count_read(scope, found.item_ref.server).await?;
     }
     if found.dialects.is_core_over_ext() {
         match context.action {

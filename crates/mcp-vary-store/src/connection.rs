@@ -1,0 +1,238 @@
+//! Keeps the connection, reads what other replicas wrote, and gives an empty store back what this replica knows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use crate::ended::{EndedSession, MAX_ENDED};
+use crate::namespace::Namespace;
+use crate::operations::{Operation, Outcome};
+use crate::store::{Store, StoreEvent, StoreState};
+
+/// How long one command in the background takes at most, and the connect.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long all sessions are read at most.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time between two checks, and between two attempts to connect.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Messages of other replicas that wait. If there are more, all sessions are read again.
+const MAX_MESSAGES: usize = 4096;
+/// Sessions that are read or written at once.
+const PAGE: usize = 1000;
+/// Pages after which reading ends, whatever the store answers.
+const MAX_PAGES: usize = 10 * MAX_ENDED / PAGE;
+
+/// A connection, and the messages of other replicas that came over it.
+struct Connected {
+    connection: MultiplexedConnection,
+    messages: mpsc::Receiver<PushInfo>,
+    /// Whether a message was lost.
+    has_overflowed: Arc<AtomicBool>,
+}
+
+impl Store {
+    /// Keeps the store connected, and calls `learn` with what other replicas wrote. It ends only when it is dropped.
+    pub async fn run(&self, learn: impl Fn(StoreEvent)) {
+        loop {
+            let cause = match self.connect(&learn).await {
+                Ok(connected) => {
+                    self.note_up();
+                    self.connection
+                        .store(Some(Arc::new(connected.connection.clone())));
+                    self.set_state(StoreState::Up);
+                    self.follow(connected, &learn).await
+                }
+                Err(cause) => cause,
+            };
+            self.connection.store(None);
+            self.note_away(&cause);
+            sleep(PAUSE).await;
+        }
+    }
+
+    fn note_up(&self) {
+        if self.state() != StoreState::Up && self.changes.next().is_some() {
+            info!(store = %self.url, "store connected");
+        }
+    }
+
+    /// Logs the change, not each attempt.
+    fn note_away(&self, cause: &str) {
+        let is_change = self.state() != StoreState::Away;
+        self.set_state(StoreState::Away);
+        if is_change && self.changes.next().is_some() {
+            warn!(store = %self.url, cause, "store away; trying again every second");
+        }
+    }
+
+    /// Connects, and reads and writes ended sessions.
+    async fn connect(&self, learn: &impl Fn(StoreEvent)) -> Result<Connected, String> {
+        let (sender, messages) = mpsc::channel(MAX_MESSAGES);
+        let has_overflowed = Arc::<AtomicBool>::default();
+        let overflow = Arc::clone(&has_overflowed);
+        let push = move |message| {
+            let sent = sender.try_send(message);
+            sent.inspect_err(|_| overflow.store(true, Ordering::Release))
+        };
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(BACKGROUND_TIMEOUT))
+            .set_response_timeout(Some(BACKGROUND_TIMEOUT))
+            .set_push_sender(push);
+        let opened = async {
+            let client = Client::open(self.url.info())?;
+            let connected = client.get_multiplexed_async_connection_with_config(&config);
+            let mut connection = connected.await?;
+            self.check(&mut connection).await?;
+            // Before they are read, so that none is missed in between.
+            for namespace in &self.namespaces {
+                connection.subscribe(&namespace.ended).await?;
+            }
+            Ok(connection)
+        };
+        let opened = timeout(2 * BACKGROUND_TIMEOUT, opened).await;
+        let connection = opened.map_err(|_| SLOW)?.map_err(|it| cause(&it))?;
+        if self.state() != StoreState::Connecting {
+            self.set_state(StoreState::Reading);
+        }
+        let exchanged = timeout(READ_TIMEOUT, self.exchange(connection.clone(), learn)).await;
+        let exchanged = exchanged.map_err(|_| SLOW.to_owned());
+        let exchanged = exchanged.and_then(|it| it.map_err(|it| cause(&it)));
+        let outcome = exchanged.as_ref().map_or(Outcome::Failed, |()| Outcome::Ok);
+        self.operations.add(Operation::Read, outcome);
+        exchanged.map(|()| Connected {
+            connection,
+            messages,
+            has_overflowed,
+        })
+    }
+
+    /// Checks that the store takes writes: one that was demoted or is full answers, but is of no use.
+    async fn check(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        let mut set = redis::cmd("SET");
+        let key = self.namespaces.first().map(Namespace::probe);
+        set.arg(key).arg(1).arg("EX").arg(60);
+        set.query_async(connection).await
+    }
+
+    /// Reads the ended sessions, and writes those that the store does not have.
+    async fn exchange(
+        &self,
+        connection: MultiplexedConnection,
+        learn: &impl Fn(StoreEvent),
+    ) -> RedisResult<()> {
+        let mut stored = BTreeSet::new();
+        for namespace in &self.namespaces {
+            let read = self.read_ended(connection.clone(), namespace).await?;
+            let mut size = redis::cmd("ZCARD");
+            size.arg(&namespace.ended);
+            let size: usize = size.query_async(&mut connection.clone()).await?;
+            // A set that is full may have lost those that expire before all that it has.
+            if size >= MAX_ENDED
+                && let Some(first) = read.first()
+            {
+                learn(StoreEvent::ForgottenUntil(first.expires));
+            }
+            stored.extend(read);
+        }
+        let unwritten = self.ended.lock().without(&stored);
+        for session in stored {
+            self.learn_ended(session, learn);
+        }
+        for sessions in unwritten.chunks(PAGE) {
+            self.write_ended(connection.clone(), sessions).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_ended(
+        &self,
+        mut connection: MultiplexedConnection,
+        namespace: &Namespace,
+    ) -> RedisResult<BTreeSet<EndedSession>> {
+        let (mut read, mut cursor) = (BTreeSet::new(), 0_u64);
+        for _ in 0..MAX_PAGES {
+            let mut scan = redis::cmd("ZSCAN");
+            scan.arg(&namespace.ended).arg(cursor);
+            scan.arg("COUNT").arg(PAGE);
+            let (next, page): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
+            // Members and their scores take turns; the score of a member is also in it.
+            read.extend(page.iter().step_by(2).filter_map(|it| namespace.open(it)));
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        Ok(read)
+    }
+
+    fn learn_ended(&self, session: EndedSession, learn: &impl Fn(StoreEvent)) {
+        if self.ended.lock().insert(session, (self.now)()) {
+            learn(StoreEvent::Ended(session));
+        }
+    }
+
+    /// Receives messages until the connection is of no use. Returns why.
+    async fn follow(&self, mut connected: Connected, learn: &impl Fn(StoreEvent)) -> String {
+        loop {
+            if connected.has_overflowed.load(Ordering::Acquire) {
+                return "too many messages of other replicas at once".to_owned();
+            }
+            tokio::select! {
+                message = connected.messages.recv() => match message {
+                    Some(message) if message.kind == PushKind::Message => {
+                        self.receive(&message, learn);
+                        continue;
+                    }
+                    Some(message) if message.kind != PushKind::Disconnection => continue,
+                    _ => return "the connection was closed".to_owned(),
+                },
+                () = self.suspected.notified() => {}
+                () = sleep(PAUSE) => {}
+            }
+            let checked = timeout(BACKGROUND_TIMEOUT, self.maintain(&mut connected.connection));
+            match checked.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return cause(&error),
+                Err(_) => return SLOW.to_owned(),
+            }
+        }
+    }
+
+    /// Checks the store, and writes what it did not get in time.
+    async fn maintain(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        self.check(connection).await?;
+        let unwritten = self.ended.lock().unwritten();
+        for sessions in unwritten.chunks(PAGE) {
+            self.write_ended(connection.clone(), sessions).await?;
+        }
+        Ok(())
+    }
+
+    fn receive(&self, message: &PushInfo, learn: &impl Fn(StoreEvent)) {
+        let [Value::BulkString(channel), Value::BulkString(sealed)] = message.data.as_slice()
+        else {
+            return;
+        };
+        let mut namespaces = self.namespaces.iter();
+        let namespace = namespaces.find(|it| it.ended.as_bytes() == channel);
+        if let Some(session) = namespace.and_then(|it| it.open(sealed)) {
+            self.learn_ended(session, learn);
+        }
+    }
+}
+
+const SLOW: &str = "it did not answer in time";
+
+/// Why a store is away: the first line of the client's error, which has no address or password.
+fn cause(error: &redis::RedisError) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(200).collect()
+}

@@ -1,0 +1,28 @@
+//! What replicas of a gateway share in Redis or Valkey: ended sessions, and the counts of rate limits.
+//!
+//! | question | here |
+//! |---|---|
+//! | which store? | [`StoreUrl`] |
+//! | is it there? | [`Store::state`], kept by [`Store::run`] |
+//! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
+//! | may this request go on? | [`Store::count`] |
+//!
+//! # Properties
+//!
+//! - One connection, which reconnects by itself. A request that needs the store waits for it at most [`TIMEOUT`], at most
+//!   [`MAX_IN_FLIGHT`] do so at once, and none waits while the store is known to be away.
+//! - Names in the store are HMACs, values have one, and each key has an end. Who can read the store learns no name of a
+//!   client, and who can write to it cannot end a session.
+//! - All commands exist in Redis 7 and Valkey 8.
+//! - Passwords are in no text that this crate makes.
+
+mod connection;
+mod ended;
+mod namespace;
+mod operations;
+mod store;
+mod url;
+
+pub use ended::{ENDED_ID, EndedSession, MAX_ENDED};
+pub use store::{Count, MAX_IN_FLIGHT, Store, StoreAway, StoreEvent, StoreState, TIMEOUT, Verdict};
+pub use url::{StoreUrl, StoreUrlError};

@@ -1,0 +1,325 @@
+//! The store as requests see it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use mcp_vary_base::lock::Lock;
+use mcp_vary_base::log_backoff::LogBackoff;
+use redis::Script;
+use redis::aio::MultiplexedConnection;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+
+use crate::ended::{EndedSession, EndedSessions, MAX_ENDED};
+use crate::namespace::Namespace;
+use crate::operations::{Operation, Operations, Outcome};
+use crate::url::StoreUrl;
+
+/// How long a request waits for the store.
+pub const TIMEOUT: Duration = Duration::from_millis(250);
+
+/// How many requests wait for the store at once.
+pub const MAX_IN_FLIGHT: usize = 1024;
+
+/// A store that replicas share.
+///
+/// # Properties
+///
+/// It does nothing before [`run`](Self::run), and is away then.
+pub struct Store {
+    pub(crate) url: StoreUrl,
+    /// By the keys of the gateway: the first one writes, all of them read.
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) now: fn() -> u64,
+    /// The connection, if it is up.
+    pub(crate) connection: ArcSwapOption<MultiplexedConnection>,
+    state: AtomicU8,
+    permits: Semaphore,
+    pub(crate) ended: Lock<EndedSessions>,
+    pub(crate) operations: Operations,
+    /// Notified when a request waited in vain.
+    pub(crate) suspected: Notify,
+    pub(crate) changes: LogBackoff,
+    count: Script,
+    end: Script,
+}
+
+/// Whether a store can be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum StoreState {
+    /// The first attempt to connect has not ended yet.
+    Connecting,
+    /// It cannot be reached, or takes no writes.
+    Away,
+    /// It is connected, and the ended sessions are being read.
+    Reading,
+    /// It is in use.
+    Up,
+}
+
+impl StoreState {
+    /// Its name for probes and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Away => "away",
+            Self::Reading => "reading",
+            Self::Up => "up",
+        }
+    }
+
+    /// Whether the sessions that ended elsewhere are known as far as they can be: all of them, or there is no store to ask.
+    #[must_use]
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Away | Self::Up)
+    }
+}
+
+/// What a gateway learns from a store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum StoreEvent {
+    /// A session has ended at another replica.
+    Ended(EndedSession),
+    /// There were too many to remember: a session that expires no later than this time may have ended.
+    ForgottenUntil(u64),
+}
+
+/// What counts a request: a bucket that fills up again at a rate.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct Count {
+    /// The limit, and for whom it counts. The store sees a hash of it.
+    pub name: String,
+    /// The time in which one request becomes available again.
+    pub interval: Duration,
+    /// How far in the future the bucket may be full again so that one more request is allowed.
+    pub tolerance: Duration,
+}
+
+/// Whether a request may go on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third answer")]
+pub enum Verdict {
+    /// Each limit has counted it.
+    Allowed,
+    /// No limit has counted it.
+    Refused {
+        /// The limit that blocks it the longest, by its place in the arguments.
+        index: usize,
+        /// After this time it would be allowed.
+        wait: Duration,
+    },
+}
+
+/// The store did not answer in time, or takes no writes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the store is away")]
+#[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+pub struct StoreAway;
+
+impl Store {
+    /// The store at `url`. The first of `keys` seals what is written, each of them opens what is read. `now`: seconds since
+    /// 1970-01-01 UTC.
+    #[must_use]
+    pub fn new(url: StoreUrl, keys: impl IntoIterator<Item = [u8; 32]>, now: fn() -> u64) -> Self {
+        Self {
+            url,
+            namespaces: keys.into_iter().map(Namespace::new).collect(),
+            now,
+            connection: ArcSwapOption::empty(),
+            state: AtomicU8::new(StoreState::Connecting as u8),
+            permits: Semaphore::new(MAX_IN_FLIGHT),
+            ended: Lock::default(),
+            operations: Operations::default(),
+            suspected: Notify::new(),
+            changes: LogBackoff::default(),
+            count: Script::new(COUNT),
+            end: Script::new(END),
+        }
+    }
+
+    /// Whether it can be used.
+    pub fn state(&self) -> StoreState {
+        match self.state.load(Ordering::Acquire) {
+            0 => StoreState::Connecting,
+            2 => StoreState::Reading,
+            3 => StoreState::Up,
+            _ => StoreState::Away,
+        }
+    }
+
+    pub(crate) fn set_state(&self, state: StoreState) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    /// The names of each operation and outcome, and how often it occurred.
+    pub fn operations(&self) -> impl Iterator<Item = ([&'static str; 2], u64)> {
+        self.operations.all()
+    }
+
+    /// Counts a request, unless one of `counts` refuses it. They are as exact as if one process counted for all replicas.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer in time. It may have counted the request then.
+    pub async fn count(&self, counts: &[Count]) -> Result<Verdict, StoreAway> {
+        let namespace = self.namespaces.first().ok_or(StoreAway)?;
+        let mut script = self.count.prepare_invoke();
+        for count in counts {
+            script.key(namespace.count(&count.name));
+            script.arg(microseconds(count.interval));
+            script.arg(microseconds(count.tolerance));
+        }
+        let answer = self.ask(Operation::Count, async |mut connection| {
+            script.invoke_async::<(usize, u64)>(&mut connection).await
+        });
+        Ok(match answer.await? {
+            (0, _) => Verdict::Allowed,
+            (place, wait) => Verdict::Refused {
+                index: place - 1,
+                wait: Duration::from_micros(wait),
+            },
+        })
+    }
+
+    /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
+    pub async fn end_session(&self, session: EndedSession) {
+        self.ended.lock().insert_unwritten(session, (self.now)());
+        let answer = self.ask(Operation::EndSession, async |connection| {
+            self.write_ended(connection, &[session]).await
+        });
+        // A failure is counted, and the session is written later.
+        let _ = answer.await;
+    }
+
+    /// Writes sessions that have ended, and publishes them.
+    pub(crate) async fn write_ended(
+        &self,
+        mut connection: MultiplexedConnection,
+        sessions: &[EndedSession],
+    ) -> redis::RedisResult<()> {
+        let Some(namespace) = self.namespaces.first() else {
+            return Ok(());
+        };
+        let mut script = self.end.prepare_invoke();
+        script.key(&namespace.ended);
+        script.arg(MAX_ENDED);
+        for session in sessions {
+            script.arg(session.expires).arg(namespace.seal(session));
+        }
+        script.invoke_async::<()>(&mut connection).await?;
+        self.ended.lock().note_written(sessions);
+        Ok(())
+    }
+
+    /// Does something at the store, if it is up.
+    async fn ask<T>(
+        &self,
+        operation: Operation,
+        ask: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<T>,
+    ) -> Result<T, StoreAway> {
+        let connection = self.connection.load_full();
+        let (Some(connection), Ok(_permit)) = (connection, self.permits.try_acquire()) else {
+            self.operations.add(operation, Outcome::Skipped);
+            return Err(StoreAway);
+        };
+        if let Ok(Ok(answer)) = timeout(TIMEOUT, ask((*connection).clone())).await {
+            self.operations.add(operation, Outcome::Ok);
+            return Ok(answer);
+        }
+        self.operations.add(operation, Outcome::Failed);
+        self.suspected.notify_one();
+        Err(StoreAway)
+    }
+}
+
+/// Leaves out keys, sessions and the password.
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("url", &self.url)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Microseconds with three decimals.
+fn microseconds(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos();
+    format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
+}
+
+/// The generic cell rate algorithm over several buckets, all or none. Numbers are doubles, so times are microseconds since
+/// 2026: those since 1970 would be exact to a quarter of one. A clock that was set back blocks nobody for longer than a full
+/// bucket does.
+const COUNT: &str = r"
+local time = redis.call('TIME')
+local now = (time[1] - 1767225600) * 1000000 + time[2]
+local stored = redis.call('MGET', unpack(KEYS))
+local place, wait, full = 0, 0, {}
+for i = 1, #KEYS do
+  local interval, tolerance = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+  local at = math.max(tonumber(stored[i] or now), now)
+  at = math.min(at, now + tolerance + interval)
+  if at - tolerance - now > wait then
+    place, wait = i, at - tolerance - now
+  end
+  full[i] = at + interval
+end
+if place == 0 then
+  for i = 1, #KEYS do
+    redis.call('SET', KEYS[i], string.format('%.3f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+  end
+end
+return {place, math.ceil(wait)}
+";
+
+/// Adds sessions to the sorted set, at most so many, and publishes them. The set ends with the last session.
+const END: &str = r"
+local now = redis.call('TIME')[1]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+for i = 2, #ARGV, 2 do
+  redis.call('ZADD', KEYS[1], ARGV[i], ARGV[i + 1])
+  redis.call('PUBLISH', KEYS[1], ARGV[i + 1])
+end
+local excess = redis.call('ZCARD', KEYS[1]) - ARGV[1]
+if excess > 0 then
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, excess - 1)
+end
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+if last then
+  redis.call('EXPIREAT', KEYS[1], last)
+end
+return redis.status_reply('OK')
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_keep_their_nanoseconds() {
+        let shown = |nanoseconds| microseconds(Duration::from_nanos(nanoseconds));
+        assert_eq!(shown(100_000_000), "100000.000");
+        assert_eq!(shown(1_428_571), "1428.571");
+        assert_eq!(shown(7), "0.007");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_run_is_away_at_once() {
+        let url = "redis://ann:secret@localhost".parse().unwrap();
+        let store = Store::new(url, [[1; 32]], || 1_000);
+        assert_eq!(store.state(), StoreState::Connecting);
+        assert_eq!(store.count(&[]).await, Err(StoreAway));
+        let shown = format!("{store:?}");
+        assert!(shown.contains("Connecting") && !shown.contains("secret"));
+        let skipped = store.operations().find(|(_, number)| *number == 1);
+        assert_eq!(skipped, Some((["count", "skipped"], 1)));
+    }
+}

@@ -1,0 +1,144 @@
+//! A store that is away, slow, full, or takes no writes.
+
+use std::time::{Duration, Instant};
+
+use mcp_vary_store::{Count, Store, StoreAway, StoreState, TIMEOUT, Verdict};
+use mcp_vary_testkit::captured_log::CapturedLog;
+use tracing::Level;
+
+use crate::server::{KEY, PASSWORD, Redis, Replica, now, session};
+
+fn limit() -> [Count; 1] {
+    [Count {
+        name: "ann".to_owned(),
+        interval: Duration::from_secs(1),
+        tolerance: Duration::from_secs(999),
+    }]
+}
+
+#[tokio::test]
+async fn a_store_that_ends_is_away_at_once_and_comes_back_by_itself() {
+    let redis = Redis::start();
+    let port = redis.port;
+    let replica = Replica::start(&redis).await;
+    drop(redis);
+    replica.is(StoreState::Away).await;
+    let began = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+    }
+    assert!(began.elapsed() < TIMEOUT);
+    assert!(replica.counted("count", "skipped") >= 100);
+    let _redis = Redis::start_at(port);
+    replica.is(StoreState::Up).await;
+    assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_holds_up_requests_for_a_moment_only() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    redis.signal("STOP");
+    let began = Instant::now();
+    assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+    assert!(began.elapsed() >= TIMEOUT && began.elapsed() < 3 * TIMEOUT);
+    replica.is(StoreState::Away).await;
+    redis.signal("CONT");
+    replica.is(StoreState::Up).await;
+    assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+}
+
+#[tokio::test]
+async fn a_store_that_takes_no_writes_is_away() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    replica.is(StoreState::Away).await;
+    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    replica.is(StoreState::Up).await;
+    let () = redis.ask(&["REPLICAOF", "127.0.0.1", "1"]);
+    replica.is(StoreState::Away).await;
+    let () = redis.ask(&["REPLICAOF", "NO", "ONE"]);
+    replica.is(StoreState::Up).await;
+}
+
+#[tokio::test]
+async fn scripts_that_the_store_forgot_are_sent_again() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    for _ in 0..3 {
+        assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+        let () = redis.ask(&["SCRIPT", "FLUSH"]);
+    }
+    assert_eq!(replica.counted("count", "ok"), 3);
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_when_the_store_goes_and_one_when_it_is_back_without_its_password() {
+    let (log, _guard) = CapturedLog::listen("mcp_vary_store", Level::TRACE);
+    let redis = Redis::start();
+    let port = redis.port;
+    let replica = Replica::start(&redis).await;
+    drop(redis);
+    replica.is(StoreState::Away).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let _redis = Redis::start_at(port);
+    replica.is(StoreState::Up).await;
+    let lines = log.take();
+    let begins: Vec<_> = lines.iter().filter_map(|it| it.split(';').next()).collect();
+    // The first one may find that the server has not begun to listen.
+    let begins = begins.strip_prefix(&["WARN store away"]).unwrap_or(&begins);
+    let expected = [
+        "INFO store connected",
+        "WARN store away",
+        "INFO store connected",
+    ];
+    assert_eq!(begins, expected, "{lines:?}");
+    let shown = format!("{lines:?} {:?}", replica.store);
+    assert!(
+        shown.contains(&format!("redis://127.0.0.1:{port}/1")),
+        "{shown}"
+    );
+    assert!(!shown.contains(PASSWORD), "{shown}");
+}
+
+/// docs/how-to/replicas.md
+#[tokio::test]
+async fn the_user_of_the_page_may_do_all_that_is_needed() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let page = include_str!("../../../../docs/how-to/replicas.md");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
+    let line = line.unwrap().replace("PASSWORD", PASSWORD);
+    let () = redis.ask(&line.split(' ').collect::<Vec<_>>());
+    let url = redis.url().replace("redis://:", "redis://vary:");
+    let user = Replica::at(&url, [KEY]);
+    user.is(StoreState::Up).await;
+    assert_eq!(user.store.count(&limit()).await, Ok(Verdict::Allowed));
+    user.store.end_session(session(1)).await;
+    replica.learns(&[session(1)]).await;
+    replica.store.end_session(session(2)).await;
+    user.learns(&[session(2)]).await;
+    assert_eq!(user.counted("end_session", "ok"), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_logged_as_such_and_not_repeated() {
+    let (log, _guard) = CapturedLog::listen("mcp_vary_store", Level::TRACE);
+    let redis = Redis::start();
+    Replica::start(&redis).await;
+    log.take();
+    let url = redis.url().replace(PASSWORD, "swordfish");
+    let store = Store::new(url.parse().unwrap(), [KEY], now);
+    let stopped = tokio::time::timeout(Duration::from_millis(500), store.run(|_| ())).await;
+    assert!(stopped.is_err() && store.state() == StoreState::Away);
+    let lines = log.take();
+    assert!(
+        lines.len() == 1 && !lines[0].contains("swordfish"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[0].contains("WRONGPASS") || lines[0].contains("AUTH"),
+        "{lines:?}"
+    );
+}

@@ -1,0 +1,7 @@
+//! Replicas with a real `redis-server` of Debian between them.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod ended;
+mod failures;
+mod rates;
+mod server;

@@ -1,0 +1,110 @@
+//! Replicas count together.
+
+use std::time::{Duration, Instant};
+
+use mcp_vary_store::{Count, Verdict};
+
+use crate::server::{Redis, Replica};
+
+/// A limit of one request in `interval`, with a burst.
+fn count(name: &str, interval: Duration, burst: u32) -> Count {
+    Count {
+        name: name.to_owned(),
+        interval,
+        tolerance: interval * (burst - 1),
+    }
+}
+
+/// How many of `requests` pass, and the last verdict.
+async fn passed(replica: &Replica, counts: &[Count], requests: usize) -> (usize, Verdict) {
+    let (mut passed, mut last) = (0, Verdict::Allowed);
+    for _ in 0..requests {
+        last = replica.store.count(counts).await.unwrap();
+        passed += usize::from(last == Verdict::Allowed);
+    }
+    (passed, last)
+}
+
+#[tokio::test]
+async fn three_replicas_allow_one_burst_and_say_when_the_next_is_allowed() {
+    let redis = Redis::start();
+    let minute = Duration::from_secs(60);
+    let limit = [count("ann", minute, 10)];
+    let mut all = 0;
+    for _ in 0..3 {
+        let replica = Replica::start(&redis).await;
+        let (passed, last) = passed(&replica, &limit, 8).await;
+        all += passed;
+        if let Verdict::Refused { index, wait } = last {
+            assert_eq!(index, 0);
+            assert!(
+                wait <= minute && wait > minute - Duration::from_secs(20),
+                "{wait:?}"
+            );
+        }
+    }
+    assert_eq!(all, 10);
+    let replica = Replica::start(&redis).await;
+    assert_eq!(passed(&replica, &[count("bob", minute, 3)], 5).await.0, 3);
+}
+
+#[tokio::test]
+async fn a_request_is_counted_by_all_limits_or_by_none() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let hour = Duration::from_secs(3600);
+    let (wide, narrow) = (count("wide", hour, 5), count("narrow", 2 * hour, 2));
+    let both = [wide.clone(), narrow];
+    let (number, last) = passed(&replica, &both, 9).await;
+    assert_eq!(number, 2);
+    assert!(matches!(last, Verdict::Refused { index: 1, wait } if wait > hour));
+    // The seven that the narrow one refused have used up nothing of the wide one.
+    assert_eq!(passed(&replica, std::slice::from_ref(&wide), 9).await.0, 3);
+    // Of several that refuse, the one that does so the longest is named.
+    let last = passed(&replica, &both, 1).await.1;
+    assert!(
+        matches!(last, Verdict::Refused { index: 1, .. }),
+        "{last:?}"
+    );
+}
+
+#[tokio::test]
+async fn clients_at_full_speed_get_the_burst_and_the_rate() {
+    let redis = Redis::start();
+    let limit = [count("ann", Duration::from_millis(10), 20)];
+    let began = Instant::now();
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let (replica, limit) = (Replica::start(&redis).await, limit.clone());
+        clients.push(tokio::spawn(async move {
+            let mut number = 0;
+            let end = Instant::now() + Duration::from_secs(2);
+            while Instant::now() < end {
+                number += passed(&replica, &limit, 1).await.0;
+            }
+            number
+        }));
+    }
+    let mut all = 0;
+    for client in clients {
+        all += client.await.unwrap();
+    }
+    let most = 20 + began.elapsed().as_millis() / 10 + 2;
+    assert!(all >= 218 && (all as u128) <= most, "{all} of {most}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_full_again_is_not_stored_any_more() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    passed(&replica, &[count("ann", Duration::from_millis(50), 5)], 3).await;
+    let rates = || {
+        let mut keys = redis.keys("");
+        keys.retain(|key| key.contains(":rate:"));
+        keys
+    };
+    assert_eq!(rates().len(), 1);
+    assert!(!rates()[0].contains("ann"));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(rates().is_empty());
+}

@@ -1,0 +1,192 @@
+//! A `redis-server` for one test, and stores that use it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mcp_vary_store::{ENDED_ID, EndedSession, Store, StoreEvent, StoreState};
+use mcp_vary_testkit::wait::until;
+use redis::FromRedisValue;
+use tokio::task::JoinHandle;
+
+/// The password of each server.
+pub(crate) const PASSWORD: &str = "hunter2-hunter2";
+
+/// The keys of each replica.
+pub(crate) const KEY: [u8; 32] = [1; 32];
+
+/// A running `redis-server`.
+pub(crate) struct Redis {
+    pub(crate) port: u16,
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Redis {
+    /// Starts one on a port that was free a moment ago.
+    pub(crate) fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at(port.local_addr().unwrap().port())
+    }
+
+    /// Starts one that remembers nothing of an earlier one.
+    pub(crate) fn start_at(port: u16) -> Self {
+        let folder = std::env::temp_dir().join(format!("vary-store-{}-{port}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mut command = Command::new("redis-server");
+        command
+            .args([
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--requirepass",
+                PASSWORD,
+            ])
+            .args(["--port", &port.to_string(), "--dir"])
+            .arg(&folder)
+            .stdout(Stdio::null());
+        let missing = "redis-server is missing; on Debian, type as root: apt-get update && apt-get install -y redis-server";
+        Self {
+            port,
+            process: command.spawn().expect(missing),
+            folder,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://:{PASSWORD}@127.0.0.1:{}/1", self.port)
+    }
+
+    /// Sends a signal to it, such as `STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let process = self.process.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &process])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Sends a command to it, and returns the answer.
+    pub(crate) fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
+        let client = redis::Client::open(self.url()).unwrap();
+        let mut connection = client.get_connection().unwrap();
+        let mut query = redis::cmd(command[0]);
+        query.arg(&command[1..]);
+        query.query(&mut connection).unwrap()
+    }
+
+    /// All keys that end so.
+    pub(crate) fn keys(&self, end: &str) -> Vec<String> {
+        self.ask(&["KEYS", &format!("*{end}")])
+    }
+
+    /// The only key of ended sessions.
+    pub(crate) fn ended(&self) -> String {
+        let keys = self.keys(":ended");
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        keys[0].clone()
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A replica, as far as the store is concerned.
+pub(crate) struct Replica {
+    pub(crate) store: Arc<Store>,
+    pub(crate) learned: Arc<Mutex<Vec<StoreEvent>>>,
+    running: JoinHandle<()>,
+}
+
+impl Replica {
+    /// A replica with these keys, which connects.
+    pub(crate) fn with_keys(redis: &Redis, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        Self::at(&redis.url(), keys)
+    }
+
+    /// The same with another address.
+    pub(crate) fn at(url: &str, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        let store = Arc::new(Store::new(url.parse().unwrap(), keys, now));
+        let learned = Arc::<Mutex<Vec<_>>>::default();
+        let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
+        let running =
+            tokio::spawn(
+                async move { running.run(|event| into.lock().unwrap().push(event)).await },
+            );
+        Self {
+            store,
+            learned,
+            running,
+        }
+    }
+
+    /// A replica that is connected.
+    pub(crate) async fn start(redis: &Redis) -> Self {
+        let replica = Self::with_keys(redis, [KEY]);
+        replica.is(StoreState::Up).await;
+        replica
+    }
+
+    /// Waits until the store is in this state.
+    pub(crate) async fn is(&self, state: StoreState) {
+        until(async || self.store.state() == state).await;
+    }
+
+    /// Waits until it has learned that these sessions have ended.
+    pub(crate) async fn learns(&self, sessions: &[EndedSession]) {
+        let expected: Vec<_> = sessions.iter().copied().map(StoreEvent::Ended).collect();
+        until(async || {
+            let learned = self.learned.lock().unwrap();
+            expected.iter().all(|event| learned.contains(event))
+        })
+        .await;
+    }
+
+    /// How often an operation had an outcome.
+    pub(crate) fn counted(&self, operation: &str, outcome: &str) -> u64 {
+        let mut all = self.store.operations();
+        all.find(|(names, _)| *names == [operation, outcome])
+            .unwrap()
+            .1
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store has the clock of the system, too"
+)]
+pub(crate) fn now() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    elapsed.unwrap().as_secs()
+}
+
+/// A session that would have expired in a hundred years.
+pub(crate) fn session(number: u8) -> EndedSession {
+    EndedSession {
+        expires: 4_900_000_000,
+        id: [number; ENDED_ID],
+    }
+}
+
+/// A session that would have expired after this time.
+pub(crate) fn expiring(number: u8, remaining: Duration) -> EndedSession {
+    EndedSession {
+        expires: now() + remaining.as_secs(),
+        ..session(number)
+    }
+}
