@@ -444,6 +444,8 @@ const BEST: &[&str] = &[
     "plain",
     "drop",
     "0000000000000000000000000000000000000000000000000000000000000000",
+    "redis://localhost",
+    "open",
 ];
 
 /// What cannot be told from the shape of a file.
@@ -463,6 +465,7 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "cannot be used",
     "accepts nobody",
     "needs `trusted-proxies`",
+    "needs `keys`",
     "does nothing without",
     "names nobody",
     "is not among `variants` of the rule",
