@@ -99,15 +99,26 @@ pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
 
 /// Runs and counts the tests of replicas, one after the other: they measure time.
 pub(crate) fn replicas(workspace: &Workspace) -> Outcome {
-    let found = jobs(workspace).map(|jobs| {
-        let mut binaries = jobs.into_iter().filter_map(|job| match job {
-            Job::Binary(binary) if binary.name == LONGEST[0] => Some(Job::Replicas(binary)),
-            _ => None,
-        });
-        binaries.next()
+    tests_of_replicas(workspace)
+        .and_then(|tests| {
+            let mut outcome = run(workspace, &tests)?;
+            if outcome.passed == 0 && outcome.failed() == 0 {
+                outcome.fail(format!("{COMMANDS} has no test under `replicas::`"));
+            }
+            Ok(outcome)
+        })
+        .into()
+}
+
+fn tests_of_replicas(workspace: &Workspace) -> Result<Job, String> {
+    let jobs = jobs(workspace)?.into_iter();
+    let mut binaries = jobs.filter_map(|job| match job {
+        Job::Binary(binary) if binary.name == COMMANDS => Some(binary),
+        _ => None,
     });
-    let ran = found.and_then(|job| run(workspace, &job.ok_or("there is no test of replicas")?));
-    ran.into()
+    let binary = binaries.next();
+    let binary = binary.ok_or_else(|| format!("there is no test binary `{COMMANDS}`"));
+    binary.map(Job::Replicas)
 }
 
 /// What runs as one process.
@@ -194,10 +205,13 @@ fn jobs(workspace: &Workspace) -> Result<Vec<Job>, String> {
     Ok([Job::Doctests].into_iter().chain(binaries).collect())
 }
 
+/// The test binary of the commands, which has the tests of replicas.
+const COMMANDS: &str = "mcp-vary-cli commands";
+
 /// The test binaries that take the longest, longest first. Each would run alone at the end if it started late, since
 /// not all of them are large.
 const LONGEST: &[&str] = &[
-    "mcp-vary-cli commands",
+    COMMANDS,
     "mcp-vary-gateway access",
     "mcp-vary-conformance checks",
 ];

@@ -40,10 +40,7 @@ pub struct Effect {
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, Diagnostics> {
-    let root = document::read(name, text).map_err(|all| Diagnostics {
-        file: name.to_owned(),
-        all,
-    })?;
+    let root = document::read_file(name, text)?;
     let root = entries(&root);
     let of_client = mcp_json::servers(root);
     let servers = of_client.or_else(|| root.iter().find(|entry| entry.key == "servers"));

@@ -28,10 +28,7 @@ use crate::yaml_text;
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagnostics> {
-    let root = document::read(name, text).map_err(|all| Diagnostics {
-        file: name.to_owned(),
-        all,
-    })?;
+    let root = document::read_file(name, text)?;
     let Value::Table(entries) = root.value else {
         return Ok(Vec::new());
     };

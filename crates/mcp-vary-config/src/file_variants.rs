@@ -50,10 +50,7 @@ impl FileVariants {
     ///
     /// When the text cannot be parsed. The variants may have errors.
     pub fn read(name: &str, text: &str) -> Result<Self, Diagnostics> {
-        let root = document::read(name, text).map_err(|all| Diagnostics {
-            file: name.to_owned(),
-            all,
-        })?;
+        let root = document::read_file(name, text)?;
         let Value::Table(entries) = root.value else {
             return Ok(Self::built_in());
         };

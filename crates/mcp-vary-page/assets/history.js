@@ -1,4 +1,4 @@
-// How an experiment came along: for each arm the difference to the control over time, with its interval.
+// The history of an experiment: for each arm the difference to the control over time, with its interval.
 
 import { html } from "./dom.js";
 import { count } from "./format.js";

@@ -1,4 +1,4 @@
-//! How experiments came along: the counts, the difference and the verdict of each arm at points in time.
+//! The histories of experiments: the counts, the difference and the verdict of each arm at points in time.
 
 use std::collections::BTreeMap;
 use std::iter::zip;

@@ -72,7 +72,7 @@ impl GatewayPage {
         self
     }
 
-    /// Records how experiments come along, until the gateway is gone. Without this, the page knows what it saw while it was open.
+    /// Records the histories of experiments until the gateway is gone. Without this, they have points only of the times at which the page was open.
     pub fn record_experiments(&self) -> impl Future<Output = ()> + Send + 'static {
         experiments::record(
             Weak::clone(&self.gateway),

@@ -73,7 +73,7 @@ impl StoreState {
         }
     }
 
-    /// Whether the sessions that ended elsewhere are known as far as they can be: all of them, or there is no store to ask.
+    /// Whether the sessions that ended elsewhere have been read, or cannot be read because the store is away.
     #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Away | Self::Up)
@@ -104,7 +104,7 @@ pub struct Count {
 
 /// Whether a request may go on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there is no third answer")]
+#[expect(clippy::exhaustive_enums, reason = "a request is allowed or refused")]
 pub enum Verdict {
     /// Each limit has counted it.
     Allowed,
@@ -120,7 +120,7 @@ pub enum Verdict {
 /// The store did not answer in time, or takes no writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the store is away")]
-#[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+#[expect(clippy::exhaustive_structs, reason = "it has no details")]
 pub struct StoreAway;
 
 impl Store {

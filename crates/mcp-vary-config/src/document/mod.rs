@@ -11,7 +11,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 pub(super) use self::yaml::key_without_space;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 
 /// A value of the file. It does not implement `Debug`, since it may be secret.
 #[derive(Clone)]
@@ -37,6 +37,18 @@ pub(super) struct Entry {
     pub(super) key: String,
     pub(super) at: Position,
     pub(super) node: Node,
+}
+
+/// Parses the text of the file `name`, as [`read`] does.
+///
+/// # Errors
+///
+/// Those of [`read`], with the name of the file.
+pub(super) fn read_file(name: &str, text: &str) -> Result<Node, Diagnostics> {
+    read(name, text).map_err(|all| Diagnostics {
+        file: name.to_owned(),
+        all,
+    })
 }
 
 /// Parses `text`. The extension of `name` selects the format: `.json` or `.jsonc`, `.toml`, else YAML.

@@ -20,7 +20,7 @@ async fn a_session_that_ends_at_one_replica_ends_at_the_others_within_a_second()
     b.learns(&[ended]).await;
     c.learns(&[ended]).await;
     assert!(began.elapsed() < Duration::from_secs(1));
-    // What a replica did itself is no news to it.
+    // A replica does not learn of the sessions that it ended itself.
     assert!(a.learned.lock().unwrap().is_empty());
     assert_eq!(a.counted("end_session", "ok"), 1);
 }

@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 use mcp_vary_store::{Count, Store, StoreAway, StoreState, TIMEOUT, Verdict};
 use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::wait::until;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 use tracing::Level;
 
 use crate::server::{KEY, PASSWORD, Redis, Replica, now, session};
@@ -60,6 +63,29 @@ async fn a_store_that_takes_no_writes_is_away() {
     replica.is(StoreState::Away).await;
     let () = redis.ask(&["REPLICAOF", "NO", "ONE"]);
     replica.is(StoreState::Up).await;
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_away_whatever_it_answers() {
+    for answer in [
+        "",
+        "HTTP/1.1 400\r\n\r\n",
+        "$99999999999\r\n",
+        "*-5\r\n",
+        "%9\r\n",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut peer, _)) = listener.accept().await {
+                let _ = peer.write_all(answer.as_bytes()).await;
+            }
+        });
+        let replica = Replica::at(&url, [KEY]);
+        replica.is(StoreState::Away).await;
+        assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+        assert!(replica.learned.lock().unwrap().is_empty(), "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -130,8 +156,11 @@ async fn a_wrong_password_is_logged_as_such_and_not_repeated() {
     log.take();
     let url = redis.url().replace(PASSWORD, "swordfish");
     let store = Store::new(url.parse().unwrap(), [KEY], now);
-    let stopped = tokio::time::timeout(Duration::from_millis(500), store.run(|_| ())).await;
-    assert!(stopped.is_err() && store.state() == StoreState::Away);
+    let is_away = until(async || store.state() == StoreState::Away);
+    tokio::select! {
+        () = store.run(|_| ()) => unreachable!("it ends only when it is dropped"),
+        () = is_away => {}
+    }
     let lines = log.take();
     assert!(
         lines.len() == 1 && !lines[0].contains("swordfish"),
