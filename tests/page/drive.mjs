@@ -142,7 +142,15 @@ async function openRenamed() {
   // The list waits while somebody points at it, or has the focus in it: closing a call puts that back.
   await page.mouse.move(0, 0);
   await page.evaluate(() => document.activeElement?.blur());
-  await visitor.click(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) });
+  await clickRenamed(page);
+}
+
+/** Clicks the latest call of `log`. Rows move as calls come, until the pointer is over one of them. */
+async function clickRenamed(page) {
+  const renamed = page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first();
+  await renamed.waitFor({ timeout: 5_000 });
+  await page.locator(".calls .grid tbody tr").first().hover();
+  await renamed.click({ timeout: 5_000 });
   await page.waitForSelector(".panel .diff");
 }
 
@@ -238,6 +246,7 @@ await check("tools are sorted by what a variant saves of each", async () => {
 await check("names in the lists lead to the tool, and to what a client gets", async () => {
   const { client, hidden } = await clientWithoutDelete();
   await visitor.first();
+  await page.locator(".calls .grid tbody tr").first().hover();
   await visitor.click(".calls .grid tbody a", { hasText: /^log$/ });
   equal(await visitor.text(".panel h2"), "git_log", "the tool of a call");
   await visitor.first();
@@ -393,8 +402,7 @@ const LOOKS = {
     async (page) => {
       // The list waits while somebody points at it.
       await page.mouse.move(0, 0);
-      await page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first().click();
-      await page.waitForSelector(".panel .diff");
+      await clickRenamed(page);
     },
   ],
   drafted: () => [
