@@ -7,21 +7,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary_upstream::document::{self, DocumentError};
 use prost::Message as _;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::proto::{
-    ExportRequest, ExportResponse, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span,
-};
+use crate::proto::{self, Envelope, ExportResponse};
 use crate::settings::Target;
 
 /// The most spans that wait. More are lost, and counted.
 pub const QUEUE: usize = 2048;
 
 /// The most spans in one request.
-const BATCH: usize = 512;
-/// The time in which a batch fills.
+const BATCH: u64 = 512;
+/// The time in which a batch fills. Spans wait without waking the task that sends them, which would cost more than they do.
 const DELAY: Duration = Duration::from_secs(2);
 /// The time in which a collector must answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,6 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 /// The longest time for the last spans.
 const CLOSE: Duration = Duration::from_secs(3);
+/// The version of the program, and of the scope of its spans.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The longest answer that is read, in bytes.
 const MAX_RESPONSE: usize = 64 << 10;
 
@@ -48,6 +49,8 @@ pub(crate) struct Exporter {
     /// Spans as they are sent.
     queue: Sender<Vec<u8>>,
     counts: Arc<Counts>,
+    /// Notified for each full batch.
+    filled: Arc<Notify>,
     /// Cancelled when no more spans come.
     closing: CancellationToken,
     /// Cancelled when the task has ended.
@@ -62,20 +65,20 @@ struct Counts {
 }
 
 impl Exporter {
-    pub(crate) fn start(target: Target, service_name: String, instance: String) -> Self {
+    pub(crate) fn start(target: Target, service_name: &str, instance: &str) -> Self {
         let (queue, spans) = mpsc::channel(QUEUE);
-        let counts = Arc::<Counts>::default();
+        let (counts, filled) = <(Arc<Counts>, Arc<Notify>)>::default();
         let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
+        let resource = [
+            ("service.name", service_name),
+            ("service.version", VERSION),
+            ("service.instance.id", instance),
+        ];
         let worker = Worker {
             target,
-            resource: Resource {
-                attributes: vec![
-                    KeyValue::text("service.name", service_name),
-                    KeyValue::text("service.version", env!("CARGO_PKG_VERSION")),
-                    KeyValue::text("service.instance.id", instance),
-                ],
-            },
+            envelope: Envelope::new(&resource, "mcp-vary", VERSION),
             counts: Arc::clone(&counts),
+            filled: Arc::clone(&filled),
             closing: closing.clone(),
             is_failing: false,
         };
@@ -87,17 +90,21 @@ impl Exporter {
         Self {
             queue,
             counts,
+            filled,
             closing,
             closed,
         }
     }
 
-    /// Exports a span, or loses it.
-    pub(crate) fn submit(&self, span: &Span) {
-        self.counts.submitted.fetch_add(1, Ordering::Relaxed);
+    /// Exports the message of a span, or loses it.
+    pub(crate) fn submit(&self, span: Vec<u8>) {
+        let submitted = 1 + self.counts.submitted.fetch_add(1, Ordering::Relaxed);
         match self.queue.try_reserve() {
-            Ok(place) if !self.closing.is_cancelled() => place.send(span.to_bytes()),
+            Ok(place) if !self.closing.is_cancelled() => place.send(span),
             _ => _ = self.counts.lost.fetch_add(1, Ordering::Relaxed),
+        }
+        if submitted.is_multiple_of(BATCH) {
+            self.filled.notify_one();
         }
     }
 
@@ -125,8 +132,9 @@ impl Exporter {
 /// Takes spans from the queue and sends them.
 struct Worker {
     target: Target,
-    resource: Resource,
+    envelope: Envelope,
     counts: Arc<Counts>,
+    filled: Arc<Notify>,
     closing: CancellationToken,
     /// Whether the last batch was lost, which was logged.
     is_failing: bool,
@@ -135,57 +143,30 @@ struct Worker {
 impl Worker {
     async fn run(mut self, mut queue: Receiver<Vec<u8>>) {
         loop {
-            let mut batch = Vec::new();
-            self.fill(&mut queue, &mut batch).await;
-            if batch.is_empty() {
-                return;
-            }
-            self.send(batch).await;
-        }
-    }
-
-    /// Waits for a batch. It is empty if no more spans come.
-    async fn fill(&self, queue: &mut Receiver<Vec<u8>>, batch: &mut Vec<Vec<u8>>) {
-        let filling = async {
-            if queue.recv_many(batch, BATCH).await == 0 {
-                return;
-            }
-            let more = async {
-                while batch.len() < BATCH {
-                    let room = BATCH - batch.len();
-                    if queue.recv_many(batch, room).await == 0 {
-                        return;
-                    }
+            let waiting = tokio::time::timeout(DELAY, self.filled.notified());
+            let is_closing = self.closing.run_until_cancelled(waiting).await.is_none();
+            loop {
+                let (mut spans, mut count) = (Vec::new(), 0);
+                while count < BATCH
+                    && let Ok(span) = queue.try_recv()
+                {
+                    proto::append(&mut spans, &span);
+                    count += 1;
                 }
-            };
-            // When the time is over, what came is sent.
-            let _ = tokio::time::timeout(DELAY, more).await;
-        };
-        if self.closing.run_until_cancelled(filling).await.is_none() {
-            while batch.len() < BATCH
-                && let Ok(span) = queue.try_recv()
-            {
-                batch.push(span);
+                if count == 0 {
+                    break;
+                }
+                self.send(&spans, count).await;
+            }
+            if is_closing {
+                return;
             }
         }
     }
 
-    async fn send(&mut self, batch: Vec<Vec<u8>>) {
-        let count = batch.len() as u64;
-        let scope = Scope {
-            name: "mcp-vary".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        let request = ExportRequest {
-            resource_spans: vec![ResourceSpans {
-                resource: Some(self.resource.clone()),
-                scope_spans: vec![ScopeSpans {
-                    scope: Some(scope),
-                    spans: batch,
-                }],
-            }],
-        };
-        let outcome = self.post(request.encode_to_vec().into()).await;
+    async fn send(&mut self, spans: &[u8], count: u64) {
+        let request = self.envelope.request(spans);
+        let outcome = self.post(request.into()).await;
         let (rejected, why) = match outcome {
             Ok(rejected) => (rejected.min(count), "it rejected them".to_owned()),
             Err(error) => (count, error.to_string()),

@@ -6,7 +6,6 @@ use mcp_vary_base::environment::Environment;
 
 use crate::context::TraceContext;
 use crate::export::{Exporter, TraceStats};
-use crate::proto::Span;
 use crate::settings::Target;
 
 /// What all spans have in common: their ids, the clock, and where they go.
@@ -22,12 +21,12 @@ impl SpanProcessor {
         now: fn() -> u64,
         environment: Environment,
         target: Target,
-        service_name: String,
+        service_name: &str,
     ) -> Self {
         Self {
             now,
             ids: Ids::new(environment),
-            exporter: Exporter::start(target, service_name, environment.random_name()),
+            exporter: Exporter::start(target, service_name, &environment.random_name()),
         }
     }
 
@@ -53,7 +52,8 @@ impl SpanProcessor {
         (self.now)().saturating_mul(1000)
     }
 
-    pub(crate) fn submit(&self, span: &Span) {
+    /// Exports the message of a span, or loses it.
+    pub(crate) fn submit(&self, span: Vec<u8>) {
         self.exporter.submit(span);
     }
 

@@ -1,90 +1,177 @@
 //! The messages of OTLP for traces, as far as they are written and read.
 //!
-//! Source: opentelemetry-proto 1.10, `collector/trace/v1/trace_service.proto` and what it imports. A field of a `oneof` is
-//! written like any other, so that a value is one of two fields here.
+//! Source: opentelemetry-proto 1.10, `collector/trace/v1/trace_service.proto` and what it imports.
 //!
-//! Spans are written by hand. A derived message has all texts in allocations of their own, and measures each attribute once
-//! for each message around it: half of what a recorded request costs.
-
-use std::borrow::Cow;
+//! What is sent is written by hand, each fact as it becomes known. A derived message has all texts in allocations of their
+//! own, and measures each attribute once for each message around it: half of what a recorded request costs.
 
 use prost::Message;
 
 use crate::context::TraceContext;
 
-/// A span.
+/// The longest text in a span, in bytes.
+pub const MAX_TEXT: usize = 512;
+
+/// A span, as the bytes of its message.
 #[derive(Debug)]
 pub(crate) struct Span {
-    pub(crate) context: TraceContext,
-    pub(crate) parent: Option<TraceContext>,
-    pub(crate) link: Option<TraceContext>,
-    pub(crate) trace_state: String,
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) kind: u8,
-    /// Nanoseconds since 1970-01-01 UTC.
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) attributes: Vec<(&'static str, Value)>,
-    pub(crate) is_error: bool,
+    message: Writer,
+    start: u64,
+    is_named: bool,
 }
 
 /// The value of an attribute.
-#[derive(Debug)]
-pub(crate) enum Value {
-    Text(Cow<'static, str>),
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Text(&'a str),
     Number(u16),
 }
 
-impl From<&'static str> for Value {
-    fn from(text: &'static str) -> Self {
-        Self::Text(text.into())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text.into())
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
     }
 }
 
 impl Span {
-    /// The message.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer(Vec::with_capacity(512));
-        writer.bytes(1, &self.context.trace());
-        writer.bytes(2, &self.context.span());
-        if !self.trace_state.is_empty() {
-            writer.bytes(3, self.trace_state.as_bytes());
+    /// A span that begins at `start`, in nanoseconds since 1970-01-01 UTC.
+    pub(crate) fn new(
+        context: TraceContext,
+        parent: Option<TraceContext>,
+        kind: u8,
+        start: u64,
+    ) -> Self {
+        let mut message = Writer(Vec::with_capacity(640));
+        message.bytes(1, &context.trace());
+        message.bytes(2, &context.span());
+        if let Some(parent) = parent {
+            message.bytes(4, &parent.span());
         }
-        if let Some(parent) = self.parent {
-            writer.bytes(4, &parent.span());
+        message.number(6, kind.into());
+        message.fixed64(7, start);
+        message.varint(16 << 3 | 5);
+        message.0.extend(SAMPLED.to_le_bytes());
+        Self {
+            message,
+            start,
+            is_named: false,
         }
-        writer.bytes(5, self.name.as_bytes());
-        writer.number(6, self.kind.into());
-        writer.fixed64(7, self.start);
-        writer.fixed64(8, self.end);
-        for (key, value) in &self.attributes {
-            writer.attribute(key, value);
+    }
+
+    /// What vendors added, unless it is longer than programs must pass on (W3C Trace Context, section 3.3.1.5).
+    pub(crate) fn trace_state(&mut self, state: Option<&str>) {
+        if let Some(state) = state.filter(|it| (1..=MAX_TEXT).contains(&it.len())) {
+            self.message.bytes(3, state.as_bytes());
         }
-        if let Some(link) = self.link {
-            let (trace, span) = (link.trace(), link.span());
-            writer.begin(13, bytes_len(trace.len()) + bytes_len(span.len()));
-            writer.bytes(1, &trace);
-            writer.bytes(2, &span);
+    }
+
+    /// Another span that the request belongs to.
+    pub(crate) fn link(&mut self, link: TraceContext) {
+        let (trace, span) = (link.trace(), link.span());
+        self.message
+            .begin(13, bytes_len(trace.len()) + bytes_len(span.len()));
+        self.message.bytes(1, &trace);
+        self.message.bytes(2, &span);
+    }
+
+    /// The method and its tool or prompt, of which at most [`MAX_TEXT`] bytes are written.
+    pub(crate) fn name(&mut self, method: &str, target: Option<&str>) {
+        let target = target.map(cut);
+        let length = method.len() + target.map_or(0, |target| 1 + target.len());
+        self.message.begin(5, length);
+        self.message.0.extend_from_slice(method.as_bytes());
+        if let Some(target) = target {
+            self.message.0.push(b' ');
+            self.message.0.extend_from_slice(target.as_bytes());
         }
-        if self.is_error {
-            writer.begin(15, 2);
-            writer.number(3, ERROR);
+        self.is_named = true;
+    }
+
+    /// An attribute, with at most [`MAX_TEXT`] bytes of a text. A span must not have two of one key.
+    pub(crate) fn attribute<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
+        let value = match value.into() {
+            Value::Text(text) => Value::Text(cut(text)),
+            number @ Value::Number(_) => number,
+        };
+        self.message.attribute(ATTRIBUTES, key, value);
+    }
+
+    /// The span, which ends now, is that of a failure.
+    pub(crate) fn error(&mut self) {
+        self.message.begin(15, 2);
+        self.message.number(3, ERROR);
+    }
+
+    /// The message of a span that ends at `end`, or when it began if the clock was set back meanwhile. Without another name
+    /// it has that of its method.
+    pub(crate) fn into_bytes(mut self, end: u64, method: &str) -> Vec<u8> {
+        if !self.is_named {
+            self.name(method, None);
         }
-        writer.varint(16 << 3 | 5);
-        writer.0.extend(SAMPLED.to_le_bytes());
+        self.message.fixed64(8, end.max(self.start));
+        self.message.0
+    }
+}
+
+/// At most [`MAX_TEXT`] bytes of a text.
+fn cut(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_TEXT);
+    text.get(..end).unwrap_or_default()
+}
+
+/// What all spans of this program have around them.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    /// Of `ResourceSpans`.
+    resource: Vec<u8>,
+    /// Of `ScopeSpans`.
+    scope: Vec<u8>,
+}
+
+impl Envelope {
+    /// `resource` are the attributes of the program.
+    pub(crate) fn new(resource: &[(&str, &str)], scope: &str, version: &str) -> Self {
+        let mut attributes = Writer::default();
+        for (key, text) in resource {
+            attributes.attribute(1, key, Value::Text(text));
+        }
+        let mut named = Writer::default();
+        named.bytes(1, scope.as_bytes());
+        named.bytes(2, version.as_bytes());
+        let [mut resource, mut scope] = [Writer::default(), Writer::default()];
+        resource.bytes(1, &attributes.0);
+        scope.bytes(1, &named.0);
+        Self {
+            resource: resource.0,
+            scope: scope.0,
+        }
+    }
+
+    /// The request to export `spans`, which [`append`] wrote.
+    pub(crate) fn request(&self, spans: &[u8]) -> Vec<u8> {
+        let inner = self.scope.len() + spans.len();
+        let outer = self.resource.len() + bytes_len(inner);
+        let mut writer = Writer(Vec::with_capacity(bytes_len(outer)));
+        writer.begin(1, outer);
+        writer.0.extend_from_slice(&self.resource);
+        writer.begin(2, inner);
+        writer.0.extend_from_slice(&self.scope);
+        writer.0.extend_from_slice(spans);
         writer.0
     }
+}
+
+/// Appends the message of a span to others.
+pub(crate) fn append(spans: &mut Vec<u8>, span: &[u8]) {
+    let mut writer = Writer(std::mem::take(spans));
+    writer.bytes(2, span);
+    *spans = writer.0;
 }
 
 /// Writes the fields of a message.
 ///
 /// Source: Protocol Buffers, "Encoding".
+#[derive(Debug, Default)]
 struct Writer(Vec<u8>);
 
 impl Writer {
@@ -119,17 +206,17 @@ impl Writer {
     }
 
     /// A `KeyValue` with an `AnyValue` in it.
-    fn attribute(&mut self, key: &str, value: &Value) {
+    fn attribute(&mut self, field: u64, key: &str, value: Value<'_>) {
         let length = match value {
             Value::Text(text) => bytes_len(text.len()),
-            Value::Number(number) => 1 + varint_len((*number).into()),
+            Value::Number(number) => 1 + varint_len(number.into()),
         };
-        self.begin(9, bytes_len(key.len()) + bytes_len(length));
+        self.begin(field, bytes_len(key.len()) + bytes_len(length));
         self.bytes(1, key.as_bytes());
         self.begin(2, length);
         match value {
             Value::Text(text) => self.bytes(1, text.as_bytes()),
-            Value::Number(number) => self.number(3, (*number).into()),
+            Value::Number(number) => self.number(3, number.into()),
         }
     }
 }
@@ -145,60 +232,6 @@ const fn varint_len(number: u64) -> usize {
     bits.div_ceil(7) as usize
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ExportRequest {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) resource_spans: Vec<ResourceSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ResourceSpans {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) resource: Option<Resource>,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ScopeSpans {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) scope: Option<Scope>,
-    /// Messages that are written already.
-    #[prost(bytes = "vec", repeated, tag = "2")]
-    pub(crate) spans: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Scope {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(string, tag = "2")]
-    pub(crate) version: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct KeyValue {
-    #[prost(string, tag = "1")]
-    pub(crate) key: String,
-    #[prost(message, optional, tag = "2")]
-    pub(crate) value: Option<AnyValue>,
-}
-
-/// One of the two.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct AnyValue {
-    #[prost(string, optional, tag = "1")]
-    pub(crate) text: Option<String>,
-    #[prost(int64, optional, tag = "3")]
-    pub(crate) number: Option<i64>,
-}
-
 /// The response of a collector.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExportResponse {
@@ -212,23 +245,12 @@ pub(crate) struct PartialSuccess {
     pub(crate) rejected_spans: i64,
 }
 
-impl KeyValue {
-    /// An attribute with a text.
-    pub(crate) fn text(key: &'static str, value: impl Into<String>) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: Some(AnyValue {
-                text: Some(value.into()),
-                number: None,
-            }),
-        }
-    }
-}
-
 /// `SPAN_KIND_SERVER`.
 pub(crate) const SERVER: u8 = 2;
 /// `SPAN_KIND_CLIENT`.
 pub(crate) const CLIENT: u8 = 3;
+/// The field of a span with an attribute.
+const ATTRIBUTES: u64 = 9;
 /// `STATUS_CODE_ERROR`.
 const ERROR: u64 = 2;
 /// The flag of a span that was sampled.
@@ -280,66 +302,168 @@ mod tests {
         code: i32,
     }
 
-    fn derived(key: &str, text: Option<&str>, number: Option<i64>) -> KeyValue {
-        let text = text.map(str::to_owned);
-        KeyValue {
-            key: key.to_owned(),
-            value: Some(AnyValue { text, number }),
-        }
+    #[derive(Clone, PartialEq, Message)]
+    struct DerivedRequest {
+        #[prost(message, repeated, tag = "1")]
+        resource_spans: Vec<DerivedResourceSpans>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct DerivedResourceSpans {
+        #[prost(message, optional, tag = "1")]
+        resource: Option<DerivedResource>,
+        #[prost(message, repeated, tag = "2")]
+        scope_spans: Vec<DerivedScopeSpans>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct DerivedResource {
+        #[prost(message, repeated, tag = "1")]
+        attributes: Vec<KeyValue>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct DerivedScopeSpans {
+        #[prost(message, optional, tag = "1")]
+        scope: Option<DerivedScope>,
+        #[prost(message, repeated, tag = "2")]
+        spans: Vec<DerivedSpan>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct DerivedScope {
+        #[prost(string, tag = "1")]
+        name: String,
+        #[prost(string, tag = "2")]
+        version: String,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct KeyValue {
+        #[prost(string, tag = "1")]
+        key: String,
+        #[prost(message, optional, tag = "2")]
+        value: Option<AnyValue>,
+    }
+
+    /// One of the two.
+    #[derive(Clone, PartialEq, Message)]
+    struct AnyValue {
+        #[prost(string, optional, tag = "1")]
+        text: Option<String>,
+        #[prost(int64, optional, tag = "3")]
+        number: Option<i64>,
+    }
+
+    fn text(key: &str, text: &str) -> KeyValue {
+        let value = AnyValue {
+            text: Some(text.to_owned()),
+            number: None,
+        };
+        let (key, value) = (key.to_owned(), Some(value));
+        KeyValue { key, value }
+    }
+
+    fn number(key: &str, number: i64) -> KeyValue {
+        let value = AnyValue {
+            text: None,
+            number: Some(number),
+        };
+        let (key, value) = (key.to_owned(), Some(value));
+        KeyValue { key, value }
+    }
+
+    fn context(byte: u8) -> TraceContext {
+        TraceContext::new([byte; 16], [byte; 8], true).unwrap()
+    }
+
+    /// A request to export these spans, as any other program reads it.
+    fn exported(spans: &[&[u8]]) -> Vec<DerivedSpan> {
+        let mut appended = Vec::new();
+        spans.iter().for_each(|span| append(&mut appended, span));
+        let resource = [("service.name", "vary"), ("service.version", "1.2")];
+        let request = Envelope::new(&resource, "mcp-vary", "1.2").request(&appended);
+        let mut request = DerivedRequest::decode(&*request).unwrap();
+        let of_resource = &mut request.resource_spans[0];
+        let attributes = vec![text("service.name", "vary"), text("service.version", "1.2")];
+        assert_eq!(of_resource.resource, Some(DerivedResource { attributes }));
+        let of_scope = &mut of_resource.scope_spans[0];
+        let scope = of_scope.scope.take().unwrap();
+        assert_eq!((&*scope.name, &*scope.version), ("mcp-vary", "1.2"));
+        std::mem::take(&mut of_scope.spans)
     }
 
     #[test]
     fn a_span_is_the_message_that_is_derived_from_its_fields() {
-        let context = |byte: u8| TraceContext::new([byte; 16], [byte; 8], true).unwrap();
+        let plain = Span::new(context(1), None, SERVER, 1 << 60);
         let long = "a".repeat(300);
-        let mut span = Span {
-            context: context(1),
-            parent: None,
-            link: None,
-            trace_state: String::new(),
-            name: "tools/list".into(),
-            kind: SERVER,
-            start: 1 << 60,
-            end: 7,
-            attributes: Vec::new(),
-            is_error: false,
-        };
-        let mut expected = DerivedSpan {
+        let mut full = Span::new(context(1), Some(context(2)), CLIENT, 5);
+        full.trace_state(Some("a=1"));
+        full.link(context(3));
+        full.attribute("a", "b");
+        full.attribute("long", &*long);
+        full.attribute("edge", &*"c".repeat(124));
+        full.attribute("port", Value::Number(127));
+        full.attribute("last port", Value::Number(u16::MAX));
+        full.name("tools/call", Some("read"));
+        full.error();
+        let spans = [
+            plain.into_bytes(7, "tools/list"),
+            full.into_bytes(6, "tools/call"),
+        ];
+        let base = DerivedSpan {
             trace_id: vec![1; 16],
             span_id: vec![1; 8],
-            name: "tools/list".to_owned(),
-            kind: 2,
-            start: 1 << 60,
-            end: 7,
             flags: 1,
             ..DerivedSpan::default()
         };
-        assert_eq!(span.to_bytes(), expected.encode_to_vec());
-        span.parent = Some(context(2));
-        span.link = Some(context(3));
-        span.trace_state = "a=1".to_owned();
-        span.attributes = vec![
-            ("a", "b".into()),
-            ("long", long.clone().into()),
-            ("edge", "c".repeat(124).into()),
-            ("port", Value::Number(127)),
-            ("port", Value::Number(u16::MAX)),
+        let expected = [
+            DerivedSpan {
+                name: "tools/list".to_owned(),
+                kind: 2,
+                start: 1 << 60,
+                // The clock was set back.
+                end: 1 << 60,
+                ..base.clone()
+            },
+            DerivedSpan {
+                name: "tools/call read".to_owned(),
+                kind: 3,
+                start: 5,
+                end: 6,
+                parent_span_id: vec![2; 8],
+                trace_state: "a=1".to_owned(),
+                links: vec![DerivedLink {
+                    trace_id: vec![3; 16],
+                    span_id: vec![3; 8],
+                }],
+                attributes: vec![
+                    text("a", "b"),
+                    text("long", &long),
+                    text("edge", &"c".repeat(124)),
+                    number("port", 127),
+                    number("last port", u16::MAX.into()),
+                ],
+                status: Some(DerivedStatus { code: 2 }),
+                ..base
+            },
         ];
-        span.is_error = true;
-        expected.parent_span_id = vec![2; 8];
-        expected.links = vec![DerivedLink {
-            trace_id: vec![3; 16],
-            span_id: vec![3; 8],
-        }];
-        expected.trace_state = "a=1".to_owned();
-        expected.attributes = vec![
-            derived("a", Some("b"), None),
-            derived("long", Some(&long), None),
-            derived("edge", Some(&"c".repeat(124)), None),
-            derived("port", None, Some(127)),
-            derived("port", None, Some(u16::MAX.into())),
-        ];
-        expected.status = Some(DerivedStatus { code: 2 });
-        assert_eq!(span.to_bytes(), expected.encode_to_vec());
+        assert_eq!(exported(&spans.each_ref().map(Vec::as_slice)), expected);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let long = "ä".repeat(300) + "x";
+        let mut span = Span::new(context(1), None, SERVER, 1);
+        span.attribute("text", &*long);
+        span.trace_state(Some(&long));
+        span.name("tools/call", Some(&long));
+        let [span] = exported(&[&span.into_bytes(2, "tools/call")])
+            .try_into()
+            .unwrap();
+        let cut = "ä".repeat(256);
+        assert_eq!(span.attributes, [text("text", &cut)]);
+        assert_eq!(span.trace_state, "", "half of it would mean something else");
+        assert_eq!(span.name, format!("tools/call {cut}"));
     }
 }

@@ -9,10 +9,8 @@ use sha2::{Digest as _, Sha256};
 use crate::carrier::Carrier;
 use crate::context::{TraceContext, push_hex};
 use crate::processor::SpanProcessor;
+pub use crate::proto::MAX_TEXT;
 use crate::proto::{CLIENT, SERVER, Span, Value};
-
-/// The longest text in a span, in bytes.
-pub const MAX_TEXT: usize = 512;
 
 /// A request as it arrives.
 #[derive(Debug)]
@@ -52,14 +50,14 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn describe(self, attributes: &mut Vec<(&'static str, Value)>) {
+    fn describe(self, span: &mut Span) {
         match self {
-            Self::Http => attributes.extend([
-                ("network.transport", "tcp".into()),
-                ("network.protocol.name", "http".into()),
-                ("network.protocol.version", "1.1".into()),
-            ]),
-            Self::Stdio => attributes.push(("network.transport", "pipe".into())),
+            Self::Http => {
+                span.attribute("network.transport", "tcp");
+                span.attribute("network.protocol.name", "http");
+                span.attribute("network.protocol.version", "1.1");
+            }
+            Self::Stdio => span.attribute("network.transport", "pipe"),
         }
     }
 }
@@ -87,15 +85,14 @@ impl Outcome {
             Self::Cancelled => Some("cancelled".to_owned()),
             Self::Error(code) => {
                 let code = code.to_string();
-                let status = ("rpc.response.status_code", code.clone().into());
-                span.attributes.push(status);
+                span.attribute("rpc.response.status_code", &*code);
                 Some(code)
             }
         };
         let is_callers = matches!(self, Self::Error(code) if caller_codes.contains(&code));
         if let Some(error) = error.filter(|_| !is_callers) {
-            span.attributes.push(("error.type", error.into()));
-            span.is_error = true;
+            span.attribute("error.type", &*error);
+            span.error();
         }
     }
 }
@@ -134,26 +131,23 @@ impl RequestSpan {
         inherited: Carrier,
     ) -> Self {
         let mut span = new_span(processor, arrival.method, context, parent, SERVER);
-        let attributes = &mut span.attributes;
-        let id = cut(arrival.id.trim_matches('"'));
-        attributes.push(("jsonrpc.request.id", id.into()));
-        arrival.transport.describe(attributes);
-        let texts = [
-            ("mcp.session.id", arrival.session.map(digest)),
-            ("client.address", arrival.address.map(|it| it.to_string())),
-            ("vary.principal", arrival.principal.map(str::to_owned)),
-        ];
-        let texts = texts.into_iter();
-        attributes.extend(texts.filter_map(|(key, text)| Some((key, text?.into()))));
-        span.trace_state = trace_state(&inherited);
-        span.link = link;
+        span.attribute("jsonrpc.request.id", arrival.id.trim_matches('"'));
+        arrival.transport.describe(&mut span);
+        if let Some(session) = arrival.session {
+            span.attribute("mcp.session.id", &*digest(session));
+        }
+        if let Some(address) = arrival.address {
+            span.attribute("client.address", &*address.to_string());
+        }
+        if let Some(principal) = arrival.principal {
+            span.attribute("vary.principal", principal);
+        }
+        span.trace_state(inherited.tracestate.as_deref());
+        if let Some(link) = link {
+            span.link(link);
+        }
         Self {
-            recorder: Some(Recorder {
-                processor: Arc::clone(processor),
-                context,
-                method: arrival.method,
-                pending: ScopedLock::new(Some(span)),
-            }),
+            recorder: Some(Recorder::new(processor, context, arrival.method, span)),
             inherited,
         }
     }
@@ -164,34 +158,29 @@ impl RequestSpan {
         self.recorder.is_some()
     }
 
-    /// The request is of a client of this revision.
+    /// The request is of a client of this revision. The last one counts.
     pub fn set_revision(&self, revision: &str) {
-        self.set("mcp.protocol.version", cut(revision));
+        self.change(|pending| pending.revision = Some(revision.to_owned()));
     }
 
-    /// The request runs under this variant, for this reason.
+    /// The request runs under this variant, for this reason. The last one counts.
     pub fn set_variant(&self, variant: &str, reason: &'static str) {
-        self.set("vary.variant", cut(variant));
-        self.set("vary.variant.why", reason);
+        self.change(|pending| pending.variant = Some((variant.to_owned(), reason)));
     }
 
-    /// The tool or prompt of the request exists, and has this name.
+    /// The tool or prompt of the request exists, and has this name. Must be said once.
     pub fn set_target(&self, name: &str) {
-        let Some(recorder) = &self.recorder else {
-            return;
-        };
-        recorder.change(|span| name_target(span, recorder.method, name));
+        let method = self.recorder.as_ref().map_or("", |it| it.method);
+        self.change(|pending| name_target(&mut pending.span, method, name));
     }
 
-    fn set(&self, key: &'static str, value: impl Into<Value>) {
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
         let Some(recorder) = &self.recorder else {
             return;
         };
-        recorder.change(|span| {
-            let known = &mut span.attributes;
-            known.retain(|(known, _)| *known != key);
-            known.push((key, value.into()));
-        });
+        if let Some(pending) = &mut *recorder.pending.lock() {
+            change(pending);
+        }
     }
 
     /// The request has this outcome.
@@ -215,29 +204,23 @@ impl RequestSpan {
         let context = processor.child_of(Some(recorder.context));
         let parent = Some(recorder.context);
         let mut span = new_span(processor, recorder.method, context, parent, CLIENT);
-        span.trace_state = trace_state(&self.inherited);
-        let attributes = &mut span.attributes;
-        attributes.push(("mcp.protocol.version", cut(upstream.revision).into()));
+        span.trace_state(self.inherited.tracestate.as_deref());
+        span.attribute("mcp.protocol.version", upstream.revision);
         match upstream.address {
             Some((host, port)) => {
-                Transport::Http.describe(attributes);
-                attributes.push(("server.address", cut(host).into()));
-                attributes.push(("server.port", Value::Number(port)));
+                Transport::Http.describe(&mut span);
+                span.attribute("server.address", host);
+                span.attribute("server.port", Value::Number(port));
             }
-            None => Transport::Stdio.describe(attributes),
+            None => Transport::Stdio.describe(&mut span),
         }
-        attributes.push(("vary.server", cut(upstream.server).into()));
+        span.attribute("vary.server", upstream.server);
         if let Some(name) = upstream.target {
             name_target(&mut span, recorder.method, name);
         }
         carrier.traceparent = Some(context.to_string());
         CallSpan {
-            recorder: Some(Recorder {
-                processor: Arc::clone(processor),
-                context,
-                method: recorder.method,
-                pending: ScopedLock::new(Some(span)),
-            }),
+            recorder: Some(Recorder::new(processor, context, recorder.method, span)),
             carrier,
         }
     }
@@ -299,24 +282,52 @@ struct Recorder {
     context: TraceContext,
     method: &'static str,
     /// `None` after the outcome.
-    pending: ScopedLock<Option<Span>>,
+    pending: ScopedLock<Option<Pending>>,
+}
+
+/// A span without its end, and what may still change.
+#[derive(Debug)]
+struct Pending {
+    span: Span,
+    revision: Option<String>,
+    variant: Option<(String, &'static str)>,
 }
 
 impl Recorder {
-    fn change(&self, change: impl FnOnce(&mut Span)) {
-        if let Some(span) = &mut *self.pending.lock() {
-            change(span);
+    fn new(
+        processor: &Arc<SpanProcessor>,
+        context: TraceContext,
+        method: &'static str,
+        span: Span,
+    ) -> Self {
+        let pending = Pending {
+            span,
+            revision: None,
+            variant: None,
+        };
+        Self {
+            processor: Arc::clone(processor),
+            context,
+            method,
+            pending: ScopedLock::new(Some(pending)),
         }
     }
 
     fn end(&self, outcome: Outcome, caller_codes: &[i64]) {
-        let Some(mut span) = self.pending.lock().take() else {
+        let Some(pending) = self.pending.lock().take() else {
             return;
         };
+        let mut span = pending.span;
+        if let Some(revision) = &pending.revision {
+            span.attribute("mcp.protocol.version", &**revision);
+        }
+        if let Some((variant, reason)) = &pending.variant {
+            span.attribute("vary.variant", &**variant);
+            span.attribute("vary.variant.why", *reason);
+        }
         outcome.describe(&mut span, caller_codes);
-        // The clock may have been set back.
-        span.end = self.processor.now().max(span.start);
-        self.processor.submit(&span);
+        let end = self.processor.now();
+        self.processor.submit(span.into_bytes(end, self.method));
     }
 }
 
@@ -333,23 +344,12 @@ fn new_span(
     parent: Option<TraceContext>,
     kind: u8,
 ) -> Span {
-    let mut attributes = Vec::with_capacity(16);
-    attributes.push(("mcp.method.name", method.into()));
+    let mut span = Span::new(context, parent, kind, processor.now());
+    span.attribute("mcp.method.name", method);
     if method == CALL {
-        attributes.push(("gen_ai.operation.name", "execute_tool".into()));
+        span.attribute("gen_ai.operation.name", "execute_tool");
     }
-    Span {
-        context,
-        parent,
-        link: None,
-        trace_state: String::new(),
-        name: method.into(),
-        kind,
-        start: processor.now(),
-        end: 0,
-        attributes,
-        is_error: false,
-    }
+    span
 }
 
 /// Adds the name of a tool or prompt to a span, and to its own name.
@@ -359,18 +359,8 @@ fn name_target(span: &mut Span, method: &'static str, name: &str) {
         "prompts/get" => "gen_ai.prompt.name",
         _ => return,
     };
-    let name = cut(name);
-    span.name = [method, " ", &name].concat().into();
-    span.attributes.push((key, name.into()));
-}
-
-/// What vendors added, unless it is longer than programs must pass on (W3C Trace Context, section 3.3.1.5).
-fn trace_state(carrier: &Carrier) -> String {
-    let state = carrier.tracestate.as_deref();
-    state
-        .filter(|it| it.len() <= MAX_TEXT)
-        .unwrap_or_default()
-        .to_owned()
+    span.name(method, Some(name));
+    span.attribute(key, name);
 }
 
 /// What identifies a session, and does not open it: half of the SHA-256 of its id.
@@ -379,12 +369,6 @@ fn digest(id: &str) -> String {
     let mut text = String::with_capacity(32);
     push_hex(&mut text, &digest[..16]);
     text
-}
-
-/// At most [`MAX_TEXT`] bytes of a text.
-fn cut(text: &str) -> String {
-    let end = text.floor_char_boundary(MAX_TEXT);
-    text.get(..end).unwrap_or_default().to_owned()
 }
 
 /// The method that calls a tool.

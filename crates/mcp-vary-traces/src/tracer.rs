@@ -33,7 +33,7 @@ impl Tracer {
     ) -> Result<Arc<Self>, TracesError> {
         let target = settings.target(environment.variables)?;
         let service_name = settings.service_name_or_default(environment.variables);
-        let processor = SpanProcessor::start(now, environment, target, service_name);
+        let processor = SpanProcessor::start(now, environment, target, &service_name);
         Ok(Arc::new(Self {
             sample: settings.sample,
             follow: settings.follow,
