@@ -46,8 +46,8 @@ pub(crate) struct Options {
     /// One short round: whether everything runs, not what it costs
     #[arg(long)]
     quick: bool,
-    /// A few requests each, no clock and no bars: whether every answer is right
-    #[arg(long, conflicts_with = "quick")]
+    /// No clock and no bars: whether every answer is right. A few requests each, or with --quick as many
+    #[arg(long)]
     check: bool,
     /// Also write the numbers of every round there
     #[arg(long, value_name = "FILE")]
@@ -194,7 +194,7 @@ impl Options {
 
     fn pace(&self) -> Pace {
         match (self.check, self.quick) {
-            (true, _) => Pace {
+            (true, false) => Pace {
                 rounds: 1,
                 span: Span::Requests(5),
                 clients: 48,

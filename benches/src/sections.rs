@@ -1,9 +1,10 @@
 //! The sections of a configuration that a row adds, what they need, and what they may cost.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -33,10 +34,12 @@ pub(crate) enum Section {
     Sampled,
     /// The same, with a collector that never answers.
     Hanging,
+    /// `admin`, with the operator's page open.
+    Page,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Nothing,
         Self::ApiKey,
         Self::Token,
@@ -45,6 +48,7 @@ impl Section {
         Self::Unsampled,
         Self::Sampled,
         Self::Hanging,
+        Self::Page,
     ];
 
     /// What is measured, after `call`.
@@ -58,6 +62,7 @@ impl Section {
             Self::Unsampled => "with traces, not sampled",
             Self::Sampled => "with traces, sampled",
             Self::Hanging => "with traces, sampled, and a collector that hangs",
+            Self::Page => "with the page open",
         }
     }
 
@@ -66,7 +71,7 @@ impl Section {
         match self {
             // Without a bar: one interval of 95 % in twenty lies beside zero by chance.
             Self::Nothing | Self::ApiKey | Self::Token | Self::Audit => None,
-            Self::Metrics | Self::Unsampled => Some(0.5),
+            Self::Metrics | Self::Unsampled | Self::Page => Some(0.5),
             Self::Sampled | Self::Hanging => Some(3.0),
         }
     }
@@ -90,12 +95,12 @@ impl Section {
         }
     }
 
-    /// A configuration with this section, for a gateway at `address` and the collector of its spans, if it has one. Its
-    /// other files are in `scratch`.
+    /// A configuration with this section, for a gateway at `address`, with its operator's listener at `admin`, and the
+    /// collector of its spans, if it has one. Its other files are in `scratch`.
     pub(crate) fn configuration(
         self,
         ways: &[ServerTarget],
-        address: SocketAddr,
+        (address, admin): (SocketAddr, SocketAddr),
         collector: Option<SocketAddr>,
         scratch: &Path,
     ) -> io::Result<String> {
@@ -125,11 +130,41 @@ impl Section {
             Self::Sampled | Self::Hanging => {
                 configuration["traces"] = json!({"endpoint": endpoint, "sample": 1});
             }
+            Self::Page => {
+                configuration["admin"] = json!(admin.to_string());
+                configuration["admin-token"] = json!(ADMIN_TOKEN);
+            }
         }
         Ok(configuration.to_string())
     }
 }
 
+/// Two addresses on which nothing listens.
+pub(crate) fn free_addresses() -> io::Result<[SocketAddr; 2]> {
+    let free = [TcpListener::bind(LOCAL)?, TcpListener::bind(LOCAL)?];
+    Ok([free[0].local_addr()?, free[1].local_addr()?])
+}
+
+const LOCAL: &str = "127.0.0.1:0";
+
+/// Opens the page at `admin`: a window that shows calls as they come, until the gateway ends.
+pub(crate) fn open_page(admin: SocketAddr) -> io::Result<()> {
+    let mut window = TcpStream::connect(admin)?;
+    write!(
+        window,
+        "GET /api/events HTTP/1.1\r\nHost: {admin}\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n\r\n"
+    )?;
+    let mut window = BufReader::new(window);
+    let mut status = String::new();
+    window.read_line(&mut status)?;
+    if !status.contains(" 200 ") {
+        return Err(io::Error::other(format!("the page answers {status}")));
+    }
+    thread::spawn(move || io::copy(&mut window, &mut io::sink()));
+    Ok(())
+}
+
+const ADMIN_TOKEN: &str = "the-token-of-the-bench";
 /// Made of 32 bytes 1.
 const API_KEY: &str = "vary_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE";
 const DIGEST: &str = "cc5ef2baf01a5ed39ba97ea303038b1e0307e17217dedc31afe78cb7bf0a1bf2";

@@ -17,7 +17,7 @@ use crate::configurations::{
 };
 use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
-use crate::sections::Section;
+use crate::sections::{Section, free_addresses, open_page};
 use crate::upstream;
 use crate::upstream_spec::UpstreamSpec;
 
@@ -277,18 +277,22 @@ impl Programs {
         self.served(vec![file.display().to_string()])
     }
 
-    /// Starts Vary on a port that was free, since the configuration may have its URL.
+    /// Starts Vary on ports that were free, since the configuration may have its URL.
     fn vary_with_section(
         &self,
         section: Section,
         ways: &[ServerTarget],
         collector: Option<SocketAddr>,
     ) -> io::Result<Running> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let [address, admin] = free_addresses()?;
         let file = self.scratch.join("section.json");
-        let text = section.configuration(ways, address, collector, &self.scratch)?;
+        let text = section.configuration(ways, (address, admin), collector, &self.scratch)?;
         fs::write(&file, text)?;
-        self.served_at(address, vec![file.display().to_string()])
+        let running = self.served_at(address, vec![file.display().to_string()])?;
+        if section == Section::Page {
+            open_page(admin)?;
+        }
+        Ok(running)
     }
 
     fn served(&self, to: Vec<String>) -> io::Result<Running> {

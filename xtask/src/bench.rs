@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::workspace::Workspace;
-use crate::{cargo, process};
+use crate::{cargo, process, release_build};
 
 /// Measure the cost of a request, and compare it with the lower limit and with peers
 ///
@@ -21,7 +21,7 @@ use crate::{cargo, process};
     --rounds N        how often each program is asked [default: 5]\n  \
     --seconds S       how long it is asked each time [default: 1]\n  \
     --quick           one short round: whether everything runs, not what it costs\n  \
-    --check           a few requests each, without a clock: whether every answer is right\n  \
+    --check           a few requests each, without a clock: whether every answer is right; with --quick, as many as that\n  \
     --json FILE       also write the numbers of every round there")]
 pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
@@ -59,10 +59,10 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
         found.map_err(|error| format!("--against {}: {error}", binary.display()))
     });
     let before = before.transpose()?;
-    let [vary, programs] = [("mcp-vary-cli", "vary"), ("vary-bench", "vary-bench")]
-        .map(|(package, binary)| build(workspace, package, binary));
-    let mut command = process::command(programs?);
-    command.arg("run").arg("--vary").arg(vary?);
+    let programs = build(workspace, "vary-bench", "vary-bench")?;
+    let vary = release_build::vary(workspace, &workspace.path("target/dist-build"))?;
+    let mut command = process::command(programs);
+    command.arg("run").arg("--vary").arg(vary);
     command.arg("--scratch").arg(workspace.path("target/bench"));
     if let Some(peer) = peer(workspace, bench) {
         command.arg("--mcp-proxy").arg(peer);

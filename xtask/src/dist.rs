@@ -23,13 +23,13 @@ use self::platform::Platform;
 use self::release::{Binary, Release};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
-use crate::{cargo, process};
+use crate::{cargo, process, release_build};
 
 /// Pack Vary for each way to install it: archive, npm, PyPI, Debian, container, Helm
 ///
 /// Writes to target/packages: an archive with man pages and completions, an npm package, a wheel, a Debian package, an
-/// OCI image layout, a Helm chart, a bill of materials (CycloneDX) and SHA256SUMS. Builds with the profile `dist` unless a binary is
-/// given. The image is packed only for the platform of this machine, whose C library it gets.
+/// OCI image layout, a Helm chart, a bill of materials (CycloneDX) and SHA256SUMS. Unless a binary is given, it builds one as
+/// releases have it, which takes half an hour on two cores. The image is packed only for the platform of this machine, whose C library it gets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     cargo xtask dist\n  \
@@ -60,7 +60,8 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
         binaries.push(Binary::read(Platform::of(triple)?, Path::new(path))?);
     }
     if binaries.is_empty() {
-        binaries.push(Binary::read(Platform::current()?, &build(workspace)?)?);
+        let built = release_build::vary(workspace, &workspace.path("target/dist-build"))?;
+        binaries.push(Binary::read(Platform::current()?, &built)?);
     }
     if options.install && binaries.len() > 1 {
         return Err("--install takes the binary of this machine alone".to_owned());
@@ -154,17 +155,6 @@ fn empty(directory: &Path) -> Result<(), String> {
         fs::remove_dir_all(directory).map_err(failed)?;
     }
     fs::create_dir_all(directory).map_err(failed)
-}
-
-/// The binary of the profile `dist`.
-fn build(workspace: &Workspace) -> Result<PathBuf, String> {
-    let log = workspace.scratch("dist-build.log")?;
-    let target = workspace.path("target/dist-build");
-    let mut command = cargo::cargo(workspace);
-    command.env("CARGO_TARGET_DIR", &target);
-    cargo::build_for_release(&mut command, "mcp-vary-cli", "vary");
-    process::run(&mut command, &log, Duration::from_secs(60 * 60))?;
-    Ok(target.join(cargo::RELEASES).join("vary"))
 }
 
 /// Writes all files, and returns their names.

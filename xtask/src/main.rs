@@ -37,6 +37,7 @@ mod phases;
 mod process;
 mod python;
 mod recall;
+mod release_build;
 mod requirements;
 mod rust;
 mod rust_tests;

@@ -1,0 +1,115 @@
+//! Vary as releases have it: built twice, the second time for what a run of the first one spent its time on.
+//!
+//! Code that requests run is inlined and stays together; the rest, which is most of the program, is compiled for size.
+//! `docs/decisions/0054-releases-with-a-profile.md` has the figures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::workspace::Workspace;
+use crate::{cargo, process};
+
+/// Only for builds that hang: link-time optimisation takes minutes on small machines.
+const LIMIT: Duration = Duration::from_secs(90 * 60);
+
+/// Builds the program below `target`, and returns it. Where the measurement does not run, which needs Linux, it is built once.
+///
+/// # Errors
+///
+/// When something does not compile or run, or the tool that merges profiles is missing.
+pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, String> {
+    if !cfg!(target_os = "linux") {
+        return compile(workspace, target, "");
+    }
+    let tool = merging_tool(workspace)?;
+    let profiles = target.join("profiles");
+    let failed = |error| format!("{}: {error}", profiles.display());
+    if profiles.exists() {
+        fs::remove_dir_all(&profiles).map_err(failed)?;
+    }
+    fs::create_dir_all(&profiles).map_err(failed)?;
+
+    println!("building vary, the first time of two ...");
+    let flag = format!("-Cprofile-generate={}", profiles.display());
+    let built = compile(workspace, target, &flag)?;
+    let watched = profiles.join("vary");
+    fs::copy(built, &watched).map_err(failed)?;
+
+    println!("running it ...");
+    let log = workspace.scratch("release-run.log")?;
+    let mut run = cargo::cargo(workspace);
+    run.env("CARGO_TARGET_DIR", target)
+        .args([
+            "run",
+            "--locked",
+            "--release",
+            "--package",
+            "vary-bench",
+            "--",
+        ])
+        .args(["run", "--check", "--quick", "--vary"])
+        .arg(&watched)
+        .arg("--scratch")
+        .arg(target.join("run"));
+    process::run(&mut run, &log, LIMIT)?;
+
+    let merged = profiles.join("merged.profdata");
+    let mut merge = process::command(tool);
+    merge
+        .arg("merge")
+        .arg("--output")
+        .arg(&merged)
+        .arg(&profiles);
+    process::run(&mut merge, &workspace.scratch("release-merge.log")?, LIMIT)?;
+
+    println!("building vary, the second time ...");
+    compile(
+        workspace,
+        target,
+        &format!("-Cprofile-use={}", merged.display()),
+    )
+}
+
+/// Builds the program with one more option of the compiler.
+fn compile(workspace: &Workspace, target: &Path, option: &str) -> Result<PathBuf, String> {
+    let triple = ask_compiler(workspace, "host-tuple")?;
+    let mut command = cargo::cargo(workspace);
+    // With a target that is named, build scripts and macros do not get the option.
+    command
+        .env("CARGO_BUILD_TARGET", &triple)
+        .env("RUSTFLAGS", option)
+        .env("CARGO_TARGET_DIR", target);
+    cargo::build_for_release(&mut command, "mcp-vary-cli", "vary");
+    process::run(
+        &mut command,
+        &workspace.scratch("release-build.log")?,
+        LIMIT,
+    )?;
+    Ok(target.join(&triple).join(cargo::RELEASES).join("vary"))
+}
+
+/// `llvm-profdata` of the compiler's own LLVM.
+fn merging_tool(workspace: &Workspace) -> Result<PathBuf, String> {
+    let libraries = ask_compiler(workspace, "target-libdir")?;
+    let tool = Path::new(&libraries)
+        .with_file_name("bin")
+        .join("llvm-profdata");
+    if tool.is_file() {
+        return Ok(tool);
+    }
+    Err(format!(
+        "{} is missing, which reads what a run of vary says about its code; type: rustup component add llvm-tools",
+        tool.display()
+    ))
+}
+
+/// What the compiler prints of itself.
+fn ask_compiler(workspace: &Workspace, what: &str) -> Result<String, String> {
+    let mut print = process::command(Path::new(env!("CARGO")).with_file_name("rustc"));
+    print
+        .current_dir(workspace.path(""))
+        .args(["--print", what]);
+    let printed = process::output(&mut print, LIMIT)?;
+    Ok(printed.trim().to_owned())
+}
