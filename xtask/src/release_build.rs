@@ -33,7 +33,7 @@ pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, Stri
     println!("building vary, the first time of two ...");
     let flag = format!("-Cprofile-generate={}", profiles.display());
     let built = compile(workspace, target, &flag)?;
-    let watched = profiles.join("vary");
+    let watched = target.join("vary-counting");
     fs::copy(built, &watched).map_err(failed)?;
 
     println!("running it ...");
@@ -54,7 +54,7 @@ pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, Stri
         .arg(target.join("run"));
     process::run(&mut run, &log, LIMIT)?;
 
-    let merged = profiles.join("merged.profdata");
+    let merged = target.join("merged.profdata");
     let mut merge = process::command(tool);
     merge
         .arg("merge")
