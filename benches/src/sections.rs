@@ -158,7 +158,10 @@ pub(crate) fn open_page(admin: SocketAddr) -> io::Result<()> {
     let mut status = String::new();
     window.read_line(&mut status)?;
     if !status.contains(" 200 ") {
-        return Err(io::Error::other(format!("the page answers {status}")));
+        return Err(io::Error::other(format!(
+            "the page answers {}",
+            status.trim()
+        )));
     }
     thread::spawn(move || io::copy(&mut window, &mut io::sink()));
     Ok(())

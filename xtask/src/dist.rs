@@ -29,7 +29,7 @@ use crate::{cargo, process, release_build};
 ///
 /// Writes to target/packages: an archive with man pages and completions, an npm package, a wheel, a Debian package, an
 /// OCI image layout, a Helm chart, a bill of materials (CycloneDX) and SHA256SUMS. Unless a binary is given, it builds one as
-/// releases have it, which takes half an hour on two cores. The image is packed only for the platform of this machine, whose C library it gets.
+/// releases have it, which takes most of an hour on two cores. The image is packed only for the platform of this machine, whose C library it gets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     cargo xtask dist\n  \

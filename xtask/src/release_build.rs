@@ -1,4 +1,4 @@
-//! Vary as releases have it: built twice, the second time for what a run of the first one spent its time on.
+//! Vary as releases have it: built twice, the second time with a profile of the first one.
 //!
 //! Code that requests run is inlined and stays together; the rest, which is most of the program, is compiled for size.
 //! `docs/decisions/0054-releases-with-a-profile.md` has the figures.
@@ -30,45 +30,36 @@ pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, Stri
     }
     fs::create_dir_all(&profiles).map_err(failed)?;
 
-    println!("building vary, the first time of two ...");
+    println!("building vary with instrumentation, the first of two builds ...");
     let flag = format!("-Cprofile-generate={}", profiles.display());
     let built = compile(workspace, target, &flag)?;
-    let watched = target.join("vary-counting");
-    fs::copy(built, &watched).map_err(failed)?;
-
+    let instrumented = target.join("vary-instrumented");
+    fs::copy(built, &instrumented).map_err(failed)?;
     println!("running it ...");
-    let log = workspace.scratch("release-run.log")?;
-    let mut run = cargo::cargo(workspace);
-    run.env("CARGO_TARGET_DIR", target)
-        .args([
-            "run",
-            "--locked",
-            "--release",
-            "--package",
-            "vary-bench",
-            "--",
-        ])
-        .args(["run", "--check", "--quick", "--vary"])
-        .arg(&watched)
-        .arg("--scratch")
-        .arg(target.join("run"));
-    process::run(&mut run, &log, LIMIT)?;
+    send_requests(workspace, target, &instrumented)?;
 
+    // Not in the folder of what it merges: the tool takes each file there as a profile.
     let merged = target.join("merged.profdata");
     let mut merge = process::command(tool);
-    merge
-        .arg("merge")
-        .arg("--output")
-        .arg(&merged)
-        .arg(&profiles);
-    process::run(&mut merge, &workspace.scratch("release-merge.log")?, LIMIT)?;
+    let output = merge.args(["merge", "--output"]).arg(&merged);
+    let log = workspace.scratch("release-merge.log")?;
+    process::run(output.arg(&profiles), &log, LIMIT)?;
 
-    println!("building vary, the second time ...");
-    compile(
-        workspace,
-        target,
-        &format!("-Cprofile-use={}", merged.display()),
-    )
+    println!("building vary with its profile, the second of two builds ...");
+    let flag = format!("-Cprofile-use={}", merged.display());
+    compile(workspace, target, &flag)
+}
+
+/// Sends the program requests of each row of the measurement, for a short time.
+fn send_requests(workspace: &Workspace, target: &Path, program: &Path) -> Result<(), String> {
+    let mut run = cargo::cargo(workspace);
+    run.env("CARGO_TARGET_DIR", target)
+        .args(["run", "--locked", "--release", "--package", "vary-bench"])
+        .args(["--", "run", "--check", "--quick", "--vary"])
+        .arg(program)
+        .arg("--scratch")
+        .arg(target.join("run"));
+    process::run(&mut run, &workspace.scratch("release-run.log")?, LIMIT)
 }
 
 /// Builds the program with one more option of the compiler.

@@ -117,7 +117,7 @@ fn tests_of_replicas(workspace: &Workspace) -> Result<Job, String> {
         _ => None,
     });
     let binary = binaries.next();
-    let binary = binary.ok_or_else(|| format!("there is no test binary `{COMMANDS}`"));
+    let binary = binary.ok_or_else(|| format!("cargo has built no tests `{COMMANDS}`"));
     binary.map(Job::Replicas)
 }
 

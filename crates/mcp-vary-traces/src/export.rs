@@ -145,6 +145,8 @@ impl Worker {
         loop {
             let waiting = tokio::time::timeout(DELAY, self.filled.notified());
             let is_closing = self.closing.run_until_cancelled(waiting).await.is_none();
+            // Without an exporter no more spans come, also if nobody has closed it.
+            let is_last = is_closing || queue.is_closed();
             loop {
                 let (mut spans, mut count) = (Vec::new(), 0);
                 while count < BATCH
@@ -158,7 +160,7 @@ impl Worker {
                 }
                 self.send(&spans, count).await;
             }
-            if is_closing {
+            if is_last {
                 return;
             }
         }
