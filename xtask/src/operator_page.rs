@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cargo::binary_of;
 use crate::outcome::Outcome;
 use crate::process::{self, tail};
-use crate::server::{self, StartingServer};
+use crate::server::{self, Server};
 use crate::workspace::Workspace;
 use crate::{debian, npm};
 
@@ -36,9 +36,9 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
         .args(["--probes", "127.0.0.1:0"])
         .current_dir(workspace.path(DIRECTORY))
         .env("XDG_STATE_HOME", &state);
-    let server = StartingServer::begin(&mut command, &log)?.ready()?;
-    let report = fs::read_to_string(&log).map_err(|error| error.to_string())?;
-    let address = address(&vary, &state, printed(&report, "status: vary status ")?)?;
+    let mut server = Server::start(&mut command, &log)?;
+    let admin = server.printed("status: vary status ")?;
+    let address = address(&vary, &state, &admin)?;
     let checks = log.with_file_name("checks.jsonl");
     let mut drive = process::command("node");
     drive
@@ -46,7 +46,7 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
         .arg(&address)
         .arg(log.with_file_name("screenshots"))
         .arg(&server.url)
-        .arg(printed(&report, "metrics: ")?)
+        .arg(server.printed("metrics: ")?)
         .current_dir(workspace.path(DIRECTORY));
     let status = process::status(&mut drive, &checks, LIMIT)?;
     let outcome = outcome(&fs::read_to_string(&checks).unwrap_or_default());
@@ -57,12 +57,6 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
         "the browser's script ended with {status}\n{}",
         tail(&checks)
     ))
-}
-
-/// What the gateway printed after `label`.
-fn printed<'r>(report: &'r str, label: &str) -> Result<&'r str, String> {
-    let found = report.lines().find_map(|line| line.strip_prefix(label));
-    found.ok_or_else(|| format!("no line with `{label}` in:\n{report}"))
 }
 
 /// The address of the page, with its token, of the gateway whose operator connects to `admin`.

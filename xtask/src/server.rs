@@ -24,7 +24,8 @@ pub(crate) struct Server {
     /// Its URL.
     pub(crate) url: String,
     /// Ends the server when dropped; also keeps its standard input open until then.
-    _group: Group,
+    group: Group,
+    log: PathBuf,
 }
 
 impl Server {
@@ -35,6 +36,18 @@ impl Server {
     /// When it cannot start, ends, or prints no URL in time.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
         StartingServer::begin(command, log)?.ready()
+    }
+
+    /// Waits until it has written a whole line that begins with `label`, and returns what follows.
+    ///
+    /// # Errors
+    ///
+    /// When it ends, or prints no such line in time.
+    pub(crate) fn printed(&mut self, label: &str) -> Result<String, String> {
+        let log = &self.log;
+        let line = || after(label, &fs::read_to_string(log).unwrap_or_default());
+        let printed = self.group.until(LIMIT, line);
+        printed.map_err(|why| format!("no line with `{label}`: the server {why}\n{}", tail(log)))
     }
 }
 
@@ -70,7 +83,7 @@ impl StartingServer {
         let url = || url(&fs::read_to_string(&log).unwrap_or_default());
         let ready = group.until(LIMIT, url);
         let url = ready.map_err(|why| format!("the server {why}\n{}", tail(&log)))?;
-        Ok(Server { url, _group: group })
+        Ok(Server { url, group, log })
     }
 }
 
@@ -81,9 +94,25 @@ fn url(text: &str) -> Option<String> {
     Some(text[start..start + end].to_owned())
 }
 
+/// What follows `label` in the first whole line of `text` that begins with it.
+fn after(label: &str, text: &str) -> Option<String> {
+    let whole = text
+        .split_inclusive('\n')
+        .filter_map(|line| line.strip_suffix('\n'));
+    let mut labelled = whole.filter_map(|line| line.strip_prefix(label));
+    labelled.next().map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_labelled_line_counts_once_it_is_whole() {
+        assert_eq!(after("metrics: ", "a\nmetrics: http://1"), None);
+        let printed = after("metrics: ", "a\nmetrics: http://127.0.0.1:1/metrics\n");
+        assert_eq!(printed.as_deref(), Some("http://127.0.0.1:1/metrics"));
+    }
 
     #[test]
     fn a_url_counts_once_its_line_is_whole() {
