@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
 use crate::audit::request_feed::RequestWatch;
+use crate::frontend;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
@@ -249,7 +250,7 @@ impl Gateway {
         });
     }
 
-    /// Learns what other replicas write to the store, until the gateway stops.
+    /// Learns what other replicas write to the store, and answers what they forward, until the gateway stops.
     fn follow_store(self: &Arc<Self>) {
         let Some(store) = self.services.store.clone() else {
             return;
@@ -261,7 +262,13 @@ impl Gateway {
                     gateway.current().learn(event);
                 }
             };
-            shutdown.run_until_cancelled(store.run(learn)).await;
+            let serve = |call| {
+                if let Some(gateway) = gateway.upgrade() {
+                    let tasks = gateway.services.background_tasks.clone();
+                    tasks.spawn(frontend::answer_replica(gateway, call));
+                }
+            };
+            shutdown.run_until_cancelled(store.run(learn, serve)).await;
         });
     }
 

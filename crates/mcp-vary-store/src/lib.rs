@@ -29,7 +29,7 @@ mod url;
 pub use ended::{ENDED_ID, EndedSession, MAX_ENDED};
 pub use mailbox::{
     ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
-    SILENCE,
+    SILENCE, tag,
 };
 pub use store::{Count, MAX_IN_FLIGHT, Store, StoreAway, StoreEvent, StoreState, TIMEOUT, Verdict};
 pub use url::{StoreUrl, StoreUrlError};

@@ -25,6 +25,7 @@ use tracing::{debug, warn};
 
 use super::endpoint::ConnectionScope;
 use super::peer::Peer;
+use super::request_body::RequestBody;
 use super::responses::{Body, rejected};
 use super::stopping::Stopping;
 use super::validation::{self, Addressing, Rejection};
@@ -304,6 +305,7 @@ impl HttpConnection {
                     return Ok(in_flight.respond(response.await, false));
                 }
                 let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
+                let body = RequestBody::Client(body);
                 let mut response = respond(snapshot, kind, peer, head, body, scope).await;
                 if let Some(snapshot) = chain_snapshot {
                     snapshot.position.add_via(response.headers_mut());
@@ -330,7 +332,7 @@ async fn respond(
     kind: ListenerKind,
     peer: &Peer,
     mut head: Parts,
-    body: Incoming,
+    body: RequestBody,
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;

@@ -6,10 +6,12 @@ mod batch;
 mod browser_page;
 mod cors;
 mod endpoint;
+mod forwarding;
 mod http;
 mod peer;
 mod post;
 mod probes;
+mod request_body;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;
@@ -19,6 +21,7 @@ mod validation;
 
 use std::time::Duration;
 
+pub(crate) use self::forwarding::answer_replica;
 use crate::gateway::{Endpoint, Gateway};
 
 /// The time in which a client can read the error for its request at the end.

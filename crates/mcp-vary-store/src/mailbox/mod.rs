@@ -120,8 +120,9 @@ struct Queued {
     frame: Frame,
 }
 
-/// The tag of a replica, which is its address.
-pub(crate) const fn tag(replica: u64) -> u32 {
+/// The tag of a replica: the part of its number that is in ids, and by which others reach it.
+#[must_use]
+pub const fn tag(replica: u64) -> u32 {
     (replica & 0xffff_ffff) as u32
 }
 

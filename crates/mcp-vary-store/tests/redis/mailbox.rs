@@ -178,25 +178,27 @@ async fn an_owner_that_has_ended_is_known_at_once() {
     assert!(began.elapsed() < SILENCE);
 }
 
-/// A client that reads the channel of the only replica with `KEY`, but is not a replica.
+/// A client that reads the channel of a replica, but is not one.
 struct Listener(redis::Connection);
 
 impl Listener {
     fn start(redis: &Redis, tag: u32) -> Self {
-        let channels: Vec<String> =
-            redis.ask(&["PUBSUB", "CHANNELS", &format!("*:mailbox:{tag:08x}")]);
+        let pattern = format!("*:mailbox:{tag:08x}");
+        let channels: Vec<String> = redis.ask(&["PUBSUB", "CHANNELS", &pattern]);
         let client = redis::Client::open(redis.url()).unwrap();
-        let mut connection = client.get_connection().unwrap();
-        connection.as_pubsub().subscribe(&channels).unwrap();
-        Self(connection)
+        let mut listener = Self(client.get_connection().unwrap());
+        let subscribe = redis::cmd("SUBSCRIBE").arg(&channels).get_packed_command();
+        listener.0.send_packed_command(&subscribe).unwrap();
+        listener.0.recv_response().unwrap();
+        listener
     }
 
     /// The next message, and its channel.
     fn next(&mut self) -> (String, Vec<u8>) {
-        let mut subscription = self.0.as_pubsub();
-        let message = subscription.get_message().unwrap();
-        let channel = message.get_channel_name().to_owned();
-        (channel, message.get_payload().unwrap())
+        let received = self.0.recv_response().unwrap();
+        let (_, channel, message): (String, String, Vec<u8>) =
+            redis::from_redis_value(received).unwrap();
+        (channel, message)
     }
 }
 

@@ -1,0 +1,226 @@
+//! Requests that need the state of another replica: which replica that is, the way there, and the answer to such requests
+//! here.
+//!
+//! Ids that lead to the state of one process name it: those of sessions, streams and kept results, and the states of
+//! suspended calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use http_body::Body as _;
+use mcp_vary::json::edit;
+use mcp_vary_http::ConnectionTimer;
+use mcp_vary_http::replay::ReplayStreams;
+use mcp_vary_results::result_store::ResultStore;
+use mcp_vary_store::{ForwardError, ReplicaCall, RequestHead, Responder};
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use tracing::debug;
+
+use super::endpoint::{self, ConnectionScope, last_event_id};
+use super::peer::ClientAddress;
+use super::request_body::RequestBody;
+use super::responses::{Body, json, rejected};
+use super::stopping::Stopping;
+use crate::authentication::PeerCertificate;
+use crate::gateway::Gateway;
+use crate::mrtr::{REQUEST_STATE, suspending_replica};
+use crate::pipeline::READ_RESULT;
+use crate::pipeline::inbound::session_of;
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::caller::Caller;
+
+/// Marks a request that another replica has forwarded. It is not forwarded again.
+#[derive(Clone, Copy, Debug)]
+struct Forwarded;
+
+/// The replica whose state a request needs; `None` if it is this one, or any.
+pub(super) fn owner(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    message: Option<(&Message<'_>, Option<&Params<'_>>)>,
+) -> Option<u32> {
+    let store = snapshot.services.store.as_ref()?;
+    if head.extensions.get::<Forwarded>().is_some() {
+        return None;
+    }
+    let named = message.and_then(|(message, params)| named_by_params(message, params?));
+    let owner = named
+        .or_else(|| owner_of_session(snapshot, head, caller))
+        .or_else(|| last_event_id(head).map(|id| ReplayStreams::replica_of(&id)))?;
+    (owner != store.tag()).then_some(owner)
+}
+
+/// The replica that the params name: by the state of a suspended call, or by the URI of a kept result.
+fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
+    if let Some(state) = params.members.get(REQUEST_STATE) {
+        return suspending_replica(state);
+    }
+    let uri = match message.method.as_deref()? {
+        "resources/read" => params.members.get("uri"),
+        // Its name may be longer in some views. Arguments of other tools are not read.
+        "tools/call" if params.members.get("name")?.contains(READ_RESULT) => {
+            edit::get(params.members.get("arguments")?, "uri")
+        }
+        _ => None,
+    };
+    ResultStore::replica_of(uri?.trim_matches('"'))
+}
+
+/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own.
+fn owner_of_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Option<u32> {
+    if !head.headers.contains_key(SESSION_ID) {
+        return None;
+    }
+    let session = session_of(snapshot, &head.headers, caller).ok()?;
+    let is_its = |owner: &u32| {
+        snapshot
+            .services
+            .store
+            .as_ref()
+            .is_some_and(|store| store.tag() == *owner)
+            || snapshot.pool.servers.isolate_sessions()
+            || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
+    };
+    Some(session.replica()).filter(is_its)
+}
+
+/// The answer of the replica `owner`; `None` if the request is answered here, since that replica has not got it. `id`:
+/// that of the message.
+pub(super) async fn forward(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    body: &Bytes,
+    owner: u32,
+    id: Option<&str>,
+) -> Option<Response<Body>> {
+    match ask(snapshot, head, body, owner).await {
+        Ok(response) => Some(response),
+        Err(ForwardError::NotSent) => None,
+        Err(ForwardError::Unanswered) => Some(json(unanswered().reply(id, Era::Legacy))),
+    }
+}
+
+/// The stream of the replica `owner` that only listens, until this one stops; `None` if the request is answered here.
+pub(super) async fn listen(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    owner: u32,
+    stopping: &Stopping,
+) -> Option<Response<Body>> {
+    // A stream changes nothing: it can be opened here, whatever has happened there.
+    let response = ask(snapshot, head, &Bytes::new(), owner).await.ok()?;
+    let stopping = stopping.clone();
+    let end = async move { stopping.stream_ends().await };
+    Some(response.map(|body| match body {
+        Body::Replica(body, _) => Body::Replica(body, Some(Box::pin(end))),
+        body => body,
+    }))
+}
+
+async fn ask(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    body: &Bytes,
+    owner: u32,
+) -> Result<Response<Body>, ForwardError> {
+    let store = snapshot.services.store.as_ref();
+    let store = store.ok_or(ForwardError::NotSent)?;
+    let certificate = head.extensions.get::<PeerCertificate>();
+    let request = RequestHead {
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        headers: head.headers.clone(),
+        address: ClientAddress::of(head),
+        certificate: certificate.map(|it| it.subject().to_owned()),
+    };
+    let answer = store.forward(owner, &request, body).await;
+    let mut answer = answer.inspect_err(|error| debug!(owner, %error, "request not forwarded"))?;
+    let body = match answer.body.take_whole() {
+        Some(whole) => Body::from(whole),
+        None => Body::Replica(Box::new(answer.body), None),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    Ok(response)
+}
+
+fn unanswered() -> RpcError {
+    RpcError::internal(
+        "the replica that has what the request needs does not answer; the request may have been executed",
+    )
+}
+
+/// Answers a request that another replica has forwarded, until nobody waits for the answer or the gateway stops.
+pub(crate) async fn answer_replica(gateway: Arc<Gateway>, call: ReplicaCall) {
+    let shutdown = gateway.services.shutdown.clone();
+    let answered = async {
+        let (request, body, responder) = call.open().await?;
+        let abandoned = responder.abandoned();
+        let mut answered = pin!(answer(
+            &gateway,
+            request,
+            RequestBody::Replica(body),
+            responder
+        ));
+        tokio::select! {
+            answered = &mut answered => answered,
+            () = abandoned => Ok(()),
+        }
+    };
+    let outcome = shutdown.run_until_cancelled(answered).await;
+    if let Some(Err(error)) = outcome {
+        debug!(%error, "forwarded request not answered");
+    }
+}
+
+async fn answer(
+    gateway: &Gateway,
+    request: RequestHead,
+    body: RequestBody,
+    mut responder: Responder,
+) -> Result<(), ForwardError> {
+    gateway.until_serving().await;
+    let (mut head, ()) = Request::new(()).into_parts();
+    (head.method, head.uri, head.headers) = (request.method, request.uri, request.headers);
+    head.extensions.insert(Forwarded);
+    if let Some(address) = request.address {
+        head.extensions.insert(ClientAddress(address));
+    }
+    if let Some(subject) = request.certificate {
+        let certificate = PeerCertificate::of(&subject);
+        let certificate = certificate.map_err(|_| ForwardError::Unanswered)?;
+        head.extensions.insert(certificate);
+    }
+    let scope = ConnectionScope {
+        stopping: Stopping::default(),
+        stream_timer: ConnectionTimer::default(),
+    };
+    let response = endpoint::respond(gateway.current(), &head, body, &scope).await;
+    let (head, mut body) = response.unwrap_or_else(rejected).into_parts();
+    if let Body::Full(bytes) = &mut body {
+        let bytes = bytes.take().unwrap_or_default();
+        let begun = responder.begin(head.status, &head.headers, &bytes, true);
+        return begun.await;
+    }
+    responder
+        .begin(head.status, &head.headers, &[], false)
+        .await?;
+    let mut body = pin!(body);
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        if let Ok(data) = frame?.into_data() {
+            responder.send(data).await?;
+        }
+    }
+    responder.end().await
+}
