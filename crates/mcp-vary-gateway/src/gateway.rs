@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
 use crate::audit::request_feed::RequestWatch;
-use crate::frontend;
+use crate::frontend::ForwardedRequests;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
@@ -38,6 +38,8 @@ pub struct Gateway {
     serving: watch::Sender<bool>,
     /// Whether the last endpoint will soon accept no more clients.
     is_stopping: AtomicBool,
+    /// The requests of other replicas that are answered here.
+    pub(crate) forwarded: ForwardedRequests,
     /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
     /// Stops the background tasks if the gateway is dropped without being closed.
@@ -79,6 +81,7 @@ impl Gateway {
             is_serving: AtomicBool::new(false),
             serving: watch::Sender::new(false),
             is_stopping: AtomicBool::new(false),
+            forwarded: ForwardedRequests::default(),
             endpoints: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
@@ -264,8 +267,7 @@ impl Gateway {
             };
             let serve = |call| {
                 if let Some(gateway) = gateway.upgrade() {
-                    let tasks = gateway.services.background_tasks.clone();
-                    tasks.spawn(frontend::answer_replica(gateway, call));
+                    gateway.answer_replica(call);
                 }
             };
             shutdown.run_until_cancelled(store.run(learn, serve)).await;

@@ -88,10 +88,9 @@ pub(super) async fn respond(
             Ok(authentication::challenge(service, &path, response))
         }
         Method::GET => {
-            if let Some(owner) = forwarding::owner(&snapshot, head, &caller, None)
-                && let Some(response) =
-                    forwarding::listen(&snapshot, head, owner, &scope.stopping).await
-            {
+            let stopping = &scope.stopping;
+            let elsewhere = forwarding::listen_elsewhere(&snapshot, head, &caller, stopping);
+            if let Some(response) = elsewhere.await {
                 return Ok(response);
             }
             let mut response = open_stream(&snapshot, head, &caller, stream_end()).await?;

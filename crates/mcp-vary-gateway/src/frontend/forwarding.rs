@@ -7,10 +7,11 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body as _;
 use mcp_vary::json::edit;
 use mcp_vary_http::ConnectionTimer;
@@ -23,6 +24,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::endpoint::{self, ConnectionScope, last_event_id};
@@ -42,12 +44,15 @@ use crate::session::caller::Caller;
 #[derive(Clone, Copy, Debug)]
 struct Forwarded;
 
+/// A message that may name a replica, and its params if they could be read.
+type Named<'a> = (&'a Message<'a>, Option<&'a Params<'a>>);
+
 /// The replica whose state a request needs; `None` if it is this one, or any.
-pub(super) fn owner(
+fn owner(
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
-    message: Option<(&Message<'_>, Option<&Params<'_>>)>,
+    message: Option<Named<'_>>,
 ) -> Option<u32> {
     let store = snapshot.services.store.as_ref()?;
     if head.extensions.get::<Forwarded>().is_some() {
@@ -56,7 +61,10 @@ pub(super) fn owner(
     let named = message.and_then(|(message, params)| named_by_params(message, params?));
     let owner = named
         .or_else(|| owner_of_session(snapshot, head, caller))
-        .or_else(|| last_event_id(head).map(|id| ReplayStreams::replica_of(&id)))?;
+        .or_else(|| {
+            let last = (head.method == Method::GET).then(|| last_event_id(head))?;
+            last.map(|id| ReplayStreams::replica_of(&id))
+        })?;
     (owner != store.tag()).then_some(owner)
 }
 
@@ -94,31 +102,37 @@ fn owner_of_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) ->
     Some(session.replica()).filter(is_its)
 }
 
-/// The answer of the replica `owner`; `None` if the request is answered here, since that replica has not got it. `id`:
-/// that of the message.
-pub(super) async fn forward(
+/// The answer of the replica whose state a `POST` needs; `None` if the request is answered here, since it needs none, or
+/// that replica has not got it.
+pub(super) async fn answer_elsewhere(
     snapshot: &ConfigSnapshot,
     head: &Parts,
+    caller: &Caller,
     body: &Bytes,
-    owner: u32,
-    id: Option<&str>,
+    message: Option<Named<'_>>,
 ) -> Option<Response<Body>> {
-    match ask(snapshot, head, body, owner).await {
+    let owner = owner(snapshot, head, caller, message)?;
+    match Box::pin(ask(snapshot, head, body, owner)).await {
         Ok(response) => Some(response),
         Err(ForwardError::NotSent) => None,
-        Err(ForwardError::Unanswered) => Some(json(unanswered().reply(id, Era::Legacy))),
+        Err(ForwardError::Unanswered) => {
+            let id = message.and_then(|(message, _)| message.id);
+            Some(json(unanswered().reply(id, Era::Legacy)))
+        }
     }
 }
 
-/// The stream of the replica `owner` that only listens, until this one stops; `None` if the request is answered here.
-pub(super) async fn listen(
+/// The stream of the replica whose state a `GET` needs, until this one stops; `None` if the request is answered here.
+pub(super) async fn listen_elsewhere(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    owner: u32,
+    caller: &Caller,
     stopping: &Stopping,
 ) -> Option<Response<Body>> {
+    let owner = owner(snapshot, head, caller, None)?;
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let response = ask(snapshot, head, &Bytes::new(), owner).await.ok()?;
+    let response = Box::pin(ask(snapshot, head, &Bytes::new(), owner)).await;
+    let response = response.ok()?;
     let stopping = stopping.clone();
     let end = async move { stopping.stream_ends().await };
     Some(response.map(|body| match body {
@@ -161,26 +175,51 @@ fn unanswered() -> RpcError {
     )
 }
 
-/// Answers a request that another replica has forwarded, until nobody waits for the answer or the gateway stops.
-pub(crate) async fn answer_replica(gateway: Arc<Gateway>, call: ReplicaCall) {
-    let shutdown = gateway.services.shutdown.clone();
-    let answered = async {
-        let (request, body, responder) = call.open().await?;
-        let abandoned = responder.abandoned();
-        let mut answered = pin!(answer(
-            &gateway,
-            request,
-            RequestBody::Replica(body),
-            responder
-        ));
-        tokio::select! {
-            answered = &mut answered => answered,
-            () = abandoned => Ok(()),
+/// The requests of other replicas that are answered here.
+#[derive(Debug, Default)]
+pub(crate) struct ForwardedRequests {
+    tasks: TaskTracker,
+    /// Ends streams that only listen.
+    stopping: Stopping,
+}
+
+impl ForwardedRequests {
+    /// Lets requests finish, and ends streams that only listen.
+    pub(super) async fn finish(&self, drain: Duration) {
+        self.stopping.begin(drain);
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Gateway {
+    /// Answers a request that another replica has forwarded, until nobody waits for the answer or the gateway stops. One
+    /// that will stop soon refuses it: then the other replica answers.
+    pub(crate) fn answer_replica(self: Arc<Self>, call: ReplicaCall) {
+        if self.is_stopping() {
+            return;
         }
-    };
-    let outcome = shutdown.run_until_cancelled(answered).await;
-    if let Some(Err(error)) = outcome {
-        debug!(%error, "forwarded request not answered");
+        let (services, tasks) = (Arc::clone(&self.services), self.forwarded.tasks.clone());
+        let background_tasks = services.background_tasks.clone();
+        let answered = tasks.track_future(async move {
+            let answered = services
+                .shutdown
+                .run_until_cancelled(answer_call(&self, call));
+            if let Some(Err(error)) = answered.await {
+                debug!(%error, "forwarded request not answered");
+            }
+        });
+        background_tasks.spawn(answered);
+    }
+}
+
+async fn answer_call(gateway: &Gateway, call: ReplicaCall) -> Result<(), ForwardError> {
+    let (request, body, responder) = call.open().await?;
+    let abandoned = responder.abandoned();
+    let body = RequestBody::Replica(body);
+    tokio::select! {
+        answered = answer(gateway, request, body, responder) => answered,
+        () = abandoned => Ok(()),
     }
 }
 
@@ -203,10 +242,10 @@ async fn answer(
         head.extensions.insert(certificate);
     }
     let scope = ConnectionScope {
-        stopping: Stopping::default(),
+        stopping: gateway.forwarded.stopping.clone(),
         stream_timer: ConnectionTimer::default(),
     };
-    let response = endpoint::respond(gateway.current(), &head, body, &scope).await;
+    let response = Box::pin(endpoint::respond(gateway.current(), &head, body, &scope)).await;
     let (head, mut body) = response.unwrap_or_else(rejected).into_parts();
     if let Body::Full(bytes) = &mut body {
         let bytes = bytes.take().unwrap_or_default();

@@ -433,7 +433,13 @@ impl HttpServer {
         let drain = gateway.current().config.limits.drain;
         self.stopping.begin(drain);
         self.tasks.close();
-        let mut finished = pin!(self.graceful.shutdown());
+        let is_last = endpoint.as_ref().is_some_and(Endpoint::is_last);
+        let mut finished = pin!(async {
+            self.graceful.shutdown().await;
+            if is_last {
+                gateway.forwarded.finish(drain).await;
+            }
+        });
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
             cancel_late_calls(gateway, endpoint.as_ref(), finished).await;

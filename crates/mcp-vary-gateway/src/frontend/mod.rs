@@ -21,7 +21,7 @@ mod validation;
 
 use std::time::Duration;
 
-pub(crate) use self::forwarding::answer_replica;
+pub(crate) use self::forwarding::ForwardedRequests;
 use crate::gateway::{Endpoint, Gateway};
 
 /// The time in which a client can read the error for its request at the end.

@@ -48,9 +48,8 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     }
     let (bytes, memory) = read_body(&snapshot, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
-        if let Some(owner) = forwarding::owner(&snapshot, head, caller, None)
-            && let Some(response) = forwarding::forward(&snapshot, head, &bytes, owner, None).await
-        {
+        let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, None);
+        if let Some(response) = elsewhere.await {
             return Ok(response);
         }
         let batch = Batch {
@@ -65,10 +64,8 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
         Err(why) => return Ok(json(unreadable(&why))),
     };
     let named = Some((&message, params.as_ref()));
-    if let Some(owner) = forwarding::owner(&snapshot, head, caller, named)
-        && let Some(response) =
-            forwarding::forward(&snapshot, head, &bytes, owner, message.id).await
-    {
+    let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, named);
+    if let Some(response) = elsewhere.await {
         return Ok(response);
     }
     let inbound = Inbound {

@@ -219,18 +219,14 @@ impl Services {
         });
         let keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = keys.clone().map(|key| derived_key(key, "session"));
+        let session_keys = session_keys.collect();
         let store = config.store.clone().map(|url| {
             let keys = keys.map(|key| derived_key(key, "store"));
-            let now = config.environment.now;
-            Arc::new(Store::new(url, keys, now, shared.instance))
+            let (now, instance) = (config.environment.now, shared.instance);
+            Arc::new(Store::new(url, keys, now, instance))
         });
         Self {
-            sessions: Sessions::new(
-                config,
-                session_keys.collect(),
-                Arc::clone(&hub) as _,
-                shared.tag,
-            ),
+            sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
             upstream_variants: UpstreamVariants::default(),

@@ -280,20 +280,24 @@ impl Drop for ReplicaBody {
     }
 }
 
-/// A request of another replica. It was neither read nor checked.
+/// A request of another replica. It was neither read nor checked. Dropping it refuses it: then the other replica knows that
+/// it was not handled.
 pub struct ReplicaCall {
     pub(super) sending: Sending,
     pub(super) body: ReplicaBody,
 }
 
 impl ReplicaCall {
-    /// Reads the head: the request, its body, and what answers it.
+    /// Accepts the request, and reads its head: the request, its body, and what answers it.
     ///
     /// # Errors
     ///
     /// If it cannot be read, or the other replica has given up.
     pub async fn open(self) -> Result<(RequestHead, ReplicaBody, Responder), ForwardError> {
         let Self { sending, mut body } = self;
+        let exchange = &sending.exchange;
+        let ack = exchange.frame(Kind::Ack, Bytes::new(), false);
+        sending.mailbox.enqueue(exchange, ack).await?;
         let text = body.read_head().await?;
         let head = RequestHead::decode(&text).ok_or(ForwardError::Unanswered)?;
         Ok((head, body, Responder { sending }))

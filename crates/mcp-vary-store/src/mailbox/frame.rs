@@ -11,7 +11,7 @@ use crate::namespace::Namespace;
 pub(super) enum Kind {
     /// The first bytes of a request.
     Open,
-    /// The owner has the first bytes of the request.
+    /// The owner reads the request.
     Ack,
     /// More bytes of the request or of its response.
     Data,

@@ -1,7 +1,7 @@
 //! The way from one replica to another: a request that only another process can answer, and its response.
 //!
 //! Each replica has a mailbox, which is a channel of the store. A request is cut into frames, which are sealed for one
-//! reader. The owner acknowledges the first frame at once; its response comes back in the same way.
+//! reader. The owner acknowledges the request when it begins to read it; its response comes back in the same way.
 //!
 //! # Properties
 //!
@@ -110,7 +110,7 @@ struct Peer {
     id: u64,
     /// The number of its last message.
     count: u64,
-    heard: Instant,
+    last_seen: Instant,
 }
 
 /// A frame that waits to be sent.
@@ -253,9 +253,9 @@ impl Mailbox {
             exchanges.open.keys().map(|key| key.peer).collect()
         };
         for peer in peers {
-            let heard = self.peers.lock().get(&peer).map(|it| it.heard);
+            let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
             let is_silent = |exchange: &Exchange| {
-                let since = heard.map_or(exchange.began, |it| it.max(exchange.began));
+                let since = last_seen.map_or(exchange.began, |it| it.max(exchange.began));
                 exchange.key.peer == peer && since.elapsed() > SILENCE
             };
             if !self.fail(ForwardError::Unanswered, is_silent).is_empty() {
@@ -281,7 +281,7 @@ impl Mailbox {
             if known.id != opened.from || count <= known.count {
                 return false;
             }
-            (known.count, known.heard) = (count, Instant::now());
+            (known.count, known.last_seen) = (count, Instant::now());
             return true;
         }
         let is_admitted = peers.len() < MAX_PEERS;
@@ -289,7 +289,7 @@ impl Mailbox {
             let known = Peer {
                 id: opened.from,
                 count,
-                heard: Instant::now(),
+                last_seen: Instant::now(),
             };
             peers.insert(peer, known);
         }
@@ -355,8 +355,6 @@ impl Mailbox {
             });
             return;
         };
-        let ack = sending.exchange.frame(Kind::Ack, Bytes::new(), false);
-        self.try_enqueue(&sending.exchange, ack);
         if sending.exchange.receive(frame) {
             serve(ReplicaCall { sending, body });
         }
@@ -431,8 +429,8 @@ impl Store {
         body: &[u8],
     ) -> Result<ReplicaResponse, ForwardError> {
         let is_connected = self.connection.load().is_some();
-        let asked = is_connected.then(|| self.mailbox.ask(to)).flatten();
-        let Some((sending, response)) = asked else {
+        let begun = is_connected.then(|| self.mailbox.ask(to)).flatten();
+        let Some((sending, response)) = begun else {
             self.operations.add(Operation::Forward, Outcome::Skipped);
             return Err(ForwardError::NotSent);
         };

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcp_vary_testkit::message::{features, link, notification};
 use mcp_vary_testkit::scripted_server::{self, ReceivedRequest, Reply, ScriptedServer, event};
 use serde_json::Value;
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::*;
@@ -390,6 +391,33 @@ async fn what_belonged_to_a_dead_replica_is_answered_as_documented_and_nothing_r
     assert_eq!(calls(&server, "plain").len(), 3);
     assert_eq!(calls(&server, "log").len(), 1);
     drop(replicas.all.remove(0));
+    replicas.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn a_replica_that_stops_finishes_what_it_answers_for_others_and_begins_no_more() {
+    let (server, mut replicas) = replicas("stopping", "").await;
+    let [a, b, _] = replicas.all.as_slice() else {
+        unreachable!("three were started")
+    };
+    let session = open(a, &json!({"roots": {}})).await;
+    let mut http = b.connect().await;
+    http.send(&call_in(&session, "log").bytes()).await;
+    server.wait_for("tools/call", 1).await;
+    signal("TERM", a.server.child.id());
+    until(async || TcpStream::connect(a.server.address).await.is_err()).await;
+    // The server sees another connection: that of `b`.
+    let answer = b.ask(&call_in(&session, "plain")).await.answer();
+    assert_eq!(text_of(&answer), "done");
+    assert_eq!(text_of(&http.response().await.answer()), "logged");
+    let calls = server.of("tools/call");
+    assert_eq!(calls.len(), 2);
+    assert_ne!(
+        calls[0].header("mcp-session-id"),
+        calls[1].header("mcp-session-id")
+    );
+    replicas.all.remove(0).end();
     replicas.end();
 }
 
