@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body::Body as _;
 use mcp_vary::json::edit;
 use mcp_vary_http::ConnectionTimer;
@@ -58,13 +58,11 @@ fn owner(
     if head.extensions.get::<Forwarded>().is_some() {
         return None;
     }
-    let named = message.and_then(|(message, params)| named_by_params(message, params?));
-    let owner = named
-        .or_else(|| owner_of_session(snapshot, head, caller))
-        .or_else(|| {
-            let last = (head.method == Method::GET).then(|| last_event_id(head))?;
-            last.map(|id| ReplayStreams::replica_of(&id))
-        })?;
+    let named = match message {
+        Some((message, params)) => params.and_then(|params| named_by_params(message, params)),
+        None => last_event_id(head).map(|id| ReplayStreams::replica_of(&id)),
+    };
+    let owner = named.or_else(|| owner_of_session(snapshot, head, caller, store.tag()))?;
     (owner != store.tag()).then_some(owner)
 }
 
@@ -84,22 +82,24 @@ fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     ResultStore::replica_of(uri?.trim_matches('"'))
 }
 
-/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own.
-fn owner_of_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Option<u32> {
+/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own. `own`:
+/// this replica.
+fn owner_of_session(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    own: u32,
+) -> Option<u32> {
     if !head.headers.contains_key(SESSION_ID) {
         return None;
     }
     let session = session_of(snapshot, &head.headers, caller).ok()?;
-    let is_its = |owner: &u32| {
-        snapshot
-            .services
-            .store
-            .as_ref()
-            .is_some_and(|store| store.tag() == *owner)
+    let has_connections = |owner: &u32| {
+        *owner == own
             || snapshot.pool.servers.isolate_sessions()
             || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
     };
-    Some(session.replica()).filter(is_its)
+    Some(session.replica()).filter(has_connections)
 }
 
 /// The answer of the replica whose state a `POST` needs; `None` if the request is answered here, since it needs none, or
@@ -112,12 +112,15 @@ pub(super) async fn answer_elsewhere(
     message: Option<Named<'_>>,
 ) -> Option<Response<Body>> {
     let owner = owner(snapshot, head, caller, message)?;
-    match Box::pin(ask(snapshot, head, body, owner)).await {
+    match ask(snapshot, head, body, owner).await {
         Ok(response) => Some(response),
         Err(ForwardError::NotSent) => None,
         Err(ForwardError::Unanswered) => {
             let id = message.and_then(|(message, _)| message.id);
-            Some(json(unanswered().reply(id, Era::Legacy)))
+            let params = message.and_then(|(_, params)| params);
+            let is_modern = params.is_some_and(Params::is_modern);
+            let era = if is_modern { Era::Modern } else { Era::Legacy };
+            Some(json(unanswered().reply(id, era)))
         }
     }
 }
@@ -131,8 +134,7 @@ pub(super) async fn listen_elsewhere(
 ) -> Option<Response<Body>> {
     let owner = owner(snapshot, head, caller, None)?;
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let response = Box::pin(ask(snapshot, head, &Bytes::new(), owner)).await;
-    let response = response.ok()?;
+    let response = ask(snapshot, head, &Bytes::new(), owner).await.ok()?;
     let stopping = stopping.clone();
     let end = async move { stopping.stream_ends().await };
     Some(response.map(|body| match body {
@@ -157,7 +159,7 @@ async fn ask(
         address: ClientAddress::of(head),
         certificate: certificate.map(|it| it.subject().to_owned()),
     };
-    let answer = store.forward(owner, &request, body).await;
+    let answer = Box::pin(store.forward(owner, &request, body)).await;
     let mut answer = answer.inspect_err(|error| debug!(owner, %error, "request not forwarded"))?;
     let body = match answer.body.take_whole() {
         Some(whole) => Body::from(whole),

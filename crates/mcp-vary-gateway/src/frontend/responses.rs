@@ -101,16 +101,6 @@ pub(crate) enum Body {
 /// Ready when a stream must end.
 pub(crate) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl std::fmt::Debug for Body {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "Full(..)",
-            Self::Stream(_) => "Stream(..)",
-            Self::Replica(..) => "Replica(..)",
-        })
-    }
-}
-
 impl Body {
     pub(crate) fn empty() -> Self {
         Self::Full(None)

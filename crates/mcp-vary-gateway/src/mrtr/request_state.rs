@@ -192,3 +192,34 @@ const SUSPENDED: &[u8] = br#"{"suspended":"#;
 
 /// The most letters of the state of a suspended call, with the longest id of a variant.
 const MAX_SUSPENDED: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn names(state: &str, replica: Option<u32>) {
+        let sealed =
+            URL_SAFE_NO_PAD.encode([b"\x01seal and variant 1000 ", state.as_bytes()].concat());
+        assert_eq!(
+            suspending_replica(&format!("\"{sealed}\"")),
+            replica,
+            "{state}"
+        );
+    }
+
+    #[test]
+    fn the_state_of_a_suspended_call_names_its_replica_and_no_other_state_does() {
+        let suspended = r#"{"suspended":{"gateway":4294967303,"number":1}}"#;
+        names(suspended, Some(7));
+        let quoted = serde_json::to_string(suspended).unwrap();
+        names(
+            &format!(r#"{{"sealed":{{"server":"a","state":{quoted}}}}}"#),
+            None,
+        );
+        names(&suspended[..20], None);
+        names(&format!("{}{suspended}", "x".repeat(MAX_SUSPENDED)), None);
+        assert_eq!(suspending_replica("7"), None);
+        assert_eq!(suspending_replica(r#""%""#), None);
+    }
+}

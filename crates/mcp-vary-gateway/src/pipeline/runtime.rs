@@ -218,8 +218,8 @@ impl Services {
             tasks: Arc::clone(&tasks),
         });
         let keys = std::iter::once(&config.key).chain(&config.previous_keys);
-        let session_keys = keys.clone().map(|key| derived_key(key, "session"));
-        let session_keys = session_keys.collect();
+        let of_sessions = keys.clone().map(|key| derived_key(key, "session"));
+        let session_keys = of_sessions.collect();
         let store = config.store.clone().map(|url| {
             let keys = keys.map(|key| derived_key(key, "store"));
             let (now, instance) = (config.environment.now, shared.instance);

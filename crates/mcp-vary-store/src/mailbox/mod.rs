@@ -31,7 +31,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use self::exchange::{Exchange, ExchangeKey, Sending};
 use self::frame::{Frame, Kind, Opened};
-use self::message::decode_response;
+use self::message::{MAX_HEAD, decode_response};
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Outcome};
 use crate::store::Store;
@@ -428,13 +428,13 @@ impl Store {
         head: &RequestHead,
         body: &[u8],
     ) -> Result<ReplicaResponse, ForwardError> {
-        let is_connected = self.connection.load().is_some();
-        let begun = is_connected.then(|| self.mailbox.ask(to)).flatten();
+        let mut request = head.encode();
+        let may_ask = self.connection.load().is_some() && request.len() <= MAX_HEAD;
+        let begun = may_ask.then(|| self.mailbox.ask(to)).flatten();
         let Some((sending, response)) = begun else {
             self.operations.add(Operation::Forward, Outcome::Skipped);
             return Err(ForwardError::NotSent);
         };
-        let mut request = head.encode();
         request.extend_from_slice(body);
         let answer = self.exchange_with(to, sending, response, request.freeze());
         let answer = answer.await;

@@ -88,6 +88,10 @@ async fn a_request_arrives_as_it_was_sent_and_its_response_comes_back() {
         assert_eq!(response.body.take_whole().as_deref(), Some(&b"done"[..]));
     }
     assert_eq!(a.counted("forward", "ok"), 4);
+    let mut large = head();
+    large.certificate = Some("x".repeat(256 << 10));
+    let refused = a.store.forward(b.store.tag(), &large, b"").await;
+    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
     assert_eq!(b.counted("receive", "failed"), 0);
 }
 

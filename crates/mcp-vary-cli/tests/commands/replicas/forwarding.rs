@@ -294,17 +294,20 @@ async fn a_stream_is_resumed_and_a_kept_result_read_at_any_replica() {
         unreachable!("three were started")
     };
     let session = open(a, &json!({})).await;
-    let last = interrupted(a, &session).await;
-    let mut resumed = b.connect().await;
-    let resume = stream_of(&session).with("Last-Event-ID", last);
-    resumed.send(&resume.bytes()).await;
-    assert_eq!(resumed.head().await.status, 200);
-    let mut last = None;
-    while let Some(event) = resumed.event().await {
-        last = Some(event);
+    // Wherever the session was opened.
+    for (at, resumed_at) in [(a, b), (b, a), (b, c)] {
+        let last = interrupted(at, &session).await;
+        let mut resumed = resumed_at.connect().await;
+        let resume = stream_of(&session).with("Last-Event-ID", last);
+        resumed.send(&resume.bytes()).await;
+        assert_eq!(resumed.head().await.status, 200);
+        let mut last = None;
+        while let Some(event) = resumed.event().await {
+            last = Some(event);
+        }
+        assert_eq!(text_of(&last.unwrap()), "logged");
     }
-    assert_eq!(text_of(&last.unwrap()), "logged");
-    assert_eq!(calls(&server, "log").len(), 1);
+    assert_eq!(calls(&server, "log").len(), 3);
     // A client that wants short results reads what was left out.
     let capabilities = features(&["verbosity=compact"]);
     let params = json!({"name": "rows", "arguments": {}});
