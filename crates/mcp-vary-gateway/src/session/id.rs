@@ -213,7 +213,7 @@ impl SessionTail {
     /// The tag of the replica that has opened the session.
     pub(super) fn replica(&self) -> u32 {
         let (parts, _) = self.nonce.as_chunks::<4>();
-        u32::from_be_bytes(parts[3])
+        u32::from_be_bytes(parts[2])
     }
 
     fn of(ending: &SealedTail, shared: &SharedNegotiation, id: &str) -> Self {

@@ -60,7 +60,8 @@ impl Sessions {
     pub(crate) fn open(&self, fixed: Negotiated, lifetime: Duration) -> (String, Arc<Session>) {
         let mut nonce = [0; 16];
         (self.environment.random)(&mut nonce);
-        nonce[12..].copy_from_slice(&self.replica.to_be_bytes());
+        // Neither the first part, which is the client, nor the last one, by which connections tell sessions apart.
+        nonce[8..12].copy_from_slice(&self.replica.to_be_bytes());
         let expires = (self.environment.now)().saturating_add(lifetime.as_secs());
         let (id, shared, tail) = self.keys.seal(fixed, expires, nonce);
         let session = Session::with_id(shared, tail);
