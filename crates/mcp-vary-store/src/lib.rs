@@ -20,6 +20,7 @@
 
 mod connection;
 mod ended;
+mod forward;
 mod mailbox;
 mod namespace;
 mod operations;

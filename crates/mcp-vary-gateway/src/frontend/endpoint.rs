@@ -15,7 +15,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
 
 use super::authentication::{self, Authenticated};
-use super::forwarding;
+use super::forwarding::{self, last_event_id};
 use super::peer::ClientAddress;
 use super::request_body::RequestBody;
 use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
@@ -223,12 +223,6 @@ async fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -
         store.end_session(ended).await;
     }
     typed_response(StatusCode::OK, "application/json", Body::empty())
-}
-
-/// The last event that a client received before it lost its connection; `None` for an id that the gateway did not
-/// write.
-pub(super) fn last_event_id(head: &Parts) -> Option<EventId> {
-    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
 }
 
 /// The first event of a `GET` stream, which shows the client that it is open.

@@ -1,39 +1,28 @@
-//! Requests that need the state of another replica: which replica that is, the way there, and the answer to such requests
-//! here.
+//! Requests that need the state of another replica: which replica that is, and the way there.
 //!
 //! Ids that lead to the state of one process name it: those of sessions, streams and kept results, and the states of
 //! suspended calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
-
 use bytes::Bytes;
+use http::Response;
 use http::request::Parts;
-use http::{Request, Response};
-use http_body::Body as _;
 use mcp_vary::json::edit;
-use mcp_vary_http::ConnectionTimer;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::result_store::ResultStore;
-use mcp_vary_store::{ForwardError, ReplicaCall, RequestHead, Responder};
+use mcp_vary_store::{ForwardError, RequestHead};
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
-use tokio_util::task::TaskTracker;
+use mcp_vary_wire::sse::EventId;
 use tracing::debug;
 
-use super::endpoint::{self, ConnectionScope, last_event_id};
 use super::peer::ClientAddress;
-use super::request_body::RequestBody;
-use super::responses::{Body, json, rejected};
+use super::responses::{Body, json};
 use super::stopping::Stopping;
 use crate::authentication::PeerCertificate;
-use crate::gateway::Gateway;
 use crate::mrtr::{REQUEST_STATE, suspending_replica};
 use crate::pipeline::READ_RESULT;
 use crate::pipeline::inbound::session_of;
@@ -42,7 +31,7 @@ use crate::session::caller::Caller;
 
 /// Marks a request that another replica has forwarded. It is not forwarded again.
 #[derive(Clone, Copy, Debug)]
-struct Forwarded;
+pub(super) struct Forwarded;
 
 /// A message that may name a replica, and its params if they could be read.
 type Named<'a> = (&'a Message<'a>, Option<&'a Params<'a>>);
@@ -177,91 +166,8 @@ fn unanswered() -> RpcError {
     )
 }
 
-/// The requests of other replicas that are answered here.
-#[derive(Debug, Default)]
-pub(crate) struct ForwardedRequests {
-    tasks: TaskTracker,
-    /// Ends streams that only listen.
-    stopping: Stopping,
-}
-
-impl ForwardedRequests {
-    /// Lets requests finish, and ends streams that only listen.
-    pub(super) async fn finish(&self, drain: Duration) {
-        self.stopping.begin(drain);
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-}
-
-impl Gateway {
-    /// Answers a request that another replica has forwarded, until nobody waits for the answer or the gateway stops. One
-    /// that will stop soon refuses it: then the other replica answers.
-    pub(crate) fn answer_replica(self: Arc<Self>, call: ReplicaCall) {
-        if self.is_stopping() {
-            return;
-        }
-        let (services, tasks) = (Arc::clone(&self.services), self.forwarded.tasks.clone());
-        let background_tasks = services.background_tasks.clone();
-        let answered = tasks.track_future(async move {
-            let answered = services
-                .shutdown
-                .run_until_cancelled(answer_call(&self, call));
-            if let Some(Err(error)) = answered.await {
-                debug!(%error, "forwarded request not answered");
-            }
-        });
-        background_tasks.spawn(answered);
-    }
-}
-
-async fn answer_call(gateway: &Gateway, call: ReplicaCall) -> Result<(), ForwardError> {
-    let (request, body, responder) = call.open().await?;
-    let abandoned = responder.abandoned();
-    let body = RequestBody::Replica(body);
-    tokio::select! {
-        answered = answer(gateway, request, body, responder) => answered,
-        () = abandoned => Ok(()),
-    }
-}
-
-async fn answer(
-    gateway: &Gateway,
-    request: RequestHead,
-    body: RequestBody,
-    mut responder: Responder,
-) -> Result<(), ForwardError> {
-    gateway.until_serving().await;
-    let (mut head, ()) = Request::new(()).into_parts();
-    (head.method, head.uri, head.headers) = (request.method, request.uri, request.headers);
-    head.extensions.insert(Forwarded);
-    if let Some(address) = request.address {
-        head.extensions.insert(ClientAddress(address));
-    }
-    if let Some(subject) = request.certificate {
-        let certificate = PeerCertificate::of(&subject);
-        let certificate = certificate.map_err(|_| ForwardError::Unanswered)?;
-        head.extensions.insert(certificate);
-    }
-    let scope = ConnectionScope {
-        stopping: gateway.forwarded.stopping.clone(),
-        stream_timer: ConnectionTimer::default(),
-    };
-    let response = Box::pin(endpoint::respond(gateway.current(), &head, body, &scope)).await;
-    let (head, mut body) = response.unwrap_or_else(rejected).into_parts();
-    if let Body::Full(bytes) = &mut body {
-        let bytes = bytes.take().unwrap_or_default();
-        let begun = responder.begin(head.status, &head.headers, &bytes, true);
-        return begun.await;
-    }
-    responder
-        .begin(head.status, &head.headers, &[], false)
-        .await?;
-    let mut body = pin!(body);
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        if let Ok(data) = frame?.into_data() {
-            responder.send(data).await?;
-        }
-    }
-    responder.end().await
+/// The last event that a client received before it lost its connection; `None` for an id that the gateway did not
+/// write.
+pub(super) fn last_event_id(head: &Parts) -> Option<EventId> {
+    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
 }

@@ -1,6 +1,7 @@
 //! The HTTP server: listeners and their connections.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -152,8 +153,18 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
     ) -> io::Result<()> {
+        let answer_replicas = async {
+            match server.kind {
+                ListenerKind::Mcp => {
+                    self.answer_replicas(&server.stopping, &server.forwarded)
+                        .await
+                }
+                _ => pending().await,
+            }
+        };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
+            () = answer_replicas => {}
             () = shutdown => {}
         }
         if let Some(endpoint) = &endpoint {
@@ -391,6 +402,8 @@ struct HttpServer {
     connections: Arc<Connections>,
     /// Each serves one connection.
     tasks: TaskTracker,
+    /// Each answers a request of another replica.
+    forwarded: TaskTracker,
     /// Ends streams that only listen, so that connections can close.
     stopping: Stopping,
 }
@@ -409,6 +422,7 @@ impl HttpServer {
             graceful: GracefulShutdown::new(),
             connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
+            forwarded: TaskTracker::new(),
             stopping: Stopping::default(),
         }
     }
@@ -433,12 +447,10 @@ impl HttpServer {
         let drain = gateway.current().config.limits.drain;
         self.stopping.begin(drain);
         self.tasks.close();
-        let is_last = endpoint.as_ref().is_some_and(Endpoint::is_last);
+        self.forwarded.close();
         let mut finished = pin!(async {
             self.graceful.shutdown().await;
-            if is_last {
-                gateway.forwarded.finish(drain).await;
-            }
+            self.forwarded.wait().await;
         });
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");

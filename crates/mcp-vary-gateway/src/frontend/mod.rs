@@ -11,6 +11,7 @@ mod http;
 mod peer;
 mod post;
 mod probes;
+mod replica_calls;
 mod request_body;
 mod responses;
 #[cfg(test)]
@@ -21,7 +22,6 @@ mod validation;
 
 use std::time::Duration;
 
-pub(crate) use self::forwarding::ForwardedRequests;
 use crate::gateway::{Endpoint, Gateway};
 
 /// The time in which a client can read the error for its request at the end.

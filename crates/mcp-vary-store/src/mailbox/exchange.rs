@@ -144,7 +144,7 @@ impl Exchange {
 const MAX_FRAMES: usize = WINDOW / 64 + 8;
 
 /// The sending half of one end. Dropping it before its last frame cancels the exchange.
-pub(super) struct Sending {
+pub(crate) struct Sending {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) exchange: Arc<Exchange>,
     pub(super) is_complete: bool,
@@ -152,7 +152,7 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Sends bytes in frames, the first of this kind.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         first: Kind,
         mut bytes: Bytes,
@@ -244,12 +244,12 @@ impl ReplicaBody {
         Poll::Ready(Ok(frame))
     }
 
-    pub(super) async fn next_frame(&mut self) -> Result<Frame, ForwardError> {
+    pub(crate) async fn next_frame(&mut self) -> Result<Frame, ForwardError> {
         std::future::poll_fn(|cx| self.poll_frame(cx)).await
     }
 
     /// The head, as it was encoded.
-    pub(super) async fn read_head(&mut self) -> Result<Bytes, ForwardError> {
+    pub(crate) async fn read_head(&mut self) -> Result<Bytes, ForwardError> {
         let mut arrived = BytesMut::new();
         loop {
             let head = cut_head(&mut arrived).map_err(|_| ForwardError::Unanswered)?;

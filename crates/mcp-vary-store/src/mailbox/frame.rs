@@ -8,7 +8,7 @@ use crate::namespace::Namespace;
 /// What a frame says of its exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// The first bytes of a request.
     Open,
     /// The owner reads the request.
@@ -37,8 +37,8 @@ const KINDS: [Kind; 7] = [
 
 /// One message of an exchange.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
     /// Whether the owner sends it, not the replica that asks.
     pub(super) is_of_owner: bool,
     /// Whether the request or the response ends with it.

@@ -22,7 +22,7 @@ pub struct RequestHead {
 }
 
 /// The most bytes of a head.
-pub(super) const MAX_HEAD: usize = 256 << 10;
+pub(crate) const MAX_HEAD: usize = 256 << 10;
 
 /// The bytes of the length before a head.
 const LENGTH: usize = 4;
@@ -32,7 +32,7 @@ const ADDRESS: &[u8] = b":address";
 const CERTIFICATE: &[u8] = b":certificate";
 
 impl RequestHead {
-    pub(super) fn encode(&self) -> BytesMut {
+    pub(crate) fn encode(&self) -> BytesMut {
         let mut lines = Lines::new(format!("{} {}", self.method, self.uri).as_bytes());
         if let Some(address) = self.address {
             lines.add(ADDRESS, address.to_string().as_bytes());
@@ -76,7 +76,7 @@ pub(super) fn encode_response(status: StatusCode, headers: &HeaderMap) -> BytesM
 }
 
 /// The head of a response.
-pub(super) fn decode_response(text: &[u8]) -> Option<(StatusCode, HeaderMap)> {
+pub(crate) fn decode_response(text: &[u8]) -> Option<(StatusCode, HeaderMap)> {
     let (first, lines) = split(text)?;
     let mut headers = HeaderMap::new();
     for line in lines {

@@ -16,7 +16,6 @@ mod frame;
 mod message;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,14 +26,15 @@ use mcp_vary_base::lock::Lock;
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::exchange::{Exchange, ExchangeKey, Sending};
-use self::frame::{Frame, Kind, Opened};
-use self::message::{MAX_HEAD, decode_response};
+use self::exchange::{Exchange, ExchangeKey};
+use self::frame::{Frame, Opened};
 use crate::namespace::Namespace;
-use crate::operations::{Operation, Outcome};
-use crate::store::Store;
+
+pub(crate) use self::exchange::Sending;
+pub(crate) use self::frame::Kind;
+pub(crate) use self::message::{MAX_HEAD, decode_response};
 
 pub use self::exchange::{ReplicaBody, ReplicaCall, Responder};
 pub use self::message::RequestHead;
@@ -144,7 +144,7 @@ impl Mailbox {
     }
 
     /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
-    fn ask(self: &Arc<Self>, to: u32) -> Option<(Sending, ReplicaBody)> {
+    pub(crate) fn ask(self: &Arc<Self>, to: u32) -> Option<(Sending, ReplicaBody)> {
         let mut exchanges = self.exchanges.lock();
         let is_avoided = |since: &Instant| since.elapsed() < AVOIDED;
         if exchanges.silent.get(&to).is_some_and(is_avoided) {
@@ -265,7 +265,7 @@ impl Mailbox {
         }
     }
 
-    fn avoid(&self, peer: u32) {
+    pub(crate) fn avoid(&self, peer: u32) {
         let silent = &mut self.exchanges.lock().silent;
         if silent.len() >= MAX_EXCHANGES {
             silent.retain(|_, since| since.elapsed() < AVOIDED);
@@ -408,76 +408,5 @@ impl Mailbox {
             }
         }
         Ok(())
-    }
-}
-
-impl Store {
-    /// The address of this replica for [`forward`](Self::forward).
-    pub fn tag(&self) -> u32 {
-        self.mailbox.tag()
-    }
-
-    /// Has the replica with the tag `to` answer a request.
-    ///
-    /// # Errors
-    ///
-    /// If it does not. Only after [`ForwardError::NotSent`] is it certain that it does not handle the request.
-    pub async fn forward(
-        &self,
-        to: u32,
-        head: &RequestHead,
-        body: &[u8],
-    ) -> Result<ReplicaResponse, ForwardError> {
-        let mut request = head.encode();
-        let may_ask = self.connection.load().is_some() && request.len() <= MAX_HEAD;
-        let begun = may_ask.then(|| self.mailbox.ask(to)).flatten();
-        let Some((sending, response)) = begun else {
-            self.operations.add(Operation::Forward, Outcome::Skipped);
-            return Err(ForwardError::NotSent);
-        };
-        request.extend_from_slice(body);
-        let answer = self.exchange_with(to, sending, response, request.freeze());
-        let answer = answer.await;
-        let outcome = answer.as_ref().map_or(Outcome::Failed, |_| Outcome::Ok);
-        self.operations.add(Operation::Forward, outcome);
-        answer
-    }
-
-    async fn exchange_with(
-        &self,
-        to: u32,
-        mut sending: Sending,
-        mut response: ReplicaBody,
-        request: Bytes,
-    ) -> Result<ReplicaResponse, ForwardError> {
-        let head = {
-            let mut sent = pin!(sending.send(Kind::Open, request, true));
-            let mut answered = pin!(async {
-                let ack = timeout(SILENCE, response.next_frame()).await;
-                let ack = ack.unwrap_or_else(|_| {
-                    self.mailbox.avoid(to);
-                    Err(ForwardError::Unanswered)
-                })?;
-                if ack.kind != Kind::Ack {
-                    return Err(ForwardError::Unanswered);
-                }
-                response.read_head().await
-            });
-            // The owner may refuse a request before it has all of it.
-            tokio::select! {
-                biased;
-                head = &mut answered => head?,
-                sent = &mut sent => {
-                    sent?;
-                    answered.await?
-                }
-            }
-        };
-        let (status, headers) = decode_response(&head).ok_or(ForwardError::Unanswered)?;
-        Ok(ReplicaResponse {
-            status,
-            headers,
-            body: response,
-        })
     }
 }
