@@ -71,20 +71,20 @@ fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     ResultStore::replica_of(uri?.trim_matches('"'))
 }
 
-/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own. `own`:
-/// this replica.
+/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own. `this`:
+/// the tag of this replica.
 fn owner_of_session(
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
-    own: u32,
+    this: u32,
 ) -> Option<u32> {
     if !head.headers.contains_key(SESSION_ID) {
         return None;
     }
     let session = session_of(snapshot, &head.headers, caller).ok()?;
     let has_connections = |owner: &u32| {
-        *owner == own
+        *owner == this
             || snapshot.pool.servers.isolate_sessions()
             || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
     };
