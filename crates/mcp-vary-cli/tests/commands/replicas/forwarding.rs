@@ -150,11 +150,11 @@ fn modern_call(tool: &str, again: Value) -> HttpRequest {
 }
 
 /// The next round of a call that asks for roots.
-fn next_round(asked: &Value) -> Value {
-    let result = &asked["result"];
+fn next_round(required: &Value) -> Value {
+    let result = &required["result"];
     let requests = result["inputRequests"].as_object();
     let (key, question) = requests
-        .unwrap_or_else(|| panic!("{asked}"))
+        .unwrap_or_else(|| panic!("{required}"))
         .iter()
         .next()
         .unwrap();
@@ -186,7 +186,7 @@ async fn forwarded(replica: &Replica, outcome: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "`cargo xtask test replicas` runs it"]
 async fn a_session_that_servers_can_ask_has_one_connection_wherever_its_requests_arrive() {
-    let (server, replicas) = replicas("asked", "").await;
+    let (server, replicas) = replicas("askable", "").await;
     let [a, b, c] = replicas.all.as_slice() else {
         unreachable!("three were started")
     };
@@ -240,8 +240,8 @@ async fn a_suspended_call_goes_on_wherever_its_next_round_arrives() {
     let [a, b, c] = replicas.all.as_slice() else {
         unreachable!("three were started")
     };
-    let asked = a.ask(&modern_call("ask", Value::Null)).await.answer();
-    let again = modern_call("ask", next_round(&asked));
+    let required = a.ask(&modern_call("ask", Value::Null)).await.answer();
+    let again = modern_call("ask", next_round(&required));
     assert_eq!(text_of(&b.ask(&again).await.answer()), ROOTS);
     // A state can be used once, anywhere.
     let (used, used_here) = (c.ask(&again).await, a.ask(&again).await);
@@ -250,9 +250,9 @@ async fn a_suspended_call_goes_on_wherever_its_next_round_arrives() {
     assert_eq!(used.json()["error"]["code"], -32602);
     assert_eq!(calls(&server, "ask").len(), 1);
     // A client that hangs up at `c` has cancelled its call at `a`.
-    let asked = a.ask(&modern_call("ask_on", Value::Null)).await.answer();
+    let required = a.ask(&modern_call("ask_on", Value::Null)).await.answer();
     let mut http = c.connect().await;
-    http.send(&modern_call("ask_on", next_round(&asked)).bytes())
+    http.send(&modern_call("ask_on", next_round(&required)).bytes())
         .await;
     let is_answered = |seen: &ReceivedRequest| seen.body["result"] == roots();
     until(async || {
@@ -338,7 +338,7 @@ async fn what_belonged_to_a_dead_replica_is_answered_as_documented_and_nothing_r
     };
     let session = open(a, &json!({"roots": {}})).await;
     let plain = open(a, &json!({})).await;
-    let asked = a.ask(&modern_call("ask", Value::Null)).await.answer();
+    let required = a.ask(&modern_call("ask", Value::Null)).await.answer();
     let last = interrupted(a, &plain).await;
     let mut asking = b.connect().await;
     asking.send(&call_in(&session, "ask").bytes()).await;
@@ -362,10 +362,13 @@ async fn what_belonged_to_a_dead_replica_is_answered_as_documented_and_nothing_r
     let refused = c.ask(&of(&session, &answer)).await;
     let message = refused.json()["error"]["message"].to_string();
     assert!(
-        refused.status == 400 && message.contains("has not asked that"),
+        refused.status == 400 && message.contains("has not required that"),
         "{message}"
     );
-    let lost = b.ask(&modern_call("ask", next_round(&asked))).await.json();
+    let lost = b
+        .ask(&modern_call("ask", next_round(&required)))
+        .await
+        .json();
     let message = lost["error"]["message"].to_string();
     assert!(
         message.contains("the call waits at another gateway"),
@@ -445,8 +448,11 @@ async fn without_the_store_each_replica_answers_for_itself() {
         sessions[0].header("mcp-session-id"),
         sessions[1].header("mcp-session-id")
     );
-    let asked = a.ask(&modern_call("ask", Value::Null)).await.answer();
-    let lost = b.ask(&modern_call("ask", next_round(&asked))).await.json();
+    let required = a.ask(&modern_call("ask", Value::Null)).await.answer();
+    let lost = b
+        .ask(&modern_call("ask", next_round(&required)))
+        .await
+        .json();
     assert_eq!(lost["error"]["code"], -32603);
     replicas.end();
 }
