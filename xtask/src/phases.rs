@@ -86,7 +86,7 @@ const PHASES: &[Phase] = &[
     ),
     phase(
         "replicas",
-        "three gateways share a Redis: sessions that end at one end at all, rates are exact, and nothing but limited calls needs it",
+        "three gateways share a Redis: sessions that end at one end at all, what only one can answer is forwarded, rates are exact, and no plain call needs it",
         rust_tests::replicas,
     ),
     phase(

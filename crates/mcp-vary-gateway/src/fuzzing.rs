@@ -37,6 +37,7 @@ impl Default for SessionIds {
             &Config::new(server, outside),
             vec![[1; 32], [2; 32]],
             Arc::<SubscriptionHub>::default(),
+            0x0707_0707,
         ))
     }
 }

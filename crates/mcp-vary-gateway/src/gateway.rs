@@ -8,12 +8,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary_auth::refresh::FetchReason;
+use mcp_vary_store::{MAX_EXCHANGES, ReplicaCall};
 use mcp_vary_traces::TraceStats;
 use mcp_vary_upstream::ConnectError;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::DropGuard;
 
 use crate::audit::request_feed::RequestWatch;
@@ -37,6 +38,8 @@ pub struct Gateway {
     serving: watch::Sender<bool>,
     /// Whether the last endpoint will soon accept no more clients.
     is_stopping: AtomicBool,
+    /// The requests that other replicas forward.
+    pub(crate) replica_calls: Mutex<mpsc::Receiver<ReplicaCall>>,
     /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
     /// Stops the background tasks if the gateway is dropped without being closed.
@@ -71,6 +74,7 @@ impl Gateway {
         services
             .hub
             .set_access_rules(snapshot.pool.access().is_some());
+        let (forwarded, replica_calls) = mpsc::channel(MAX_EXCHANGES);
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(snapshot),
             services,
@@ -78,11 +82,12 @@ impl Gateway {
             is_serving: AtomicBool::new(false),
             serving: watch::Sender::new(false),
             is_stopping: AtomicBool::new(false),
+            replica_calls: Mutex::new(replica_calls),
             endpoints: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
-        gateway.follow_store();
+        gateway.follow_store(forwarded);
         gateway.follow_upstream_variants(None, &gateway.current());
         gateway.serve_when_ready();
         gateway
@@ -249,8 +254,8 @@ impl Gateway {
         });
     }
 
-    /// Learns what other replicas write to the store, until the gateway stops.
-    fn follow_store(self: &Arc<Self>) {
+    /// Learns what other replicas write to the store, and passes on what they forward, until the gateway stops.
+    fn follow_store(self: &Arc<Self>, forwarded: mpsc::Sender<ReplicaCall>) {
         let Some(store) = self.services.store.clone() else {
             return;
         };
@@ -261,7 +266,13 @@ impl Gateway {
                     gateway.current().learn(event);
                 }
             };
-            shutdown.run_until_cancelled(store.run(learn)).await;
+            let serve = |call| {
+                // A call that is dropped is refused: then the other replica answers.
+                if gateway.upgrade().is_some_and(|it| !it.is_stopping()) {
+                    let _ = forwarded.try_send(call);
+                }
+            };
+            shutdown.run_until_cancelled(store.run(learn, serve)).await;
         });
     }
 

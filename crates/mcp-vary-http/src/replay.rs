@@ -16,7 +16,6 @@ use std::time::Duration;
 use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
 
 pub use self::buffer::{ReplayBuffer, ReplayReader};
-use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -37,6 +36,9 @@ pub struct ReplayStreams {
     buffers: Lock<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
 
+/// The numbers of one replica are smaller: they do not end before its process does.
+const REPLICA_SHIFT: u32 = 31;
+
 /// The outcome of a client's attempt to resume a stream.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a server handles each outcome")]
@@ -54,18 +56,22 @@ pub enum ResumedStream {
 }
 
 impl ReplayStreams {
-    /// No streams yet, with `capacity` bytes for their events. One that is over is dropped after `ttl`.
-    pub fn new(capacity: usize, ttl: Duration, outside: Environment) -> Self {
-        let mut first = [0; 8];
-        (outside.random)(&mut first);
+    /// No streams yet, with `capacity` bytes for their events. One that is over is dropped after `ttl`. The numbers of
+    /// streams name the `replica`.
+    pub fn new(capacity: usize, ttl: Duration, replica: u32) -> Self {
         Self {
             capacity,
             ttl,
-            // Far from the end of the range, and from the numbers of other replicas.
-            next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
+            next: AtomicU64::new(u64::from(replica) << REPLICA_SHIFT),
             bytes: Arc::default(),
             buffers: Lock::default(),
         }
+    }
+
+    /// The replica that has opened the stream of an event.
+    pub fn replica_of(id: &EventId) -> u32 {
+        // An id that no replica wrote may name none.
+        u32::try_from(id.stream >> REPLICA_SHIFT).unwrap_or(0)
     }
 
     /// Opens a stream of `client` and its reader: for the response to `request`, or for messages outside of requests.
@@ -183,8 +189,7 @@ mod tests {
     use super::*;
 
     fn streams(room: usize) -> ReplayStreams {
-        let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
-        ReplayStreams::new(room, Duration::from_secs(120), outside)
+        ReplayStreams::new(room, Duration::from_secs(120), 0)
     }
 
     fn at(log: &ReplayBuffer, number: u64) -> EventId {

@@ -14,7 +14,7 @@ use mcp_vary_wire::client_id::ClientId;
 
 /// The prefix of the URIs of stored results.
 const PREFIX: &str = "vary://result/";
-/// The number of random bytes in an id, so that ids cannot be guessed.
+/// The number of bytes in an id: those of its replica, and random ones, so that ids cannot be guessed.
 const ID: usize = 16;
 
 /// The stored results.
@@ -29,6 +29,8 @@ pub struct ResultStore {
     capacity: usize,
     ttl: Duration,
     environment: Environment,
+    /// The tag of this replica, which ids end with.
+    replica: u32,
     results: Lock<ExpiringStore<Arc<str>, StoredResult>>,
 }
 
@@ -112,11 +114,12 @@ impl fmt::Debug for ResultStore {
 
 impl ResultStore {
     /// An empty store of at most `capacity` bytes in which each result stays for `ttl`.
-    pub fn new(capacity: usize, ttl: Duration, environment: Environment) -> Self {
+    pub fn new(capacity: usize, ttl: Duration, environment: Environment, replica: u32) -> Self {
         Self {
             capacity,
             ttl,
             environment,
+            replica,
             results: Lock::new(ExpiringStore::new(StoreLimits {
                 bytes: capacity,
                 ..StoreLimits::UNBOUNDED
@@ -136,11 +139,18 @@ impl ResultStore {
         }
         let mut random = [0; ID];
         (self.environment.random)(&mut random);
+        random[ID - 4..].copy_from_slice(&self.replica.to_be_bytes());
         let mut uri = String::with_capacity(PREFIX.len() + 2 * ID);
         uri.push_str(PREFIX);
         let digits = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
         uri.extend(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
         Some(uri)
+    }
+
+    /// The replica that has stored the result, if this is the URI of one.
+    pub fn replica_of(uri: &str) -> Option<u32> {
+        let id = uri.strip_prefix(PREFIX)?.get(..2 * ID)?;
+        u32::from_str_radix(id.get(2 * ID - 8..)?, 16).ok()
     }
 
     /// The URI of a result, from its id or from one of its URIs.
@@ -289,7 +299,12 @@ mod tests {
 
     fn kept(room: usize, now: fn() -> u64) -> ResultStore {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
-        ResultStore::new(room, Duration::from_secs(60), Environment::new(now, random))
+        ResultStore::new(
+            room,
+            Duration::from_secs(60),
+            Environment::new(now, random),
+            7,
+        )
     }
 
     fn keep(kept: &ResultStore, json: &str, client: Option<ClientId>) -> String {

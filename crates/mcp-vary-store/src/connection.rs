@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::ended::{EndedSession, MAX_ENDED};
+use crate::mailbox::ReplicaCall;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Outcome};
 use crate::store::{Store, StoreEvent, StoreState};
@@ -38,8 +39,9 @@ struct Connected {
 }
 
 impl Store {
-    /// Keeps the store connected, and calls `learn` with what other replicas wrote. It ends only when it is dropped.
-    pub async fn run(&self, learn: impl Fn(StoreEvent)) {
+    /// Keeps the store connected, and calls `learn` with what other replicas wrote, and `serve` with requests that they
+    /// forward. It ends only when it is dropped.
+    pub async fn run(&self, learn: impl Fn(StoreEvent), serve: impl Fn(ReplicaCall)) {
         loop {
             let cause = match self.connect(&learn).await {
                 Ok(connected) => {
@@ -47,11 +49,16 @@ impl Store {
                     self.connection
                         .store(Some(Arc::new(connected.connection.clone())));
                     self.set_state(StoreState::Up);
-                    self.follow(connected, &learn).await
+                    let deliver = self.deliver(connected.connection.clone());
+                    tokio::select! {
+                        cause = self.follow(connected, &learn, &serve) => cause,
+                        cause = deliver => cause,
+                    }
                 }
                 Err(cause) => cause,
             };
             self.connection.store(None);
+            self.mailbox.disconnect();
             self.note_away(&cause);
             sleep(PAUSE).await;
         }
@@ -93,6 +100,8 @@ impl Store {
             // Before they are read, so that none is missed in between.
             for namespace in &self.namespaces {
                 connection.subscribe(&namespace.ended).await?;
+                let mailbox = namespace.mailbox(self.mailbox.tag());
+                connection.subscribe(mailbox).await?;
             }
             Ok(connection)
         };
@@ -178,8 +187,21 @@ impl Store {
         }
     }
 
+    /// Sends what goes to other replicas until the connection is of no use. Returns why.
+    async fn deliver(&self, connection: MultiplexedConnection) -> String {
+        match self.namespaces.first() {
+            Some(namespace) => cause(&self.mailbox.deliver(namespace, connection).await),
+            None => std::future::pending().await,
+        }
+    }
+
     /// Receives messages until the connection is of no use. Returns why.
-    async fn follow(&self, mut connected: Connected, learn: &impl Fn(StoreEvent)) -> String {
+    async fn follow(
+        &self,
+        mut connected: Connected,
+        learn: &impl Fn(StoreEvent),
+        serve: &impl Fn(ReplicaCall),
+    ) -> String {
         loop {
             if connected.has_overflowed.load(Ordering::Acquire) {
                 return "too many messages of other replicas at once".to_owned();
@@ -187,7 +209,7 @@ impl Store {
             tokio::select! {
                 message = connected.messages.recv() => match message {
                     Some(message) if message.kind == PushKind::Message => {
-                        self.receive(&message, learn);
+                        self.receive(&message, learn, serve);
                         continue;
                     }
                     Some(message) if message.kind != PushKind::Disconnection => continue,
@@ -215,14 +237,29 @@ impl Store {
         Ok(())
     }
 
-    fn receive(&self, message: &PushInfo, learn: &impl Fn(StoreEvent)) {
+    fn receive(
+        &self,
+        message: &PushInfo,
+        learn: &impl Fn(StoreEvent),
+        serve: &impl Fn(ReplicaCall),
+    ) {
         let [Value::BulkString(channel), Value::BulkString(sealed)] = message.data.as_slice()
         else {
             return;
         };
-        let mut namespaces = self.namespaces.iter();
-        let namespace = namespaces.find(|it| it.ended.as_bytes() == channel);
-        if let Some(session) = namespace.and_then(|it| it.open(sealed)) {
+        let is_its = |it: &&Namespace| channel.starts_with(it.prefix.as_bytes());
+        let Some(namespace) = self.namespaces.iter().find(is_its) else {
+            return;
+        };
+        if namespace.ended.as_bytes() != channel {
+            let is_received = self.mailbox.receive(namespace, sealed, serve);
+            let outcome = if is_received {
+                Outcome::Ok
+            } else {
+                Outcome::Failed
+            };
+            self.operations.add(Operation::Receive, outcome);
+        } else if let Some(session) = namespace.open(sealed) {
             self.learn_ended(session, learn);
         }
     }

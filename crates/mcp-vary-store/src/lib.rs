@@ -1,4 +1,4 @@
-//! What replicas of a gateway share in Redis or Valkey: ended sessions, and the counts of rate limits.
+//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, and a way from one to another.
 //!
 //! | question | here |
 //! |---|---|
@@ -6,11 +6,13 @@
 //! | is it there? | [`Store::state`], kept by [`Store::run`] |
 //! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
 //! | may this request go on? | [`Store::count`] |
+//! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
 //!
 //! # Properties
 //!
 //! - One connection, which reconnects by itself. A request that needs the store waits for it at most [`TIMEOUT`], at most
 //!   [`MAX_IN_FLIGHT`] do so at once, and none waits while the store is known to be away.
+//! - Messages from replica to replica are encrypted, each for its reader, and no reader takes one twice.
 //! - Names in the store are HMACs, values have one, and each key has an end. Who can read the store learns no name of a
 //!   client, and who can write to it cannot end a session.
 //! - All commands exist in Redis 7 and Valkey 8.
@@ -18,11 +20,17 @@
 
 mod connection;
 mod ended;
+mod forward;
+mod mailbox;
 mod namespace;
 mod operations;
 mod store;
 mod url;
 
 pub use ended::{ENDED_ID, EndedSession, MAX_ENDED};
+pub use mailbox::{
+    ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
+    SILENCE, tag,
+};
 pub use store::{Count, MAX_IN_FLIGHT, Store, StoreAway, StoreEvent, StoreState, TIMEOUT, Verdict};
 pub use url::{StoreUrl, StoreUrlError};

@@ -11,7 +11,7 @@ use crate::ended::{ENDED_ID, EndedSession};
 pub(crate) struct Namespace {
     key: [u8; 32],
     /// The start of all keys. The braces put them into one slot of a cluster, so that a script may use several.
-    prefix: String,
+    pub(crate) prefix: String,
     /// The sorted set of ended sessions, and the channel of those that end now.
     pub(crate) ended: String,
 }
@@ -34,6 +34,11 @@ impl Namespace {
     /// The key that shows whether the store takes writes.
     pub(crate) fn probe(&self) -> String {
         format!("{}probe", self.prefix)
+    }
+
+    /// A key for one purpose.
+    pub(crate) fn derived(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
+        mac(&self.key, label, parts)
     }
 
     /// The key of a count with this name.

@@ -11,6 +11,10 @@ pub(crate) enum Operation {
     EndSession,
     /// The ended sessions are read, after each connect.
     Read,
+    /// A request is answered by another replica.
+    Forward,
+    /// A message of another replica is read.
+    Receive,
 }
 
 /// How it went.
@@ -24,7 +28,7 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-const OPERATIONS: [&str; 3] = ["count", "end_session", "read"];
+const OPERATIONS: [&str; 5] = ["count", "end_session", "read", "forward", "receive"];
 const OUTCOMES: [&str; 3] = ["ok", "failed", "skipped"];
 
 /// The numbers of all operations by outcome.

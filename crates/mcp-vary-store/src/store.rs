@@ -1,6 +1,7 @@
 //! The store as requests see it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 use crate::ended::{EndedSession, EndedSessions, MAX_ENDED};
+use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
 use crate::url::StoreUrl;
@@ -42,6 +44,8 @@ pub struct Store {
     /// Notified when a request waited in vain.
     pub(crate) suspected: Notify,
     pub(crate) changes: LogBackoff,
+    /// What goes to other replicas, and comes from them.
+    pub(crate) mailbox: Arc<Mailbox>,
     count: Script,
     end: Script,
 }
@@ -125,9 +129,14 @@ pub struct StoreAway;
 
 impl Store {
     /// The store at `url`. The first of `keys` seals what is written, each of them opens what is read. `now`: seconds since
-    /// 1970-01-01 UTC.
+    /// 1970-01-01 UTC. `replica`: a random number of this process.
     #[must_use]
-    pub fn new(url: StoreUrl, keys: impl IntoIterator<Item = [u8; 32]>, now: fn() -> u64) -> Self {
+    pub fn new(
+        url: StoreUrl,
+        keys: impl IntoIterator<Item = [u8; 32]>,
+        now: fn() -> u64,
+        replica: u64,
+    ) -> Self {
         Self {
             url,
             namespaces: keys.into_iter().map(Namespace::new).collect(),
@@ -139,6 +148,7 @@ impl Store {
             operations: Operations::default(),
             suspected: Notify::new(),
             changes: LogBackoff::default(),
+            mailbox: Mailbox::new(replica),
             count: Script::new(COUNT),
             end: Script::new(END),
         }
@@ -314,7 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_store_that_does_not_run_is_away_at_once() {
         let url = "redis://ann:secret@localhost".parse().unwrap();
-        let store = Store::new(url, [[1; 32]], || 1_000);
+        let store = Store::new(url, [[1; 32]], || 1_000, 1);
         assert_eq!(store.state(), StoreState::Connecting);
         assert_eq!(store.count(&[]).await, Err(StoreAway));
         let shown = format!("{store:?}");

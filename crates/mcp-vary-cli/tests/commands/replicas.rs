@@ -1,6 +1,8 @@
 //! Three gateways with the same keys share a `redis-server` of Debian. `cargo xtask test replicas` runs these tests alone:
 //! they measure time.
 
+mod forwarding;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -135,6 +137,12 @@ struct Replicas {
 impl Replicas {
     /// One replica for each of these further settings, all ready.
     async fn start(name: &str, settings: &[&str]) -> Self {
+        let server = format!("{{command: {VARY:?}, args: [weather]}}");
+        Self::before(&server, name, settings).await
+    }
+
+    /// The same with this server.
+    async fn before(server: &str, name: &str, settings: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("vary-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let port = free_port();
@@ -143,7 +151,7 @@ impl Replicas {
         let start = |(number, settings): (usize, &&str)| {
             let configuration = folder.join(format!("{number}.yaml"));
             let text = format!(
-                "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n\
+                "servers: {{sky: {server}}}\n\
                  keys: [a-key-for-all-gateways-0123456789abcdefg]\nstore: \"${{STORE}}\"\n{settings}\n"
             );
             fs::write(&configuration, text).unwrap();

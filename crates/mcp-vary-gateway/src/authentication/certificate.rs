@@ -49,6 +49,10 @@ impl PeerCertificate {
         })))
     }
 
+    pub(crate) fn subject(&self) -> &str {
+        &self.0.subject
+    }
+
     /// The principal of requests that present nothing else.
     pub(super) fn principal(&self) -> &Arc<Principal> {
         &self.0.principal

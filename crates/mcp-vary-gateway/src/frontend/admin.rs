@@ -4,12 +4,12 @@
 use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_vary_operator::{Command, PageAccess, PageBody, RefusedCommand};
 use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use serde_json::json;
 
 use super::authentication::{self, Authenticated};
+use super::request_body::RequestBody;
 use super::responses::{Body, Stream, rejected, typed_response};
 use super::stopping::Stopping;
 use super::{peer, post};
@@ -25,7 +25,7 @@ const STATUS: &str = "/status";
 pub(super) async fn recorded_response(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    body: Incoming,
+    body: RequestBody,
     needs_token: bool,
     stopping: &Stopping,
 ) -> Response<Body> {
@@ -45,7 +45,7 @@ pub(super) async fn recorded_response(
 async fn respond(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    body: Incoming,
+    body: RequestBody,
     needs_token: bool,
     stopping: &Stopping,
 ) -> Result<Response<Body>, Rejection> {
@@ -91,7 +91,7 @@ async fn respond(
 async fn page(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    body: Incoming,
+    body: RequestBody,
     needs_token: bool,
     stopping: &Stopping,
 ) -> Result<Response<Body>, Rejection> {

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_http::ConnectionTimer;
 use mcp_vary_http::replay::{ReplayReader, ResumedStream};
@@ -16,7 +15,9 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
 
 use super::authentication::{self, Authenticated};
+use super::forwarding::{self, last_event_id};
 use super::peer::ClientAddress;
+use super::request_body::RequestBody;
 use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
 use super::stopping::Stopping;
 use super::validation::{self, Rejection};
@@ -45,7 +46,7 @@ pub(super) struct ConnectionScope {
 pub(super) async fn respond(
     snapshot: Arc<ConfigSnapshot>,
     head: &Parts,
-    body: Incoming,
+    body: RequestBody,
     scope: &ConnectionScope,
 ) -> Result<Response<Body>, Rejection> {
     if let Some(page) = browser_page::response(&snapshot.config.listener, head) {
@@ -87,6 +88,11 @@ pub(super) async fn respond(
             Ok(authentication::challenge(service, &path, response))
         }
         Method::GET => {
+            let stopping = &scope.stopping;
+            let elsewhere = forwarding::listen_elsewhere(&snapshot, head, &caller, stopping);
+            if let Some(response) = elsewhere.await {
+                return Ok(response);
+            }
             let mut response = open_stream(&snapshot, head, &caller, stream_end()).await?;
             if is_temporary {
                 // The connection ends with the stream: a peer that only waits for that sees the end of its credential.
@@ -217,12 +223,6 @@ async fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -
         store.end_session(ended).await;
     }
     typed_response(StatusCode::OK, "application/json", Body::empty())
-}
-
-/// The last event that a client received before it lost its connection; `None` for an id that the gateway did not
-/// write.
-fn last_event_id(head: &Parts) -> Option<EventId> {
-    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
 }
 
 /// The first event of a `GET` stream, which shows the client that it is open.

@@ -1,6 +1,7 @@
 //! The HTTP server: listeners and their connections.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -25,6 +26,7 @@ use tracing::{debug, warn};
 
 use super::endpoint::ConnectionScope;
 use super::peer::Peer;
+use super::request_body::RequestBody;
 use super::responses::{Body, rejected};
 use super::stopping::Stopping;
 use super::validation::{self, Addressing, Rejection};
@@ -151,8 +153,18 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
     ) -> io::Result<()> {
+        let answer_replicas = async {
+            match server.kind {
+                ListenerKind::Mcp => {
+                    self.answer_replicas(&server.stopping, &server.forwarded)
+                        .await
+                }
+                _ => pending().await,
+            }
+        };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
+            () = answer_replicas => {}
             () = shutdown => {}
         }
         if let Some(endpoint) = &endpoint {
@@ -304,6 +316,7 @@ impl HttpConnection {
                     return Ok(in_flight.respond(response.await, false));
                 }
                 let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
+                let body = RequestBody::Client(body);
                 let mut response = respond(snapshot, kind, peer, head, body, scope).await;
                 if let Some(snapshot) = chain_snapshot {
                     snapshot.position.add_via(response.headers_mut());
@@ -330,7 +343,7 @@ async fn respond(
     kind: ListenerKind,
     peer: &Peer,
     mut head: Parts,
-    body: Incoming,
+    body: RequestBody,
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
@@ -389,6 +402,8 @@ struct HttpServer {
     connections: Arc<Connections>,
     /// Each serves one connection.
     tasks: TaskTracker,
+    /// Each answers a request of another replica.
+    forwarded: TaskTracker,
     /// Ends streams that only listen, so that connections can close.
     stopping: Stopping,
 }
@@ -407,6 +422,7 @@ impl HttpServer {
             graceful: GracefulShutdown::new(),
             connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
+            forwarded: TaskTracker::new(),
             stopping: Stopping::default(),
         }
     }
@@ -431,7 +447,11 @@ impl HttpServer {
         let drain = gateway.current().config.limits.drain;
         self.stopping.begin(drain);
         self.tasks.close();
-        let mut finished = pin!(self.graceful.shutdown());
+        self.forwarded.close();
+        let mut finished = pin!(async {
+            self.graceful.shutdown().await;
+            self.forwarded.wait().await;
+        });
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
             cancel_late_calls(gateway, endpoint.as_ref(), finished).await;

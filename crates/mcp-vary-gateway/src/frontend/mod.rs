@@ -6,10 +6,13 @@ mod batch;
 mod browser_page;
 mod cors;
 mod endpoint;
+mod forwarding;
 mod http;
 mod peer;
 mod post;
 mod probes;
+mod replica_calls;
+mod request_body;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;

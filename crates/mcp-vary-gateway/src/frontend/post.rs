@@ -1,6 +1,8 @@
 //! One `POST`: its body, read within bounds or discarded, and the answer or stream for its message.
 
 use super::batch::{self, Batch};
+use super::forwarding;
+use super::request_body::RequestBody;
 use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::frontend::validation::{self, Rejection};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
@@ -16,7 +18,6 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_http::{ConnectionSleep, ConnectionTimer};
@@ -37,7 +38,7 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     snapshot: Arc<ConfigSnapshot>,
     head: &Parts,
     caller: &mut Caller,
-    body: Incoming,
+    body: RequestBody,
     stream_timer: &ConnectionTimer,
     stream_end: impl FnOnce() -> E,
 ) -> Result<Response<Body>, Rejection> {
@@ -47,6 +48,10 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     }
     let (bytes, memory) = read_body(&snapshot, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
+        let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, None);
+        if let Some(response) = elsewhere.await {
+            return Ok(response);
+        }
         let batch = Batch {
             body: &bytes,
             messages,
@@ -58,6 +63,11 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
         Ok(read) => read,
         Err(why) => return Ok(json(unreadable(&why))),
     };
+    let named = Some((&message, params.as_ref()));
+    let elsewhere = forwarding::answer_elsewhere(&snapshot, head, caller, &bytes, named);
+    if let Some(response) = elsewhere.await {
+        return Ok(response);
+    }
     let inbound = Inbound {
         message: &message,
         params,
@@ -163,7 +173,7 @@ fn check_session(
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
-    body: &Incoming,
+    body: &RequestBody,
 ) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
@@ -182,7 +192,7 @@ fn check_session(
 pub(super) async fn read_body(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    mut body: Incoming,
+    mut body: RequestBody,
 ) -> Result<(Bytes, Lease), Rejection> {
     let limits = &snapshot.config.limits;
     let rejection = |status, reason: String| Rejection { status, reason };
@@ -226,7 +236,7 @@ pub(super) async fn read_body(
 
 /// Reads the remainder of a refused body while the response is sent: many clients read only after they have written
 /// everything, and would lose the response if the connection was closed before. Time and bytes are bounded.
-pub(super) fn discard(snapshot: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
+pub(super) fn discard(snapshot: &ConfigSnapshot, head: &Parts, mut body: RequestBody) {
     // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
         return;
@@ -262,7 +272,7 @@ enum BodyError {
 
 /// The whole body; one frame, the common case, is not copied.
 async fn collect(
-    body: &mut Incoming,
+    body: &mut RequestBody,
     limit: usize,
     memory: &mut Lease,
 ) -> Result<Bytes, BodyError> {

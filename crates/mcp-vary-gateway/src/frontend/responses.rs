@@ -12,10 +12,10 @@ use http::{HeaderName, Response, StatusCode};
 use http_body::Frame;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
 use mcp_vary_http::replay::{ReplayReader, ReplayStreams};
+use mcp_vary_store::{ForwardError, ReplicaBody};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::sse::{self, event};
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -91,14 +91,15 @@ pub(super) fn typed_response(
 }
 
 /// The body of any response of the gateway.
-#[derive(Debug)]
 pub(crate) enum Body {
     Full(Option<Bytes>),
     Stream(Box<Stream>),
+    /// What another replica sends; for a stream that only listens, until its end.
+    Replica(Box<ReplicaBody>, Option<StreamEnd>),
 }
 
 /// Ready when a stream must end.
-type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Body {
     pub(crate) fn empty() -> Self {
@@ -109,6 +110,7 @@ impl Body {
     pub(super) fn only_listens(&self) -> bool {
         match self {
             Self::Full(_) => false,
+            Self::Replica(_, end) => end.is_some(),
             Self::Stream(stream) => matches!(
                 stream.source,
                 Source::Replay(_, Some(_)) | Source::Listener(_) | Source::Page(..)
@@ -125,15 +127,24 @@ impl From<Bytes> for Body {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = ForwardError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ForwardError>>> {
         let data = match self.get_mut() {
             Self::Full(bytes) => bytes.take(),
             Self::Stream(stream) => ready!(stream.poll_data(cx)),
+            Self::Replica(body, end) => {
+                let has_ended = end
+                    .as_mut()
+                    .is_some_and(|end| end.as_mut().poll(cx).is_ready());
+                match has_ended.then_some(None) {
+                    Some(end) => end,
+                    None => ready!(body.poll_data(cx)).transpose()?,
+                }
+            }
         };
         Poll::Ready(data.map(|data| Ok(Frame::data(data))))
     }
@@ -147,7 +158,7 @@ impl http_body::Body for Body {
             Self::Full(bytes) => {
                 http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Self::Stream(_) => http_body::SizeHint::default(),
+            Self::Stream(_) | Self::Replica(..) => http_body::SizeHint::default(),
         }
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
@@ -162,5 +164,62 @@ impl RequestStateCodec {
             principal: sealed_principal(self.principal.as_ref()),
             parameters,
         }
+    }
+}
+
+/// The tag of the replica at which the call of this state is suspended, as the client wrote the state.
+///
+/// It was not checked: the replica that it names opens it.
+pub(crate) fn suspending_replica(written: &str) -> Option<u32> {
+    let sealed = written.strip_prefix('"')?.strip_suffix('"')?;
+    if sealed.len() > MAX_SUSPENDED {
+        return None;
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+    let text = &bytes[rfind(&bytes, SUSPENDED)?..];
+    match serde_json::from_slice(text).ok()? {
+        RequestState::Suspended { gateway, .. } => Some(mcp_vary_store::tag(gateway)),
+        RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => None,
+    }
+}
+
+fn rfind(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).rposition(|it| it == part)
+}
+
+/// How the text of a suspended call begins. It has no quotation marks in strings, so that it occurs only where it begins.
+const SUSPENDED: &[u8] = br#"{"suspended":"#;
+
+/// The most letters of the state of a suspended call, with the longest id of a variant.
+const MAX_SUSPENDED: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn names(state: &str, replica: Option<u32>) {
+        let sealed =
+            URL_SAFE_NO_PAD.encode([b"\x01seal and variant 1000 ", state.as_bytes()].concat());
+        assert_eq!(
+            suspending_replica(&format!("\"{sealed}\"")),
+            replica,
+            "{state}"
+        );
+    }
+
+    #[test]
+    fn the_state_of_a_suspended_call_names_its_replica_and_no_other_state_does() {
+        let suspended = r#"{"suspended":{"gateway":4294967303,"number":1}}"#;
+        names(suspended, Some(7));
+        let quoted = serde_json::to_string(suspended).unwrap();
+        names(
+            &format!(r#"{{"sealed":{{"server":"a","state":{quoted}}}}}"#),
+            None,
+        );
+        names(&suspended[..20], None);
+        names(&format!("{}{suspended}", "x".repeat(MAX_SUSPENDED)), None);
+        assert_eq!(suspending_replica("7"), None);
+        assert_eq!(suspending_replica(r#""%""#), None);
     }
 }

@@ -21,3 +21,5 @@ pub(crate) mod snapshot;
 pub(crate) mod startup;
 mod steps;
 pub(crate) mod variant_selection;
+
+pub(crate) use self::steps::stored_results::TOOL_NAME as READ_RESULT;

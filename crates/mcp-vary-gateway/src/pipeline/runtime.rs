@@ -108,6 +108,8 @@ struct Shared {
     environment: Environment,
     /// Distinguishes this gateway from others with the same keys, and from itself before a restart.
     instance: u64,
+    /// The part of it by which other replicas reach this one.
+    tag: u32,
     cursor_keys: Arc<CursorKeys>,
     link_index: Arc<LinkIndex>,
     pending_server_requests: Arc<PendingServerRequests>,
@@ -124,6 +126,7 @@ impl Shared {
         Self {
             environment: config.environment,
             instance,
+            tag: mcp_vary_store::tag(instance),
             cursor_keys: Arc::new(cursor_keys.with_previous(previous)),
             link_index: Arc::default(),
             pending_server_requests: Arc::new(PendingServerRequests::new(
@@ -193,7 +196,7 @@ impl Shared {
             replay_streams: ReplayStreams::new(
                 config.limits.replay_buffer,
                 config.limits.replay_ttl,
-                self.environment,
+                self.tag,
             ),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             progress_tokens: Default::default(),
@@ -215,13 +218,15 @@ impl Services {
             tasks: Arc::clone(&tasks),
         });
         let keys = std::iter::once(&config.key).chain(&config.previous_keys);
-        let session_keys = keys.clone().map(|key| derived_key(key, "session"));
+        let of_sessions = keys.clone().map(|key| derived_key(key, "session"));
+        let session_keys = of_sessions.collect();
         let store = config.store.clone().map(|url| {
             let keys = keys.map(|key| derived_key(key, "store"));
-            Arc::new(Store::new(url, keys, config.environment.now))
+            let (now, instance) = (config.environment.now, shared.instance);
+            Arc::new(Store::new(url, keys, now, instance))
         });
         Self {
-            sessions: Sessions::new(config, session_keys.collect(), Arc::clone(&hub) as _),
+            sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
             upstream_variants: UpstreamVariants::default(),
@@ -233,6 +238,7 @@ impl Services {
                 config.limits.result_store,
                 config.limits.result_ttl,
                 config.environment,
+                shared.tag,
             )),
             chain: ChainMember {
                 id: random(config.environment),

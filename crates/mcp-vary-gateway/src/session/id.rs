@@ -210,6 +210,12 @@ impl SessionTail {
         ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 
+    /// The tag of the replica that has opened the session.
+    pub(super) fn replica(&self) -> u32 {
+        let (parts, _) = self.nonce.as_chunks::<4>();
+        u32::from_be_bytes(parts[2])
+    }
+
     fn of(ending: &SealedTail, shared: &SharedNegotiation, id: &str) -> Self {
         let letters = id.get(SEAL_LENGTH + shared.letters.len()..);
         Self {

@@ -90,6 +90,11 @@ const NO_LEVEL: u8 = u8::MAX;
 const RETAINED_CAPACITY: usize = 4;
 
 impl Session {
+    /// The tag of the replica that has opened it.
+    pub(crate) fn replica(&self) -> u32 {
+        self.tail.replica()
+    }
+
     pub(super) fn new(shared: Arc<SharedNegotiation>, tail: SessionTail, client: ClientId) -> Self {
         Self {
             negotiated: Arc::clone(&shared.negotiated),

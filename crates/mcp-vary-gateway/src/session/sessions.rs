@@ -19,6 +19,8 @@ pub(crate) struct Sessions {
     keys: SessionKeys,
     environment: Environment,
     clients: AtomicU64,
+    /// The tag of this replica.
+    replica: u32,
     /// By the seals of the ids, so that requests of different sessions seldom wait for each other.
     shards: Box<[ScopedLock<SessionStore>]>,
 }
@@ -38,8 +40,10 @@ impl Sessions {
         config: &Config,
         keys: Vec<[u8; 32]>,
         visibility: Arc<dyn ServerVisibility>,
+        replica: u32,
     ) -> Self {
         Self {
+            replica,
             keys: SessionKeys::new(keys, visibility),
             environment: config.environment,
             clients: AtomicU64::new(0),
@@ -56,6 +60,8 @@ impl Sessions {
     pub(crate) fn open(&self, fixed: Negotiated, lifetime: Duration) -> (String, Arc<Session>) {
         let mut nonce = [0; 16];
         (self.environment.random)(&mut nonce);
+        // Neither the first part, which is the client, nor the last one, by which connections tell sessions apart.
+        nonce[8..12].copy_from_slice(&self.replica.to_be_bytes());
         let expires = (self.environment.now)().saturating_add(lifetime.as_secs());
         let (id, shared, tail) = self.keys.seal(fixed, expires, nonce);
         let session = Session::with_id(shared, tail);
@@ -356,7 +362,7 @@ pub(super) mod tests {
         let outside = Environment::new(|| 1_000, random);
         let mut config = Config::new(UpstreamConfig::new("none", target), outside);
         config.limits.sessions = limit;
-        Sessions::new(&config, vec![[1; 32]], Arc::new(AllServers))
+        Sessions::new(&config, vec![[1; 32]], Arc::new(AllServers), 7)
     }
 
     fn places(sessions: &Sessions) -> usize {

@@ -155,10 +155,10 @@ async fn a_wrong_password_is_logged_as_such_and_not_repeated() {
     Replica::start(&redis).await;
     log.take();
     let url = redis.url().replace(PASSWORD, "swordfish");
-    let store = Store::new(url.parse().unwrap(), [KEY], now);
+    let store = Store::new(url.parse().unwrap(), [KEY], now, 1);
     let is_away = until(async || store.state() == StoreState::Away);
     tokio::select! {
-        () = store.run(|_| ()) => unreachable!("it ends only when it is dropped"),
+        () = store.run(|_| (), drop) => unreachable!("it ends only when it is dropped"),
         () = is_away => {}
     }
     let lines = log.take();

@@ -3,5 +3,6 @@
 
 mod ended;
 mod failures;
+mod mailbox;
 mod rates;
 mod server;

@@ -4,12 +4,14 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mcp_vary_store::{ENDED_ID, EndedSession, Store, StoreEvent, StoreState};
+use mcp_vary_store::{ENDED_ID, EndedSession, ReplicaCall, Store, StoreEvent, StoreState};
 use mcp_vary_testkit::wait::until;
 use redis::FromRedisValue;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
 /// The password of each server.
@@ -100,10 +102,15 @@ impl Drop for Redis {
     }
 }
 
+/// The numbers of replicas, of which none occurs twice.
+static REPLICAS: AtomicU64 = AtomicU64::new(0x1234_5678_0000_0001);
+
 /// A replica, as far as the store is concerned.
 pub(crate) struct Replica {
     pub(crate) store: Arc<Store>,
     pub(crate) learned: Arc<Mutex<Vec<StoreEvent>>>,
+    /// The requests of other replicas.
+    pub(crate) calls: UnboundedReceiver<ReplicaCall>,
     running: JoinHandle<()>,
 }
 
@@ -115,16 +122,20 @@ impl Replica {
 
     /// The same with another address.
     pub(crate) fn at(url: &str, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
-        let store = Arc::new(Store::new(url.parse().unwrap(), keys, now));
+        let number = REPLICAS.fetch_add(1, Ordering::Relaxed);
+        let store = Arc::new(Store::new(url.parse().unwrap(), keys, now, number));
         let learned = Arc::<Mutex<Vec<_>>>::default();
         let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
-        let running =
-            tokio::spawn(
-                async move { running.run(|event| into.lock().unwrap().push(event)).await },
-            );
+        let (sender, calls) = unbounded_channel();
+        let running = tokio::spawn(async move {
+            let learn = |event| into.lock().unwrap().push(event);
+            let serve = |call| drop(sender.send(call));
+            running.run(learn, serve).await;
+        });
         Self {
             store,
             learned,
+            calls,
             running,
         }
     }

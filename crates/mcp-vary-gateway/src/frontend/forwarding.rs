@@ -1,0 +1,173 @@
+//! Requests that need the state of another replica: which replica that is, and the way there.
+//!
+//! Ids that lead to the state of one process name it: those of sessions, streams and kept results, and the states of
+//! suspended calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
+
+use bytes::Bytes;
+use http::Response;
+use http::request::Parts;
+use mcp_vary::json::edit;
+use mcp_vary_http::replay::ReplayStreams;
+use mcp_vary_results::result_store::ResultStore;
+use mcp_vary_store::{ForwardError, RequestHead};
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use mcp_vary_wire::sse::EventId;
+use tracing::debug;
+
+use super::peer::ClientAddress;
+use super::responses::{Body, json};
+use super::stopping::Stopping;
+use crate::authentication::PeerCertificate;
+use crate::mrtr::{REQUEST_STATE, suspending_replica};
+use crate::pipeline::READ_RESULT;
+use crate::pipeline::inbound::session_of;
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::caller::Caller;
+
+/// Marks a request that another replica has forwarded. It is not forwarded again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forwarded;
+
+/// A message that may name a replica, and its params if they could be read.
+type Named<'a> = (&'a Message<'a>, Option<&'a Params<'a>>);
+
+/// The replica whose state a request needs; `None` if it is this one, or any.
+fn owner(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    message: Option<Named<'_>>,
+) -> Option<u32> {
+    let store = snapshot.services.store.as_ref()?;
+    if head.extensions.get::<Forwarded>().is_some() {
+        return None;
+    }
+    let named = match message {
+        Some((message, params)) => params.and_then(|params| named_by_params(message, params)),
+        None => last_event_id(head).map(|id| ReplayStreams::replica_of(&id)),
+    };
+    let owner = named.or_else(|| owner_of_session(snapshot, head, caller, store.tag()))?;
+    (owner != store.tag()).then_some(owner)
+}
+
+/// The replica that the params name: by the state of a suspended call, or by the URI of a kept result.
+fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
+    if let Some(state) = params.members.get(REQUEST_STATE) {
+        return suspending_replica(state);
+    }
+    let uri = match message.method.as_deref()? {
+        "resources/read" => params.members.get("uri"),
+        // Its name may be longer in some views. Arguments of other tools are not read.
+        "tools/call" if params.members.get("name")?.contains(READ_RESULT) => {
+            edit::get(params.members.get("arguments")?, "uri")
+        }
+        _ => None,
+    };
+    ResultStore::replica_of(uri?.trim_matches('"'))
+}
+
+/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own. `this`:
+/// the tag of this replica.
+fn owner_of_session(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    this: u32,
+) -> Option<u32> {
+    if !head.headers.contains_key(SESSION_ID) {
+        return None;
+    }
+    let session = session_of(snapshot, &head.headers, caller).ok()?;
+    let has_connections = |owner: &u32| {
+        *owner == this
+            || snapshot.pool.servers.isolate_sessions()
+            || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
+    };
+    Some(session.replica()).filter(has_connections)
+}
+
+/// The answer of the replica whose state a `POST` needs; `None` if the request is answered here, since it needs none, or
+/// that replica has not got it.
+pub(super) async fn answer_elsewhere(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    body: &Bytes,
+    message: Option<Named<'_>>,
+) -> Option<Response<Body>> {
+    let owner = owner(snapshot, head, caller, message)?;
+    match ask(snapshot, head, body, owner).await {
+        Ok(response) => Some(response),
+        Err(ForwardError::NotSent) => None,
+        Err(ForwardError::Unanswered) => {
+            let id = message.and_then(|(message, _)| message.id);
+            let params = message.and_then(|(_, params)| params);
+            let is_modern = params.is_some_and(Params::is_modern);
+            let era = if is_modern { Era::Modern } else { Era::Legacy };
+            Some(json(unanswered().reply(id, era)))
+        }
+    }
+}
+
+/// The stream of the replica whose state a `GET` needs, until this one stops; `None` if the request is answered here.
+pub(super) async fn listen_elsewhere(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    stopping: &Stopping,
+) -> Option<Response<Body>> {
+    let owner = owner(snapshot, head, caller, None)?;
+    // A stream changes nothing: it can be opened here, whatever has happened there.
+    let response = ask(snapshot, head, &Bytes::new(), owner).await.ok()?;
+    let stopping = stopping.clone();
+    let end = async move { stopping.stream_ends().await };
+    Some(response.map(|body| match body {
+        Body::Replica(body, _) => Body::Replica(body, Some(Box::pin(end))),
+        body => body,
+    }))
+}
+
+async fn ask(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    body: &Bytes,
+    owner: u32,
+) -> Result<Response<Body>, ForwardError> {
+    let store = snapshot.services.store.as_ref();
+    let store = store.ok_or(ForwardError::NotSent)?;
+    let certificate = head.extensions.get::<PeerCertificate>();
+    let request = RequestHead {
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        headers: head.headers.clone(),
+        address: ClientAddress::of(head),
+        certificate: certificate.map(|it| it.subject().to_owned()),
+    };
+    let answer = Box::pin(store.forward(owner, &request, body)).await;
+    let mut answer = answer.inspect_err(|error| debug!(owner, %error, "request not forwarded"))?;
+    let body = match answer.body.take_whole() {
+        Some(whole) => Body::from(whole),
+        None => Body::Replica(Box::new(answer.body), None),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    Ok(response)
+}
+
+fn unanswered() -> RpcError {
+    RpcError::internal(
+        "the replica that has what the request needs does not answer; the request may have been executed",
+    )
+}
+
+/// The last event that a client received before it lost its connection; `None` for an id that the gateway did not
+/// write.
+pub(super) fn last_event_id(head: &Parts) -> Option<EventId> {
+    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
+}

@@ -1,0 +1,101 @@
+//! The answers to requests that other replicas forward.
+
+use std::future::{pending, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+
+use http::Request;
+use http_body::Body as _;
+use mcp_vary_http::ConnectionTimer;
+use mcp_vary_store::{ForwardError, ReplicaCall, RequestHead, Responder};
+use tokio_util::task::TaskTracker;
+use tracing::debug;
+
+use super::endpoint::{self, ConnectionScope};
+use super::forwarding::Forwarded;
+use super::peer::ClientAddress;
+use super::request_body::RequestBody;
+use super::responses::{Body, rejected};
+use super::stopping::Stopping;
+use crate::authentication::PeerCertificate;
+use crate::gateway::Gateway;
+
+impl Gateway {
+    /// Answers requests that other replicas forward, each as one of `tasks`. It ends only when it is dropped; a request that
+    /// was begun goes on until nobody waits for the answer or the gateway stops.
+    pub(super) async fn answer_replicas(
+        self: &Arc<Self>,
+        stopping: &Stopping,
+        tasks: &TaskTracker,
+    ) {
+        let mut calls = self.replica_calls.lock().await;
+        while let Some(call) = calls.recv().await {
+            let (gateway, stopping) = (Arc::clone(self), stopping.clone());
+            let shutdown = self.services.shutdown.clone();
+            let answered = tasks.track_future(async move {
+                let answered = answer_call(&gateway, stopping, call);
+                if let Some(Err(error)) = shutdown.run_until_cancelled(answered).await {
+                    debug!(%error, "forwarded request not answered");
+                }
+            });
+            self.services.background_tasks.spawn(answered);
+        }
+        pending().await
+    }
+}
+
+async fn answer_call(
+    gateway: &Gateway,
+    stopping: Stopping,
+    call: ReplicaCall,
+) -> Result<(), ForwardError> {
+    let (request, body, responder) = call.open().await?;
+    let abandoned = responder.abandoned();
+    let body = RequestBody::Replica(body);
+    tokio::select! {
+        answered = answer(gateway, stopping, request, body, responder) => answered,
+        () = abandoned => Ok(()),
+    }
+}
+
+async fn answer(
+    gateway: &Gateway,
+    stopping: Stopping,
+    request: RequestHead,
+    body: RequestBody,
+    mut responder: Responder,
+) -> Result<(), ForwardError> {
+    gateway.until_serving().await;
+    let (mut head, ()) = Request::new(()).into_parts();
+    (head.method, head.uri, head.headers) = (request.method, request.uri, request.headers);
+    head.extensions.insert(Forwarded);
+    if let Some(address) = request.address {
+        head.extensions.insert(ClientAddress(address));
+    }
+    if let Some(subject) = request.certificate {
+        let certificate = PeerCertificate::of(&subject);
+        let certificate = certificate.map_err(|_| ForwardError::Unanswered)?;
+        head.extensions.insert(certificate);
+    }
+    let scope = ConnectionScope {
+        stopping,
+        stream_timer: ConnectionTimer::default(),
+    };
+    let response = Box::pin(endpoint::respond(gateway.current(), &head, body, &scope)).await;
+    let (head, mut body) = response.unwrap_or_else(rejected).into_parts();
+    if let Body::Full(bytes) = &mut body {
+        let bytes = bytes.take().unwrap_or_default();
+        let begun = responder.begin(head.status, &head.headers, &bytes, true);
+        return begun.await;
+    }
+    responder
+        .begin(head.status, &head.headers, &[], false)
+        .await?;
+    let mut body = pin!(body);
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        if let Ok(data) = frame?.into_data() {
+            responder.send(data).await?;
+        }
+    }
+    responder.end().await
+}

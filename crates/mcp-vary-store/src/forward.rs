@@ -1,0 +1,84 @@
+//! A request that another replica answers.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use crate::mailbox::{
+    ForwardError, Kind, MAX_HEAD, ReplicaBody, ReplicaResponse, RequestHead, SILENCE, Sending,
+    decode_response,
+};
+use crate::operations::{Operation, Outcome};
+use crate::store::Store;
+
+impl Store {
+    /// The address of this replica for [`forward`](Self::forward).
+    pub fn tag(&self) -> u32 {
+        self.mailbox.tag()
+    }
+
+    /// Has the replica with the tag `to` answer a request.
+    ///
+    /// # Errors
+    ///
+    /// If it does not. Only after [`ForwardError::NotSent`] is it certain that it does not handle the request.
+    pub async fn forward(
+        &self,
+        to: u32,
+        head: &RequestHead,
+        body: &[u8],
+    ) -> Result<ReplicaResponse, ForwardError> {
+        let mut request = head.encode();
+        let may_ask = self.connection.load().is_some() && request.len() <= MAX_HEAD;
+        let begun = may_ask.then(|| self.mailbox.ask(to)).flatten();
+        let Some((sending, response)) = begun else {
+            self.operations.add(Operation::Forward, Outcome::Skipped);
+            return Err(ForwardError::NotSent);
+        };
+        request.extend_from_slice(body);
+        let answer = self.exchange_with(to, sending, response, request.freeze());
+        let answer = answer.await;
+        let outcome = answer.as_ref().map_or(Outcome::Failed, |_| Outcome::Ok);
+        self.operations.add(Operation::Forward, outcome);
+        answer
+    }
+
+    async fn exchange_with(
+        &self,
+        to: u32,
+        mut sending: Sending,
+        mut response: ReplicaBody,
+        request: Bytes,
+    ) -> Result<ReplicaResponse, ForwardError> {
+        let head = {
+            let mut sent = pin!(sending.send(Kind::Open, request, true));
+            let mut answered = pin!(async {
+                let ack = timeout(SILENCE, response.next_frame()).await;
+                let ack = ack.unwrap_or_else(|_| {
+                    self.mailbox.avoid(to);
+                    Err(ForwardError::Unanswered)
+                })?;
+                if ack.kind != Kind::Ack {
+                    return Err(ForwardError::Unanswered);
+                }
+                response.read_head().await
+            });
+            // The owner may refuse a request before it has all of it.
+            tokio::select! {
+                biased;
+                head = &mut answered => head?,
+                sent = &mut sent => {
+                    sent?;
+                    answered.await?
+                }
+            }
+        };
+        let (status, headers) = decode_response(&head).ok_or(ForwardError::Unanswered)?;
+        Ok(ReplicaResponse {
+            status,
+            headers,
+            body: response,
+        })
+    }
+}

@@ -1,0 +1,412 @@
+//! The way from one replica to another: a request that only another process can answer, and its response.
+//!
+//! Each replica has a mailbox, which is a channel of the store. A request is cut into frames, which are sealed for one
+//! reader. The owner acknowledges the request when it begins to read it; its response comes back in the same way.
+//!
+//! # Properties
+//!
+//! - A request is delivered at most once: each message has a number, and a mailbox opens only messages with a number
+//!   larger than the last one of their sender.
+//! - No end has more than `WINDOW` bytes on their way: who reads slowly stops the sender.
+//! - Replicas with a common exchange send each other signs of life. If there is none for `SILENCE`, or a
+//!   message reaches nobody, their exchanges fail.
+
+mod exchange;
+mod frame;
+mod message;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use mcp_vary_base::lock::Lock;
+use redis::RedisResult;
+use redis::aio::MultiplexedConnection;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use self::exchange::{Exchange, ExchangeKey};
+use self::frame::{Frame, Opened};
+use crate::namespace::Namespace;
+
+pub(crate) use self::exchange::Sending;
+pub(crate) use self::frame::Kind;
+pub(crate) use self::message::{MAX_HEAD, decode_response};
+
+pub use self::exchange::{ReplicaBody, ReplicaCall, Responder};
+pub use self::message::RequestHead;
+
+/// The most exchanges of a replica, those that it asks for and those that it answers.
+pub const MAX_EXCHANGES: usize = 1024;
+/// How long a replica may give no sign of life.
+pub const SILENCE: Duration = Duration::from_millis(2500);
+/// Bytes of one frame.
+const CHUNK: usize = 16 << 10;
+/// Bytes of one exchange that were sent in one direction and not read.
+const WINDOW: usize = 64 << 10;
+/// The time between two signs of life.
+const BEAT: Duration = Duration::from_millis(500);
+/// How long a replica that was silent is not asked.
+const AVOIDED: Duration = Duration::from_secs(10);
+/// Frames that wait to be sent.
+const MAX_QUEUED: usize = 4096;
+/// Frames that are sent in one round trip.
+const BATCH: usize = 64;
+/// Replicas that are remembered: those that have ever sent a message to this process.
+const MAX_PEERS: usize = 65_536;
+
+/// Why another replica has not answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[expect(clippy::exhaustive_enums, reason = "the gateway handles both")]
+pub enum ForwardError {
+    /// It has not got the request, and will not.
+    #[error("the other replica cannot be reached")]
+    NotSent,
+    /// It may have got the request, and handled it.
+    #[error("the other replica did not answer")]
+    Unanswered,
+}
+
+/// The response of another replica.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "it has no more parts")]
+pub struct ReplicaResponse {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as it arrives.
+    pub body: ReplicaBody,
+}
+
+/// What a replica sends to others, and awaits from them.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    /// This replica.
+    id: u64,
+    /// The messages of this process so far.
+    count: AtomicU64,
+    exchanges: Lock<Exchanges>,
+    peers: Lock<BTreeMap<u32, Peer>>,
+    queue: mpsc::Sender<Queued>,
+    queued: tokio::sync::Mutex<mpsc::Receiver<Queued>>,
+}
+
+#[derive(Debug, Default)]
+struct Exchanges {
+    /// The number of the next one.
+    next: u64,
+    open: BTreeMap<ExchangeKey, Arc<Exchange>>,
+    /// Replicas that did not answer, and since when.
+    silent: BTreeMap<u32, Instant>,
+}
+
+/// A replica that has sent messages.
+#[derive(Debug)]
+struct Peer {
+    id: u64,
+    /// The number of its last message.
+    count: u64,
+    last_seen: Instant,
+}
+
+/// A frame that waits to be sent.
+#[derive(Debug)]
+struct Queued {
+    to: u32,
+    frame: Frame,
+}
+
+/// The tag of a replica: the part of its number that is in ids, and by which others reach it.
+#[must_use]
+pub const fn tag(replica: u64) -> u32 {
+    (replica & 0xffff_ffff) as u32
+}
+
+impl Mailbox {
+    pub(crate) fn new(id: u64) -> Arc<Self> {
+        let (queue, queued) = mpsc::channel(MAX_QUEUED);
+        Arc::new(Self {
+            id,
+            count: AtomicU64::new(0),
+            exchanges: Lock::default(),
+            peers: Lock::default(),
+            queue,
+            queued: tokio::sync::Mutex::new(queued),
+        })
+    }
+
+    pub(crate) const fn tag(&self) -> u32 {
+        tag(self.id)
+    }
+
+    /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
+    pub(crate) fn ask(self: &Arc<Self>, to: u32) -> Option<(Sending, ReplicaBody)> {
+        let mut exchanges = self.exchanges.lock();
+        let is_avoided = |since: &Instant| since.elapsed() < AVOIDED;
+        if exchanges.silent.get(&to).is_some_and(is_avoided) {
+            return None;
+        }
+        let key = ExchangeKey {
+            peer: to,
+            is_owner: false,
+            number: exchanges.next,
+        };
+        exchanges.next += 1;
+        self.insert(&mut exchanges, key)
+    }
+
+    fn insert(
+        self: &Arc<Self>,
+        exchanges: &mut Exchanges,
+        key: ExchangeKey,
+    ) -> Option<(Sending, ReplicaBody)> {
+        if exchanges.open.len() >= MAX_EXCHANGES || exchanges.open.contains_key(&key) {
+            return None;
+        }
+        let (exchange, frames) = Exchange::new(key);
+        exchanges.open.insert(key, Arc::clone(&exchange));
+        let body = ReplicaBody::new(Arc::clone(self), Arc::clone(&exchange), frames);
+        let sending = Sending {
+            mailbox: Arc::clone(self),
+            exchange,
+            is_complete: false,
+        };
+        Some((sending, body))
+    }
+
+    /// Forgets an exchange. Unless it is complete, the other replica does, too.
+    fn close(&self, exchange: &Arc<Exchange>, is_complete: bool) {
+        let was_open = self.exchanges.lock().open.remove(&exchange.key).is_some();
+        if was_open && !is_complete {
+            let cancel = exchange.frame(Kind::Cancel, Bytes::new(), false);
+            self.try_enqueue(exchange, cancel);
+        }
+    }
+
+    /// Sends a frame when there is room.
+    async fn enqueue(
+        &self,
+        exchange: &Exchange,
+        frame: impl Fn() -> Frame,
+    ) -> Result<(), ForwardError> {
+        let permit = self.queue.reserve().await;
+        let permit = permit.map_err(|_| ForwardError::Unanswered)?;
+        if exchange.has_failed() {
+            return Err(exchange.failure());
+        }
+        // Its place is decided here: frames of one exchange are sent in their order.
+        permit.send(Queued {
+            to: exchange.key.peer,
+            frame: frame(),
+        });
+        Ok(())
+    }
+
+    /// Sends a frame; if there is no room, the exchange fails.
+    fn try_enqueue(&self, exchange: &Exchange, frame: impl Fn() -> Frame) {
+        match self.queue.try_reserve() {
+            Ok(permit) => permit.send(Queued {
+                to: exchange.key.peer,
+                frame: frame(),
+            }),
+            Err(_) => exchange.fail(ForwardError::Unanswered),
+        }
+    }
+
+    fn try_enqueue_to_peer(&self, to: u32, kind: Kind) {
+        // Without room there are other signs of life.
+        let _ = self.queue.try_send(Queued {
+            to,
+            frame: Frame::to_peer(kind),
+        });
+    }
+
+    /// Fails the exchanges that are selected.
+    fn fail(&self, why: ForwardError, select: impl Fn(&Exchange) -> bool) -> BTreeSet<u32> {
+        let mut exchanges = self.exchanges.lock();
+        let failed = exchanges.open.extract_if(.., |_, it| select(it));
+        let failed: Vec<_> = failed.map(|(_, exchange)| exchange).collect();
+        drop(exchanges);
+        failed.iter().for_each(|exchange| exchange.fail(why));
+        failed.iter().map(|exchange| exchange.key.peer).collect()
+    }
+
+    /// The connection is gone: messages of others may be lost, so the next ones that they get say so.
+    pub(crate) fn disconnect(&self) {
+        let peers = self.fail(ForwardError::Unanswered, |_| true);
+        if let Ok(mut queued) = self.queued.try_lock() {
+            while queued.try_recv().is_ok() {}
+        }
+        for peer in peers {
+            self.try_enqueue_to_peer(peer, Kind::Reset);
+        }
+    }
+
+    /// Sends a sign of life to those with a common exchange, and fails the exchanges of those that are silent.
+    fn beat(&self) {
+        let peers: BTreeSet<_> = {
+            let exchanges = self.exchanges.lock();
+            exchanges.open.keys().map(|key| key.peer).collect()
+        };
+        for peer in peers {
+            let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
+            let is_silent = |exchange: &Exchange| {
+                let since = last_seen.map_or(exchange.began, |it| it.max(exchange.began));
+                exchange.key.peer == peer && since.elapsed() > SILENCE
+            };
+            if !self.fail(ForwardError::Unanswered, is_silent).is_empty() {
+                self.avoid(peer);
+            }
+            self.try_enqueue_to_peer(peer, Kind::Ping);
+        }
+    }
+
+    pub(crate) fn avoid(&self, peer: u32) {
+        let silent = &mut self.exchanges.lock().silent;
+        if silent.len() >= MAX_EXCHANGES {
+            silent.retain(|_, since| since.elapsed() < AVOIDED);
+        }
+        silent.insert(peer, Instant::now());
+    }
+
+    /// Whether a message is new, and of the only replica with its tag.
+    fn admit(&self, opened: &Opened) -> bool {
+        let mut peers = self.peers.lock();
+        let (peer, count) = (tag(opened.from), opened.count);
+        if let Some(known) = peers.get_mut(&peer) {
+            if known.id != opened.from || count <= known.count {
+                return false;
+            }
+            (known.count, known.last_seen) = (count, Instant::now());
+            return true;
+        }
+        let is_admitted = peers.len() < MAX_PEERS;
+        if is_admitted {
+            let known = Peer {
+                id: opened.from,
+                count,
+                last_seen: Instant::now(),
+            };
+            peers.insert(peer, known);
+        }
+        is_admitted
+    }
+
+    /// Takes a message that has arrived. Returns whether it was one of another replica, and new.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        namespace: &Namespace,
+        sealed: &[u8],
+        serve: &impl Fn(ReplicaCall),
+    ) -> bool {
+        let Some(opened) = namespace.open_frame(self.tag(), sealed) else {
+            return false;
+        };
+        if !self.admit(&opened) {
+            return false;
+        }
+        let (peer, frame) = (tag(opened.from), opened.frame);
+        self.exchanges.lock().silent.remove(&peer);
+        let key = ExchangeKey {
+            peer,
+            is_owner: !frame.is_of_owner,
+            number: frame.exchange,
+        };
+        match frame.kind {
+            Kind::Ping => {}
+            Kind::Reset => {
+                self.fail(ForwardError::Unanswered, |it| it.key.peer == peer);
+            }
+            Kind::Open => self.answer(key, frame, serve),
+            _ => {
+                // Frames of exchanges that this end has forgotten are ignored.
+                let exchange = self.exchanges.lock().open.get(&key).cloned();
+                if let Some(exchange) = exchange
+                    && !exchange.receive(frame)
+                {
+                    exchange.fail(ForwardError::Unanswered);
+                    self.close(&exchange, false);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Answers a request.
+    fn answer(self: &Arc<Self>, key: ExchangeKey, frame: Frame, serve: &impl Fn(ReplicaCall)) {
+        let opened = key
+            .is_owner
+            .then(|| self.insert(&mut self.exchanges.lock(), key));
+        let Some((sending, body)) = opened.flatten() else {
+            // Too many: it is told so, and has not been handled.
+            let cancel = Frame {
+                is_of_owner: true,
+                exchange: key.number,
+                ..Frame::to_peer(Kind::Cancel)
+            };
+            let _ = self.queue.try_send(Queued {
+                to: key.peer,
+                frame: cancel,
+            });
+            return;
+        };
+        if sending.exchange.receive(frame) {
+            serve(ReplicaCall { sending, body });
+        }
+    }
+
+    /// Sends what waits, in its order, until the connection is of no use. Returns why.
+    pub(crate) async fn deliver(
+        &self,
+        namespace: &Namespace,
+        mut connection: MultiplexedConnection,
+    ) -> redis::RedisError {
+        let mut queued = self.queued.lock().await;
+        let mut beat = interval(BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            tokio::select! {
+                _ = beat.tick() => self.beat(),
+                _ = queued.recv_many(&mut batch, BATCH) => {
+                    if let Err(error) = self.publish(namespace, &mut connection, &batch).await {
+                        return error;
+                    }
+                    batch.clear();
+                }
+            }
+        }
+    }
+
+    async fn publish(
+        &self,
+        namespace: &Namespace,
+        connection: &mut MultiplexedConnection,
+        batch: &[Queued],
+    ) -> RedisResult<()> {
+        let mut pipe = redis::pipe();
+        for Queued { to, frame } in batch {
+            let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+            let sealed = namespace.seal_frame(self.id, *to, count, frame);
+            pipe.cmd("PUBLISH").arg(namespace.mailbox(*to)).arg(sealed);
+        }
+        let receivers: Vec<u64> = pipe.query_async(connection).await?;
+        for (Queued { to, frame }, receivers) in batch.iter().zip(receivers) {
+            if receivers > 0 {
+                continue;
+            }
+            if frame.kind == Kind::Open {
+                let is_it = |it: &Exchange| it.key.number == frame.exchange && !it.key.is_owner;
+                self.fail(ForwardError::NotSent, is_it);
+            } else {
+                self.fail(ForwardError::Unanswered, |it| it.key.peer == *to);
+            }
+        }
+        Ok(())
+    }
+}
