@@ -1,5 +1,7 @@
 //! The keys of authorization servers: fetched, rotated, and used while their server is away.
 
+use std::time::Instant;
+
 use mcp_vary_gateway::settings::authentication::KeySource;
 
 use super::clients::{ask_modern, claims, tokens};
@@ -60,19 +62,19 @@ async fn tokens_of_a_withdrawn_key_are_refused_after_a_reload() {
 }
 
 #[tokio::test]
-async fn a_thousand_unknown_keys_cost_one_request() {
+async fn a_thousand_unknown_keys_cost_one_request_in_thirty_seconds() {
     let server = AuthorizationServer::start().await;
     let harness = before(&server).await;
     assert_eq!(status(&harness, &server.sign(claims("ann"))).await, 200);
+    let begun = Instant::now();
     for number in 0..1_000 {
         let token = server.sign_as(&format!("made-up-{number}"), claims("eve"));
         assert_eq!(status(&harness, &token).await, 401);
     }
-    assert!(
-        server.key_set_requests() <= 2,
-        "{}",
-        server.key_set_requests()
-    );
+    // One at the start, and one more for each pause that has passed on a slow machine.
+    let most = 2 + begun.elapsed().as_secs() / 30;
+    let requests = server.key_set_requests() as u64;
+    assert!(requests <= most, "{requests}, at most {most}");
 }
 
 #[tokio::test]

@@ -72,6 +72,11 @@ impl Exchange {
         self.failure.borrow().is_some()
     }
 
+    /// Whether the other end has sent anything.
+    pub(super) fn was_heard(&self) -> bool {
+        *self.expected.lock() > 0
+    }
+
     pub(super) fn failure(&self) -> ForwardError {
         self.failure.borrow().unwrap_or(ForwardError::Unanswered)
     }

@@ -319,7 +319,11 @@ impl Mailbox {
         match frame.kind {
             Kind::Ping => {}
             Kind::Reset => {
-                self.fail(ForwardError::Unanswered, |it| it.key.peer == peer);
+                // It is the peer's first message on its new connection: what it has not acknowledged may have come later.
+                let is_older = |it: &Exchange| it.key.is_owner || it.was_heard();
+                self.fail(ForwardError::Unanswered, |it| {
+                    it.key.peer == peer && is_older(it)
+                });
             }
             Kind::Open => self.answer(key, frame, serve),
             _ => {
