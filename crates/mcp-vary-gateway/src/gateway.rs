@@ -272,7 +272,7 @@ impl Gateway {
                     let _ = forwarded.try_send(call);
                 }
             };
-            shutdown.run_until_cancelled(store.run(learn, serve)).await;
+            store.run(learn, serve, shutdown.cancelled()).await;
         });
     }
 

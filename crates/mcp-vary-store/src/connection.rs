@@ -1,15 +1,16 @@
 //! Keeps the connection, reads what other replicas wrote, and gives an empty store back what this replica knows.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisResult, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::ended::{EndedSession, MAX_ENDED};
 use crate::mailbox::ReplicaCall;
@@ -40,19 +41,29 @@ struct Connected {
 
 impl Store {
     /// Keeps the store connected, and calls `learn` with what other replicas wrote, and `serve` with requests that they
-    /// forward. It ends only when it is dropped.
-    pub async fn run(&self, learn: impl Fn(StoreEvent), serve: impl Fn(ReplicaCall)) {
+    /// forward, until `stop`. Then it receives no more, and ends when others have been sent what waits for them: they can
+    /// tell from then on that this replica has ended.
+    pub async fn run(
+        &self,
+        learn: impl Fn(StoreEvent),
+        serve: impl Fn(ReplicaCall),
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = pin!(stop);
         loop {
-            let cause = match self.connect(&learn).await {
+            let connected = tokio::select! {
+                connected = self.connect(&learn) => connected,
+                () = &mut stop => return,
+            };
+            let cause = match connected {
                 Ok(connected) => {
                     self.note_up();
                     self.connection
                         .store(Some(Arc::new(connected.connection.clone())));
                     self.set_state(StoreState::Up);
-                    let deliver = self.deliver(connected.connection.clone());
-                    tokio::select! {
-                        cause = self.follow(connected, &learn, &serve) => cause,
-                        cause = deliver => cause,
+                    match self.serve(connected, &learn, &serve, &mut stop).await {
+                        Some(cause) => cause,
+                        None => return,
                     }
                 }
                 Err(cause) => cause,
@@ -60,8 +71,59 @@ impl Store {
             self.connection.store(None);
             self.mailbox.disconnect();
             self.note_away(&cause);
-            sleep(PAUSE).await;
+            tokio::select! {
+                () = sleep(PAUSE) => {}
+                () = &mut stop => return,
+            }
         }
+    }
+
+    /// Uses a connection until it is of no use, and returns why; `None` after `stop`.
+    async fn serve(
+        &self,
+        mut connected: Connected,
+        learn: &impl Fn(StoreEvent),
+        serve: &impl Fn(ReplicaCall),
+        stop: impl Future<Output = ()>,
+    ) -> Option<String> {
+        let is_last = Notify::new();
+        let mut deliver = pin!(self.deliver(connected.connection.clone(), is_last.notified()));
+        tokio::select! {
+            cause = self.follow(&mut connected, learn, serve) => return Some(cause),
+            delivered = &mut deliver => return delivered.err(),
+            () = stop => {}
+        }
+        let leave = async {
+            if let Err(error) = self.leave(&mut connected, learn, serve).await {
+                debug!(cause = cause(&error), "mailbox not closed");
+            }
+            is_last.notify_one();
+        };
+        let sent = timeout(BACKGROUND_TIMEOUT, async { tokio::join!(leave, deliver).1 });
+        if let Err(cause) = sent.await.unwrap_or_else(|_| Err(SLOW.to_owned())) {
+            debug!(cause, "messages for other replicas not sent");
+        }
+        self.connection.store(None);
+        None
+    }
+
+    /// Receives no further messages, and handles those that have arrived.
+    async fn leave(
+        &self,
+        connected: &mut Connected,
+        learn: &impl Fn(StoreEvent),
+        serve: &impl Fn(ReplicaCall),
+    ) -> RedisResult<()> {
+        for namespace in &self.namespaces {
+            let mailbox = namespace.mailbox(self.mailbox.tag());
+            connected.connection.unsubscribe(mailbox).await?;
+        }
+        while let Ok(message) = connected.messages.try_recv() {
+            if message.kind == PushKind::Message {
+                self.receive(&message, learn, serve);
+            }
+        }
+        Ok(())
     }
 
     fn note_up(&self) {
@@ -187,10 +249,17 @@ impl Store {
         }
     }
 
-    /// Sends what goes to other replicas until the connection is of no use. Returns why.
-    async fn deliver(&self, connection: MultiplexedConnection) -> String {
+    /// Sends what goes to other replicas until the connection is of no use, or all was sent after `end`.
+    async fn deliver(
+        &self,
+        connection: MultiplexedConnection,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), String> {
         match self.namespaces.first() {
-            Some(namespace) => cause(&self.mailbox.deliver(namespace, connection).await),
+            Some(namespace) => {
+                let delivered = self.mailbox.deliver(namespace, connection, end).await;
+                delivered.map_err(|it| cause(&it))
+            }
             None => std::future::pending().await,
         }
     }
@@ -198,7 +267,7 @@ impl Store {
     /// Receives messages until the connection is of no use. Returns why.
     async fn follow(
         &self,
-        mut connected: Connected,
+        connected: &mut Connected,
         learn: &impl Fn(StoreEvent),
         serve: &impl Fn(ReplicaCall),
     ) -> String {

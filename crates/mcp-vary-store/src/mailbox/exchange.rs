@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -40,6 +41,8 @@ pub(super) struct Exchange {
     /// How much may be sent.
     window: Semaphore,
     failure: watch::Sender<Option<ForwardError>>,
+    /// Whether the owner may have the request.
+    is_sent: AtomicBool,
 }
 
 impl Exchange {
@@ -53,6 +56,7 @@ impl Exchange {
             sent: ScopedLock::new(0),
             window: Semaphore::new(WINDOW),
             failure: watch::Sender::new(None),
+            is_sent: AtomicBool::new(key.is_owner),
         };
         (Arc::new(exchange), receiver)
     }
@@ -66,6 +70,16 @@ impl Exchange {
         });
         self.window.close();
         *self.frames.lock() = None;
+    }
+
+    /// The owner gets the request.
+    pub(super) fn note_sent(&self) {
+        self.is_sent.store(true, Ordering::Release);
+    }
+
+    /// Whether the owner may have the request.
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Acquire)
     }
 
     pub(super) fn has_failed(&self) -> bool {

@@ -16,6 +16,7 @@ mod frame;
 mod message;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -225,13 +226,16 @@ impl Mailbox {
         });
     }
 
-    /// Fails the exchanges that are selected.
+    /// Fails the exchanges that are selected. A request that was not sent yet has not been handled.
     fn fail(&self, why: ForwardError, select: impl Fn(&Exchange) -> bool) -> BTreeSet<u32> {
         let mut exchanges = self.exchanges.lock();
         let failed = exchanges.open.extract_if(.., |_, it| select(it));
         let failed: Vec<_> = failed.map(|(_, exchange)| exchange).collect();
         drop(exchanges);
-        failed.iter().for_each(|exchange| exchange.fail(why));
+        for exchange in &failed {
+            let is_sent = exchange.is_sent();
+            exchange.fail(if is_sent { why } else { ForwardError::NotSent });
+        }
         failed.iter().map(|exchange| exchange.key.peer).collect()
     }
 
@@ -364,12 +368,14 @@ impl Mailbox {
         }
     }
 
-    /// Sends what waits, in its order, until the connection is of no use. Returns why.
+    /// Sends what waits, in its order, until the connection is of no use, or all was sent after `end`.
     pub(crate) async fn deliver(
         &self,
         namespace: &Namespace,
         mut connection: MultiplexedConnection,
-    ) -> redis::RedisError {
+        end: impl Future<Output = ()>,
+    ) -> RedisResult<()> {
+        let mut end = pin!(end);
         let mut queued = self.queued.lock().await;
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -378,13 +384,28 @@ impl Mailbox {
             tokio::select! {
                 _ = beat.tick() => self.beat(),
                 _ = queued.recv_many(&mut batch, BATCH) => {
-                    if let Err(error) = self.publish(namespace, &mut connection, &batch).await {
-                        return error;
-                    }
+                    batch.retain(|it| self.begin_sending(it));
+                    self.publish(namespace, &mut connection, &batch).await?;
                     batch.clear();
                 }
+                () = &mut end, if queued.is_empty() => return Ok(()),
             }
         }
+    }
+
+    /// Whether a frame is to be sent. A request is not if its exchange has ended: it may have been handled here.
+    fn begin_sending(&self, Queued { to, frame }: &Queued) -> bool {
+        if frame.kind != Kind::Open {
+            return true;
+        }
+        let key = ExchangeKey {
+            peer: *to,
+            is_owner: false,
+            number: frame.exchange,
+        };
+        let exchanges = self.exchanges.lock();
+        let exchange = exchanges.open.get(&key);
+        exchange.inspect(|it| it.note_sent()).is_some()
     }
 
     async fn publish(
@@ -393,6 +414,9 @@ impl Mailbox {
         connection: &mut MultiplexedConnection,
         batch: &[Queued],
     ) -> RedisResult<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
         let mut pipe = redis::pipe();
         for Queued { to, frame } in batch {
             let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -400,16 +424,17 @@ impl Mailbox {
             pipe.cmd("PUBLISH").arg(namespace.mailbox(*to)).arg(sealed);
         }
         let receivers: Vec<u64> = pipe.query_async(connection).await?;
-        for (Queued { to, frame }, receivers) in batch.iter().zip(receivers) {
-            if receivers > 0 {
-                continue;
-            }
-            if frame.kind == Kind::Open {
-                let is_it = |it: &Exchange| it.key.number == frame.exchange && !it.key.is_owner;
-                self.fail(ForwardError::NotSent, is_it);
-            } else {
-                self.fail(ForwardError::Unanswered, |it| it.key.peer == *to);
-            }
+        let unread = batch.iter().zip(receivers).filter(|(_, it)| *it == 0);
+        let unread: Vec<_> = unread.map(|(queued, _)| queued).collect();
+        let is_open = |queued: &Queued| queued.frame.kind == Kind::Open;
+        for Queued { to, frame } in unread.iter().filter(|it| is_open(it)) {
+            let is_it = |it: &Exchange| {
+                it.key.peer == *to && it.key.number == frame.exchange && !it.key.is_owner
+            };
+            self.fail(ForwardError::NotSent, is_it);
+        }
+        for Queued { to, .. } in unread.iter().filter(|it| !is_open(it)) {
+            self.fail(ForwardError::Unanswered, |it| it.key.peer == *to);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! A store that is away, slow, full, or takes no writes.
 
+use std::future::pending;
 use std::time::{Duration, Instant};
 
 use mcp_vary_store::{Count, Store, StoreAway, StoreState, TIMEOUT, Verdict};
@@ -158,7 +159,7 @@ async fn a_wrong_password_is_logged_as_such_and_not_repeated() {
     let store = Store::new(url.parse().unwrap(), [KEY], now, 1);
     let is_away = until(async || store.state() == StoreState::Away);
     tokio::select! {
-        () = store.run(|_| (), drop) => unreachable!("it ends only when it is dropped"),
+        () = store.run(|_| (), drop, pending()) => unreachable!("nothing stops it"),
         () = is_away => {}
     }
     let lines = log.take();

@@ -182,6 +182,28 @@ async fn an_owner_that_has_ended_is_known_at_once() {
     assert!(began.elapsed() < SILENCE);
 }
 
+#[tokio::test]
+async fn a_replica_that_stops_sends_what_it_has_answered_and_leaves_no_request_in_doubt() {
+    let redis = Redis::start();
+    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let tag = b.store.tag();
+    let response = forward(&a, tag, Vec::new());
+    let (_, _, mut responder) = next(&mut b).await;
+    let refused: Vec<_> = (0..100).map(|_| forward(&a, tag, bytes(100))).collect();
+    begin(&mut responder, &bytes(40_000), true).await;
+    b.stop().await;
+    // Its process still exists, and so does its store.
+    let began = Instant::now();
+    let mut response = response.await.unwrap().unwrap();
+    assert_eq!(read(&mut response.body).await, Ok(bytes(40_000)));
+    for refused in refused {
+        assert_eq!(refused.await.unwrap().unwrap_err(), ForwardError::NotSent);
+    }
+    let late = forward(&a, tag, Vec::new()).await.unwrap();
+    assert_eq!(late.unwrap_err(), ForwardError::NotSent);
+    assert!(began.elapsed() < SILENCE);
+}
+
 /// A client that reads the channel of a replica, but is not one.
 struct Listener(redis::Connection);
 

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use mcp_vary_store::{ENDED_ID, EndedSession, ReplicaCall, Store, StoreEvent, StoreState};
 use mcp_vary_testkit::wait::until;
 use redis::FromRedisValue;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -112,6 +113,7 @@ pub(crate) struct Replica {
     /// The requests of other replicas.
     pub(crate) calls: UnboundedReceiver<ReplicaCall>,
     running: JoinHandle<()>,
+    stop: Arc<Notify>,
 }
 
 impl Replica {
@@ -127,16 +129,19 @@ impl Replica {
         let learned = Arc::<Mutex<Vec<_>>>::default();
         let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
         let (sender, calls) = unbounded_channel();
+        let stop = Arc::<Notify>::default();
+        let stopped = Arc::clone(&stop);
         let running = tokio::spawn(async move {
             let learn = |event| into.lock().unwrap().push(event);
             let serve = |call| drop(sender.send(call));
-            running.run(learn, serve).await;
+            running.run(learn, serve, stopped.notified()).await;
         });
         Self {
             store,
             learned,
             calls,
             running,
+            stop,
         }
     }
 
@@ -145,6 +150,14 @@ impl Replica {
         let replica = Self::with_keys(redis, [KEY]);
         replica.is(StoreState::Up).await;
         replica
+    }
+
+    /// Stops it: it refuses requests from now on.
+    pub(crate) async fn stop(&mut self) {
+        self.calls.close();
+        while self.calls.recv().await.is_some() {}
+        self.stop.notify_one();
+        (&mut self.running).await.unwrap();
     }
 
     /// Waits until the store is in this state.
