@@ -8,11 +8,12 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Each program, and the package that has it.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("dbus-run-session", "dbus-daemon"),
     ("haproxy", "haproxy"),
+    ("nginx", "nginx"),
     ("redis-server", "redis-server"),
     ("gnome-keyring-daemon", "gnome-keyring"),
     ("systemd-analyze", "systemd"),

@@ -58,7 +58,7 @@ const EXTRAS: &[Extra] = &[
     },
     Extra {
         name: "properties",
-        about: "properties hold in more cases than `cargo xtask test` has time for: the Rust tests marked `#[ignore]`",
+        about: "properties hold in more cases than `cargo xtask test` has time for: the Rust tests marked `#[ignore]`, but those of replicas",
         run: |workspace, _| rust_tests::ignored(workspace),
     },
     Extra {
@@ -70,6 +70,11 @@ const EXTRAS: &[Extra] = &[
         name: "soak",
         about: "ten thousand clients that come and go in every way leave nothing in the gateway (`cargo xtask soak`)",
         run: |workspace, _| soak::phase(workspace, soak::CLIENTS),
+    },
+    Extra {
+        name: "replicas",
+        about: "three replicas behind HAProxy: one is killed, all are replaced, and their Redis fails in each way, under load; rates are exact",
+        run: |workspace, _| rust_tests::replicas_at_length(workspace),
     },
     Extra {
         name: "directory",

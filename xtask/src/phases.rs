@@ -86,7 +86,7 @@ const PHASES: &[Phase] = &[
     ),
     phase(
         "replicas",
-        "three gateways share a Redis: sessions that end at one end at all, what only one can answer is forwarded, rates are exact, and no plain call needs it",
+        "three gateways share a Redis, behind HAProxy and nginx: sessions that end at one end at all, what only one can answer is forwarded, rates are exact; what dies or is replaced loses only what it was doing, and no plain call needs Redis",
         rust_tests::replicas,
     ),
     phase(

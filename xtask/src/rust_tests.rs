@@ -92,16 +92,25 @@ fn check_long_tests(workspace: &Workspace) -> Result<(), String> {
     }
 }
 
-/// Runs and counts the ignored Rust tests, which take too long for every change.
+/// Runs and counts the ignored Rust tests, which take too long for every change, but those of replicas.
 pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
     run(workspace, &Job::Ignored).into()
 }
 
-/// Runs and counts the tests of replicas, one after the other: they measure time.
+/// Runs and counts the short tests of replicas, one after the other: they measure time.
 pub(crate) fn replicas(workspace: &Workspace) -> Outcome {
+    run_replicas(workspace, Job::Replicas)
+}
+
+/// The same with the tests that take minutes.
+pub(crate) fn replicas_at_length(workspace: &Workspace) -> Outcome {
+    run_replicas(workspace, Job::ReplicasAtLength)
+}
+
+fn run_replicas(workspace: &Workspace, job: fn(TestBinary) -> Job) -> Outcome {
     tests_of_replicas(workspace)
-        .and_then(|tests| {
-            let mut outcome = run(workspace, &tests)?;
+        .and_then(|binary| {
+            let mut outcome = run(workspace, &job(binary))?;
             if outcome.passed == 0 && outcome.failed() == 0 {
                 outcome.fail(format!("{COMMANDS} has no test under `replicas::`"));
             }
@@ -110,15 +119,14 @@ pub(crate) fn replicas(workspace: &Workspace) -> Outcome {
         .into()
 }
 
-fn tests_of_replicas(workspace: &Workspace) -> Result<Job, String> {
+fn tests_of_replicas(workspace: &Workspace) -> Result<TestBinary, String> {
     let jobs = jobs(workspace)?.into_iter();
     let mut binaries = jobs.filter_map(|job| match job {
         Job::Binary(binary) if binary.name == COMMANDS => Some(binary),
         _ => None,
     });
     let binary = binaries.next();
-    let binary = binary.ok_or_else(|| format!("cargo has built no tests `{COMMANDS}`"));
-    binary.map(Job::Replicas)
+    binary.ok_or_else(|| format!("cargo has built no tests `{COMMANDS}`"))
 }
 
 /// What runs as one process.
@@ -127,10 +135,12 @@ enum Job {
     Binary(TestBinary),
     /// The tests of a binary that are not [`LONG`].
     ShortTests(TestBinary),
-    /// The tests of replicas in a binary.
+    /// The short tests of replicas in a binary.
     Replicas(TestBinary),
+    /// All tests of replicas in a binary.
+    ReplicasAtLength(TestBinary),
     Doctests,
-    /// The ignored tests of all binaries.
+    /// The ignored tests of all binaries, but those of replicas.
     Ignored,
 }
 
@@ -143,12 +153,28 @@ struct TestBinary {
     package: PathBuf,
 }
 
+/// The arguments for the tests of replicas.
+const OF_REPLICAS: [&str; 4] = ["replicas::", "--ignored", "--test-threads", "1"];
+
+impl TestBinary {
+    /// Runs it as cargo does.
+    fn command(&self) -> Command {
+        let mut command = process::command(&self.program);
+        command
+            .current_dir(&self.package)
+            .env("CARGO", env!("CARGO"))
+            .env("CARGO_MANIFEST_DIR", &self.package);
+        command
+    }
+}
+
 impl Job {
     fn name(&self) -> &str {
         match self {
-            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => {
-                &binary.name
-            }
+            Self::Binary(binary)
+            | Self::ShortTests(binary)
+            | Self::Replicas(binary)
+            | Self::ReplicasAtLength(binary) => &binary.name,
             Self::Doctests => "doctests",
             Self::Ignored => "ignored tests",
         }
@@ -156,19 +182,20 @@ impl Job {
 
     fn command(&self, workspace: &Workspace) -> Command {
         match self {
-            Self::Binary(binary) | Self::ShortTests(binary) | Self::Replicas(binary) => {
-                let mut command = process::command(&binary.program);
-                // As cargo sets them for tests.
+            Self::Binary(binary) => binary.command(),
+            Self::ShortTests(binary) => {
+                let mut command = binary.command();
+                command.args(LONG.iter().flat_map(|name| ["--skip", *name]));
                 command
-                    .current_dir(&binary.package)
-                    .env("CARGO", env!("CARGO"))
-                    .env("CARGO_MANIFEST_DIR", &binary.package);
-                if let Self::ShortTests(_) = self {
-                    command.args(LONG.iter().flat_map(|name| ["--skip", *name]));
-                }
-                if let Self::Replicas(_) = self {
-                    command.args(["replicas::", "--ignored", "--test-threads", "1"]);
-                }
+            }
+            Self::Replicas(binary) => {
+                let mut command = binary.command();
+                command.args(OF_REPLICAS).args(["--skip", "::at_length::"]);
+                command
+            }
+            Self::ReplicasAtLength(binary) => {
+                let mut command = binary.command();
+                command.args(OF_REPLICAS);
                 command
             }
             Self::Doctests => {
@@ -181,6 +208,8 @@ impl Job {
                 // Without the doctests: examples that are not compiled are ignored, too.
                 let all = ["test", "--workspace", "--tests", "--no-fail-fast"];
                 command.args(all).args(["--", "--ignored"]);
+                // They have a phase of their own, in which they run alone.
+                command.args(["--skip", "replicas::"]);
                 command
             }
         }

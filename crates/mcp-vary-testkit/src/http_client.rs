@@ -178,6 +178,22 @@ impl RawHttp {
         self.response().await
     }
 
+    /// The same; none if the connection is closed before a response begins.
+    pub async fn ask_unless_closed(&mut self, post: &HttpRequest) -> Option<HttpResponse> {
+        self.send(&post.bytes()).await;
+        self.response_unless_closed().await
+    }
+
+    /// A whole response; none if the connection is closed before it begins.
+    pub async fn response_unless_closed(&mut self) -> Option<HttpResponse> {
+        let begun = soon(self.stream.fill_buf()).await;
+        if begun.is_ok_and(|bytes| !bytes.is_empty()) {
+            Some(self.response().await)
+        } else {
+            None
+        }
+    }
+
     /// The head of a response.
     pub async fn head(&mut self) -> HttpResponse {
         let status = self.line().await;

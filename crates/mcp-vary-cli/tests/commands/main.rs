@@ -16,11 +16,15 @@ mod connect_refusals;
 mod connect_write;
 mod demo;
 mod experiment;
+#[cfg(unix)]
+mod gateways;
 mod help;
 mod inspect;
 mod key;
 #[cfg(unix)]
 mod listen;
+#[cfg(unix)]
+mod load;
 #[cfg(unix)]
 mod log;
 mod login;

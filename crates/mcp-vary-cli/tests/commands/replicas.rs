@@ -1,10 +1,11 @@
 //! Three gateways with the same keys share a `redis-server` of Debian. `cargo xtask test replicas` runs these tests alone:
 //! they measure time.
 
+mod drills;
 mod forwarding;
+mod routing;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,8 +17,9 @@ use mcp_vary_testkit::message::{initialize, modern, request};
 use mcp_vary_testkit::wait::until;
 use serde_json::json;
 
-use crate::program::{Server, VARY, signal};
-use crate::rolling::free_port;
+use crate::gateways::{Gateway, Proxy, free_port};
+use crate::load::Load;
+use crate::program::{VARY, signal};
 
 const PASSWORD: &str = "hunter2-hunter2-hunter2";
 
@@ -51,35 +53,12 @@ impl Drop for Redis {
     }
 }
 
-/// A gateway, and where its probes are.
-struct Replica {
-    server: Server,
-    probes: SocketAddr,
+/// A gateway with this store.
+fn replica(configuration: &Path, store: &str) -> Gateway {
+    Gateway::start(configuration, vec![("STORE", store.to_owned())])
 }
 
-impl Replica {
-    fn start(configuration: &Path, store: &str) -> Self {
-        let probes = free_port();
-        let path = configuration.to_str().unwrap();
-        let arguments = [
-            "serve",
-            "--listen",
-            "0",
-            "--probes",
-            &probes.to_string(),
-            path,
-        ];
-        Self {
-            server: Server::start_with(&arguments, &[("STORE", store)]),
-            probes: SocketAddr::from(([127, 0, 0, 1], probes)),
-        }
-    }
-
-    async fn get(&self, path: &str) -> HttpResponse {
-        let get = HttpRequest::new("").line(&format!("GET {path} HTTP/1.1"));
-        RawHttp::connect(self.probes).await.ask(&get).await
-    }
-
+impl Gateway {
     /// Waits until it is ready, and its store has this state.
     async fn is_ready_with_store(&self, state: &str) {
         let line = format!("store: {state}\n");
@@ -131,7 +110,7 @@ struct Replicas {
     redis: Option<Redis>,
     port: u16,
     folder: PathBuf,
-    all: Vec<Replica>,
+    all: Vec<Gateway>,
 }
 
 impl Replicas {
@@ -141,7 +120,7 @@ impl Replicas {
         Self::before(&server, name, settings).await
     }
 
-    /// The same with this server.
+    /// The same with this server, in which `NUMBER` is that of the replica.
     async fn before(server: &str, name: &str, settings: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("vary-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -150,12 +129,13 @@ impl Replicas {
         let store = format!("redis://default:{PASSWORD}@127.0.0.1:{port}/2");
         let start = |(number, settings): (usize, &&str)| {
             let configuration = folder.join(format!("{number}.yaml"));
+            let server = server.replace("NUMBER", &number.to_string());
             let text = format!(
                 "servers: {{sky: {server}}}\n\
                  keys: [a-key-for-all-gateways-0123456789abcdefg]\nstore: \"${{STORE}}\"\n{settings}\n"
             );
             fs::write(&configuration, text).unwrap();
-            Replica::start(&configuration, &store)
+            replica(&configuration, &store)
         };
         let all = settings.iter().enumerate().map(start).collect();
         let replicas = Self {
@@ -170,12 +150,16 @@ impl Replicas {
         replicas
     }
 
+    fn store(&self) -> String {
+        format!("redis://default:{PASSWORD}@127.0.0.1:{}/2", self.port)
+    }
+
     fn start_redis(&mut self) {
         self.redis = Some(Redis::start(self.port, &self.folder));
     }
 
     fn end(mut self) {
-        self.all.drain(..).for_each(Replica::end);
+        self.all.drain(..).for_each(Gateway::end);
     }
 }
 
@@ -192,7 +176,7 @@ fn call(tool: &str) -> HttpRequest {
 }
 
 /// Waits until a session does not exist at a replica; returns how long that took.
-async fn gone(replica: &Replica, session: &str, since: Instant) -> Duration {
+async fn gone(replica: &Gateway, session: &str, since: Instant) -> Duration {
     until(async || replica.status_of(session).await == 404).await;
     since.elapsed()
 }
@@ -220,8 +204,8 @@ async fn a_session_that_is_deleted_at_one_replica_is_gone_at_all_also_after_its_
     let deleted = Instant::now();
     assert!(gone(b, &second, deleted).await < Duration::from_secs(1));
     drop(replicas.all.remove(0));
-    let store = format!("redis://default:{PASSWORD}@127.0.0.1:{}/2", replicas.port);
-    let late = Replica::start(&replicas.folder.join("0.yaml"), &store);
+    let store = replicas.store();
+    let late = replica(&replicas.folder.join("0.yaml"), &store);
     late.is_ready_with_store("up").await;
     for session in [&first, &second] {
         assert_eq!(late.status_of(session).await, 404);
@@ -234,7 +218,7 @@ async fn a_session_that_is_deleted_at_one_replica_is_gone_at_all_also_after_its_
     for replica in &replicas.all {
         replica.is_ready_with_store("up").await;
     }
-    let later = Replica::start(&replicas.folder.join("0.yaml"), &store);
+    let later = replica(&replicas.folder.join("0.yaml"), &store);
     later.is_ready_with_store("up").await;
     assert_eq!(later.status_of(&first).await, 404);
     replicas.all.push(later);
@@ -244,20 +228,30 @@ async fn a_session_that_is_deleted_at_one_replica_is_gone_at_all_also_after_its_
 /// `600/min` with a burst of 60, for the forecast only.
 const LIMITED: &str = "rates: [{name: forecasts, rate: 600/min, burst: 60, tools: get_forecast}]";
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "`cargo xtask test replicas` runs it"]
-async fn three_replicas_allow_a_client_what_one_would() {
-    // A busy machine may keep the store from answering in time: then nobody counts, and nothing passes.
-    let limited = format!("{LIMITED}\nstore-failure: closed");
-    let replicas = Replicas::start("rates", &[limited.as_str(); 3]).await;
+/// A key, and who has it.
+const KEY: &str = "vary_0000000000000000000000000000000000000000000";
+const KEYS: &str = "auth: {keys: [{name: ci, sha256: e877dbe9390178860c0dca550f574ce64bcdea8b7c3b6dd2953d63d807b38f42}]}";
+
+/// A limited call with the key.
+fn call_with_key() -> HttpRequest {
+    call("get_forecast").with("Authorization", format!("Bearer {KEY}"))
+}
+
+/// A busy machine may keep the store from answering in time: then nobody counts, and nothing passes.
+fn exact() -> String {
+    format!("{KEYS}\n{LIMITED}\nstore-failure: closed")
+}
+
+/// The calls of one key that pass, and those that one gateway would allow, when three clients call as fast as they can.
+async fn passed_and_allowed(replicas: &Replicas, time: Duration) -> [f64; 2] {
     let passed = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
     let clients = replicas.all.iter().map(|replica| {
         let (address, passed) = (replica.server.address, Arc::clone(&passed));
         tokio::spawn(async move {
             let mut http = RawHttp::connect(address).await;
-            while began.elapsed() < Duration::from_secs(4) {
-                let answer = http.ask(&call("get_forecast")).await;
+            while began.elapsed() < time {
+                let answer = http.ask(&call_with_key()).await;
                 match answer.status {
                     200 => passed.fetch_add(1, Ordering::Relaxed),
                     429 => usize::from(answer.header("retry-after") != Some("1")),
@@ -270,15 +264,23 @@ async fn three_replicas_allow_a_client_what_one_would() {
     for client in clients.collect::<Vec<_>>() {
         client.await.unwrap();
     }
-    // Each for itself would allow three times as many.
     let allowed = 60.0 + 10.0 * began.elapsed().as_secs_f64();
-    let passed = passed.load(Ordering::Relaxed) as f64;
+    [passed.load(Ordering::Relaxed) as f64, allowed]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn three_replicas_allow_a_client_what_one_would() {
+    let replicas = Replicas::start("rates", &[exact().as_str(); 3]).await;
+    let began = Instant::now();
+    let [passed, allowed] = passed_and_allowed(&replicas, Duration::from_secs(4)).await;
+    // Each for itself would allow three times as many.
     assert!(passed <= allowed + 2.0, "{passed} of {allowed}");
     assert!(passed >= 0.8 * allowed, "{passed} of {allowed}");
     let mut http = replicas.all[0].connect().await;
-    let mut answer = http.ask(&call("get_forecast")).await;
+    let mut answer = http.ask(&call_with_key()).await;
     while answer.status != 429 && began.elapsed() < Duration::from_secs(30) {
-        answer = http.ask(&call("get_forecast")).await;
+        answer = http.ask(&call_with_key()).await;
     }
     let refused = answer.json();
     assert_eq!(refused["error"]["code"], -32005);

@@ -115,7 +115,7 @@ fn of(session: &str, message: &Value) -> HttpRequest {
 }
 
 /// A call in a session, whose id is the name of its tool.
-fn call_in(session: &str, tool: &str) -> HttpRequest {
+pub(super) fn call_in(session: &str, tool: &str) -> HttpRequest {
     let params = json!({"name": tool, "arguments": {}});
     of(session, &request(json!(tool), "tools/call", params))
 }
@@ -129,7 +129,7 @@ fn stream_of(session: &str) -> HttpRequest {
 }
 
 /// The session that a client with these capabilities opens.
-async fn open(replica: &Replica, capabilities: &Value) -> String {
+async fn open(replica: &Gateway, capabilities: &Value) -> String {
     let first = HttpRequest::new(initialize("2025-11-25", capabilities).to_string());
     let opened = replica.ask(&first).await;
     opened.header("mcp-session-id").unwrap().to_owned()
@@ -162,7 +162,7 @@ fn next_round(required: &Value) -> Value {
     json!({"requestState": result["requestState"], "inputResponses": {key: roots()}})
 }
 
-fn text_of(answer: &Value) -> &str {
+pub(super) fn text_of(answer: &Value) -> &str {
     let text = answer["result"]["content"][0]["text"].as_str();
     text.unwrap_or_else(|| panic!("{answer}"))
 }
@@ -175,7 +175,7 @@ fn calls(server: &ScriptedServer, tool: &str) -> Vec<ReceivedRequest> {
 }
 
 /// The metric of forwarded requests with this outcome.
-async fn forwarded(replica: &Replica, outcome: &str) -> u64 {
+pub(super) async fn forwarded(replica: &Gateway, outcome: &str) -> u64 {
     let metrics = replica.get("/metrics").await.text();
     let name =
         format!("vary_store_operations_total{{operation=\"forward\",outcome=\"{outcome}\"}} ");
@@ -276,7 +276,7 @@ async fn a_suspended_call_goes_on_wherever_its_next_round_arrives() {
 }
 
 /// Calls `log`, and loses the connection after the first event. Returns its id.
-async fn interrupted(replica: &Replica, session: &str) -> String {
+async fn interrupted(replica: &Gateway, session: &str) -> String {
     let mut http = replica.connect().await;
     let call = call_in(session, "log").with("Accept", "text/event-stream, application/json;q=0.5");
     http.send(&call.bytes()).await;
