@@ -201,6 +201,7 @@ impl Files<'_> {
         let chart = self.place.join("chart/vary");
         self.write("secrets/vary/seal-key", &"k".repeat(32))?;
         self.write("secrets/vary/search-token", "token")?;
+        self.write("secrets/vary/redis-password", "password")?;
         self.certificate()?;
         let helm = |verb: &[&str]| {
             let mut helm = self.tool("helm")?;
