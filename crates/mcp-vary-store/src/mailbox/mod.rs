@@ -8,8 +8,9 @@
 //! - A request is delivered at most once: each message has a number, and a mailbox opens only messages with a number
 //!   larger than the last one of their sender.
 //! - No end has more than `WINDOW` bytes on their way: who reads slowly stops the sender.
-//! - Replicas with a common exchange send each other signs of life. If there is none for `SILENCE`, or a
-//!   message reaches nobody, their exchanges fail.
+//! - Replicas with a common exchange send each other signs of life. If there is none for `SILENCE`, their exchanges fail.
+//!   They do so after one or two `BEAT`s if a message reached nobody: a replica that stops reads no more before it sends
+//!   its last messages.
 
 mod exchange;
 mod frame;
@@ -103,6 +104,8 @@ struct Exchanges {
     open: BTreeMap<ExchangeKey, Arc<Exchange>>,
     /// Replicas that did not answer, and since when.
     silent: BTreeMap<u32, Instant>,
+    /// Replicas that did not get a message, and since when. What they have sent before may still arrive.
+    gone: BTreeMap<u32, Instant>,
 }
 
 /// A replica that has sent messages.
@@ -250,8 +253,23 @@ impl Mailbox {
         }
     }
 
-    /// Sends a sign of life to those with a common exchange, and fails the exchanges of those that are silent.
+    /// Fails the exchanges with replicas that have been gone for a moment.
+    fn fail_gone(&self) {
+        let is_over = |_: &u32, since: &mut Instant| since.elapsed() >= BEAT;
+        let gone: Vec<_> = {
+            let mut exchanges = self.exchanges.lock();
+            exchanges.gone.extract_if(.., is_over).collect()
+        };
+        for (peer, since) in gone {
+            self.fail(ForwardError::Unanswered, |it| {
+                it.key.peer == peer && it.began <= since
+            });
+        }
+    }
+
+    /// Sends a sign of life to those with a common exchange, and fails the exchanges of those that are gone or silent.
     fn beat(&self) {
+        self.fail_gone();
         let peers: BTreeSet<_> = {
             let exchanges = self.exchanges.lock();
             exchanges.open.keys().map(|key| key.peer).collect()
@@ -433,8 +451,9 @@ impl Mailbox {
             };
             self.fail(ForwardError::NotSent, is_it);
         }
+        let mut exchanges = self.exchanges.lock();
         for Queued { to, .. } in unread.iter().filter(|it| !is_open(it)) {
-            self.fail(ForwardError::Unanswered, |it| it.key.peer == *to);
+            exchanges.gone.entry(*to).or_insert_with(Instant::now);
         }
         Ok(())
     }

@@ -328,9 +328,13 @@ mod at_length {
     )]
     async fn in_30_seconds_360_calls_of_a_key_pass() {
         let replicas = Replicas::start("exact", &[exact().as_str(); 3]).await;
-        let [passed, allowed] = passed_and_allowed(&replicas, Duration::from_secs(30)).await;
-        println!("{passed} passed, {allowed:.1} are allowed");
-        assert!((passed - allowed).abs() <= 2.0, "{passed} of {allowed}");
+        let [passed, allowed, uncounted] =
+            passed_and_allowed(&replicas, Duration::from_secs(30)).await;
+        println!("{passed} passed, {allowed:.1} are allowed, {uncounted} were not counted in time");
+        assert!(passed <= allowed + 2.0, "{passed} of {allowed}");
+        // The store may have counted those, too.
+        let known = passed + uncounted;
+        assert!(known >= allowed - 2.0, "{known} of {allowed}");
         replicas.end();
     }
 }
