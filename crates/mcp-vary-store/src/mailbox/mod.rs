@@ -393,7 +393,7 @@ impl Mailbox {
         mut connection: MultiplexedConnection,
         end: impl Future<Output = ()>,
     ) -> RedisResult<()> {
-        let mut end = pin!(end);
+        let (mut end, mut has_ended) = (pin!(end), false);
         let mut queued = self.queued.lock().await;
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -406,7 +406,10 @@ impl Mailbox {
                     self.publish(namespace, &mut connection, &batch).await?;
                     batch.clear();
                 }
-                () = &mut end, if queued.is_empty() => return Ok(()),
+                () = &mut end, if !has_ended => has_ended = true,
+            }
+            if has_ended && queued.is_empty() {
+                return Ok(());
             }
         }
     }
