@@ -346,6 +346,14 @@ const fn kind_of(era: Era, transport: Transport) -> Kind {
 }
 
 impl Row {
+    /// What the gateway may not be slower than.
+    pub(crate) fn before(&self) -> Subject {
+        match self.behind.section {
+            Some(Section::Page) => Subject::Without,
+            _ => Subject::Before,
+        }
+    }
+
     fn call(era: Era, transport: Transport, kind: Kind) -> Self {
         Self {
             name: format!("call, {} client, {}", named(era), behind(transport, kind)),

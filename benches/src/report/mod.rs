@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use crate::load::Sample;
 use crate::machine::{Cores, Usage};
 use crate::rows::{CHANGES, MEMORY, Row};
-use crate::sections::Section;
 use crate::subject::Subject;
 
 pub(crate) use costs::{Change, Fan, Memory, Moment};
@@ -417,11 +416,7 @@ fn too_expensive(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
 
 /// Whether the row is slower than in the other build, or with the page open than without.
 fn slower(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
-    let before = match row.behind.section {
-        Some(Section::Page) => Subject::Without,
-        _ => Subject::Before,
-    };
-    let before = cells.iter().find(|cell| cell.subject == before)?;
+    let before = cells.iter().find(|cell| cell.subject == row.before())?;
     let (mean, off) = vary.difference_in_percent(before)?;
     (mean - off > SLOWER_BUILD).then(|| {
         format!(
@@ -539,10 +534,8 @@ mod tests {
                 "{name}: +4.0 % of CPU, at least +2.7 %; at most +2 %"
             )]
         );
-        let cells = [
-            before.clone(),
-            cell(Subject::Vary, [103.0, 208.0, 105.0, 208.0]),
-        ];
+        let slower = cell(Subject::Vary, [103.0, 208.0, 105.0, 208.0]);
+        let cells = [before.clone(), slower];
         assert_eq!(
             differences(row, &cells),
             "  vary              +4.0 % of CPU, +2.7 to +5.3 (95 %, 4 pairs)\n"
