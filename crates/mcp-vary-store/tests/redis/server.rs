@@ -1,11 +1,12 @@
 //! A `redis-server` for one test, and stores that use it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_vary_store::{ENDED_ID, EndedSession, ReplicaCall, Store, StoreEvent, StoreState};
@@ -21,6 +22,9 @@ pub(crate) const PASSWORD: &str = "hunter2-hunter2";
 /// The keys of each replica.
 pub(crate) const KEY: [u8; 32] = [1; 32];
 
+/// What it writes to its output.
+const LOG: &str = "redis.log";
+
 /// A running `redis-server`.
 pub(crate) struct Redis {
     pub(crate) port: u16,
@@ -29,10 +33,28 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts one on a port that was free a moment ago.
+    /// Starts one on a free port, and waits for it.
     pub(crate) fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        Self::start_at(port.local_addr().unwrap().port())
+        loop {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+            let mut redis = Self::start_at(free.unwrap().port());
+            if redis.is_ready() {
+                return redis;
+            }
+        }
+    }
+
+    /// Waits until it accepts connections; `false` if it has ended, because another program took its port.
+    fn is_ready(&mut self) -> bool {
+        let log = self.folder.join(LOG);
+        while self.process.try_wait().unwrap().is_none() {
+            let written = fs::read_to_string(&log).unwrap_or_default();
+            if written.contains("Ready to accept connections") {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     /// Starts one that remembers nothing of an earlier one.
@@ -51,7 +73,7 @@ impl Redis {
             ])
             .args(["--port", &port.to_string(), "--dir"])
             .arg(&folder)
-            .stdout(Stdio::null());
+            .stdout(File::create(folder.join(LOG)).unwrap());
         let missing = "redis-server is missing; on Debian, type as root: apt-get update && apt-get install -y redis-server";
         Self {
             port,
