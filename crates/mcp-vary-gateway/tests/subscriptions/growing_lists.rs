@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use mcp_vary_testkit::scripted_server::discover;
+use tokio::sync::Notify;
 
 use crate::support::*;
 
@@ -406,6 +407,8 @@ struct Silent {
     declares: Value,
     tools: Arc<Mutex<Vec<&'static str>>>,
     is_stuck: Arc<AtomicBool>,
+    /// Lets a server that is stuck answer.
+    gate: Arc<Notify>,
 }
 
 impl Silent {
@@ -416,6 +419,7 @@ impl Silent {
             declares,
             tools: Arc::new(Mutex::new(vec!["old"])),
             is_stuck: Arc::default(),
+            gate: Arc::default(),
         }
     }
 
@@ -429,22 +433,24 @@ impl Silent {
         self.tools.lock().unwrap().push("new");
     }
 
+    fn list(&self) -> Value {
+        let tools = self.tools.lock().unwrap();
+        let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+        let tools: Vec<_> = tools.iter().map(tool).collect();
+        let mut result = self.says.clone();
+        result["tools"] = json!(tools);
+        result
+    }
+
     fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let result = match (seen.method(), self.era) {
             ("initialize", Era::Legacy) => introduced("silent", self.declares.clone()),
             ("initialize", Era::Modern) => return Some(seen.refuse(400, -32601, "not known")),
             ("server/discover", Era::Modern) => discovered(self.declares.clone()),
             ("tools/list", _) if self.is_stuck.load(Ordering::SeqCst) => {
-                return Some(Reply::silence());
+                return Some(seen.answer(&self.list()).after(&self.gate));
             }
-            ("tools/list", _) => {
-                let tools = self.tools.lock().unwrap();
-                let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-                let tools: Vec<_> = tools.iter().map(tool).collect();
-                let mut result = self.says.clone();
-                result["tools"] = json!(tools);
-                result
-            }
+            ("tools/list", _) => self.list(),
             ("tools/call", _) => {
                 let name = seen.body["params"]["name"].as_str().unwrap();
                 assert!(
@@ -528,6 +534,43 @@ async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
             began.elapsed()
         );
     }
+}
+
+/// A call of a tool that is not listed has the list read again, and waits for that only so long.
+#[tokio::test]
+async fn a_list_that_takes_longer_than_a_request_waits_is_read_all_the_same() {
+    let server = Silent::new(Era::Legacy, json!({"tools": {}}), json!({}));
+    let answers = server.clone();
+    let peer = ScriptedServer::start(move |seen| answers.answer(seen)).await;
+    let harness = Harness::edited(peer, |config| {
+        let limits = &mut config.servers[0].limits;
+        (limits.list_ttl, limits.ready_timeout) = (Duration::ZERO, Duration::from_millis(200));
+    })
+    .await;
+    let way = ClientKind::HttpLegacy;
+    until(async || {
+        let list = harness.ask(way, "tools/list", json!({})).await;
+        names(&list) == ["old"]
+    })
+    .await;
+    server.grow();
+    server.is_stuck.store(true, Ordering::SeqCst);
+    let before = harness.peer.of("tools/list").len();
+    until(async || {
+        let refused = harness.ask(way, "tools/call", tool("new")).await;
+        refused.has("/error/code", -32602);
+        harness.peer.of("tools/list").len() > before
+    })
+    .await;
+    // The call has given up; the list is asked for once more.
+    harness.peer.wait_for("tools/list", before + 2).await;
+    server.is_stuck.store(false, Ordering::SeqCst);
+    until(async || {
+        server.gate.notify_waiters();
+        let call = harness.ask(way, "tools/call", tool("new")).await;
+        call["result"]["content"][0]["text"] == "new"
+    })
+    .await;
 }
 
 /// The list of a server that announces its changes is read when it does.

@@ -116,7 +116,7 @@ impl LiveCatalog {
             let read = old.iter().map(|source| async move {
                 source.drain().await;
                 if !source.is_fresh(kind) {
-                    source.reader.read_unless_recent(kind).await;
+                    source.read_unless_recent(kind).await;
                 }
             });
             join_all(read).await;
@@ -157,7 +157,7 @@ impl LiveCatalog {
             return Ok(found);
         }
         let read = self.sources.iter();
-        let read = read.map(|source| source.reader.read_unless_recent(kind));
+        let read = read.map(|source| source.read_unless_recent(kind));
         join_all(read).await;
         self.catch_up(kind).await;
         let current = self.current();

@@ -64,16 +64,17 @@ impl ListReader {
         limits.ready_timeout.min(READY_TIMEOUT)
     }
 
-    /// Reads a list, unless another request has just read it.
+    /// Reads a list, unless another request has just read it. Returns `false` if the server was too slow.
     ///
-    /// If a server is slow, only the first request waits, and not for long. The others get the last known list.
-    pub(super) async fn read_unless_recent(&self, kind: ListKind) {
+    /// Only the first request waits then, and not for long. The others get the last known list.
+    pub(super) async fn read_unless_recent(&self, kind: ListKind) -> bool {
         let Some(upstream) = self.connection.current() else {
-            return;
+            return true;
         };
         let is_old = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= READ_PAUSE);
         let reading = self.read_if(&upstream, kind, is_old);
-        if tokio::time::timeout(self.timeout(), reading).await.is_err() {
+        let is_read = tokio::time::timeout(self.timeout(), reading).await.is_ok();
+        if !is_read {
             let (server, list) = (self.server(), kind.method());
             warn!(
                 server,
@@ -81,6 +82,7 @@ impl ListReader {
             );
             self.stored.postpone(kind, 2 * READY_TIMEOUT);
         }
+        is_read
     }
 
     /// Reads lists. Returns those that changed.

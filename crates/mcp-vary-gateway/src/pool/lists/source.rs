@@ -163,6 +163,14 @@ impl ServerSource {
         is_known
     }
 
+    /// Reads a list for a request, unless another one has just read it. If the server is too slow for the request, the list
+    /// is read in the background: else it would never be known.
+    pub(super) async fn read_unless_recent(&self, kind: ListKind) {
+        if !self.reader.read_unless_recent(kind).await {
+            self.revalidation.add_stale(kind);
+        }
+    }
+
     /// Waits until all announced changes are read, or until the timeout.
     pub(crate) async fn drain(&self) {
         if !self.progress.drained(self.reader.timeout()).await {
