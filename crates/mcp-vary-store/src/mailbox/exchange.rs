@@ -125,7 +125,7 @@ impl Exchange {
                 });
                 true
             }
-            // The window bounds what waits: if there is no room, the sender ignores it.
+            // The window bounds what waits here. A sender that fills the queue has sent more than its window.
             _ => match &*self.frames.lock() {
                 Some(frames) => !matches!(frames.try_send(frame), Err(TrySendError::Full(_))),
                 None => true,

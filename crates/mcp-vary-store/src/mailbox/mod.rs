@@ -210,7 +210,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Sends a frame; if there is no room, the exchange fails.
+    /// Sends a frame. If the queue is full, the exchange fails.
     fn try_enqueue(&self, exchange: &Exchange, frame: impl Fn() -> Frame) {
         match self.queue.try_reserve() {
             Ok(permit) => permit.send(Queued {
@@ -369,7 +369,7 @@ impl Mailbox {
             .is_owner
             .then(|| self.insert(&mut self.exchanges.lock(), key));
         let Some((sending, body)) = opened.flatten() else {
-            // Too many: it is told so, and has not been handled.
+            // There are too many exchanges. The replica that asks learns that its request was not handled.
             let cancel = Frame {
                 is_of_owner: true,
                 exchange: key.number,
