@@ -29,7 +29,6 @@ pub(crate) struct Load {
 /// A request without a right answer.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) client: usize,
     pub(crate) began: Instant,
     /// Status and body; `closed` if the connection was closed before an answer.
     pub(crate) answer: String,
@@ -167,11 +166,7 @@ impl Load {
                     || "closed".to_owned(),
                     |it| format!("{}: {text}", it.status),
                 );
-                let failure = Failure {
-                    client,
-                    began,
-                    answer,
-                };
+                let failure = Failure { began, answer };
                 self.failures.lock().unwrap().push(failure);
                 http = RawHttp::connect(proxy).await;
             }

@@ -82,7 +82,8 @@ fn kinds() -> [Option<Value>; 4] {
 /// What a client gets if the replica that another one has forwarded its request to does not answer.
 const UNKNOWN: &str = "the replica that has what the request needs does not answer; the request may have been executed";
 
-/// After this time, HAProxy and Redis have seen that the connections of a dead replica are closed.
+/// After this time, HAProxy and Redis have seen that the connections of a dead replica are closed. Until then, a request
+/// may be sent on one of them.
 const NOTICED: Duration = Duration::from_millis(100);
 
 /// Kills one of three under the load of `rounds` times [`kinds`].
@@ -111,7 +112,6 @@ async fn killed_under_load(rounds: usize) {
         "{} requests of {number} clients; failed: {answers:?}",
         load.requests()
     );
-    let mut failed = BTreeMap::<usize, usize>::new();
     for failure in &failures {
         let is_clear = match failure.answer.split_once(": ") {
             None => failure.answer == "closed",
@@ -120,9 +120,7 @@ async fn killed_under_load(rounds: usize) {
         assert!(is_clear, "{failure:?}");
         let was_in_flight = failure.began < died + NOTICED;
         assert!(was_in_flight, "{:?}: {failure:?}", failure.began - died);
-        *failed.entry(failure.client).or_default() += 1;
     }
-    assert!(failed.values().all(|count| *count == 1), "{failed:?}");
     counted_once(&received, &answered);
     replicas.end();
 }
