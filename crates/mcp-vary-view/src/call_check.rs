@@ -1,13 +1,12 @@
 //! Checks the arguments of a call against the server's schema, with errors that a model can act on.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use mcp_vary::json::{Json, Members};
 use mcp_vary::text::is_invisible;
 
 use super::arguments::Arguments;
-use super::check::{AcceptanceCheck, Format, SchemaCheck, Verdict, call_error};
+use super::check::{Format, SchemaCheck, Verdict, call_error};
 use super::derive;
 use super::fault::ArgumentError;
 use super::on_demand::argument_names;
@@ -16,10 +15,7 @@ use super::style::ArgumentCheck;
 /// A server's schema, compiled for the calls of one tool.
 #[derive(Debug)]
 pub(super) struct CallCheck {
-    schema: Box<str>,
-    acceptance: AcceptanceCheck,
-    /// For calls that `acceptance` refuses. Compiled at the first; `None` if that failed.
-    errors: OnceLock<Option<SchemaCheck>>,
+    schema: SchemaCheck,
     /// The names that the schema gives to arguments; `None` if others are accepted, or if names are not checked.
     names: Option<BTreeSet<String>>,
     argument_check: ArgumentCheck,
@@ -40,9 +36,7 @@ impl CallCheck {
             names = argument_names(schema);
         }
         Ok(Self {
-            schema: schema.into(),
-            acceptance: AcceptanceCheck::new(schema, format(argument_check))?,
-            errors: OnceLock::new(),
+            schema: SchemaCheck::with_format(schema, format(argument_check))?,
             names,
             argument_check,
         })
@@ -59,47 +53,40 @@ impl CallCheck {
         let names = self.names.as_ref();
         let mut errors =
             names.map_or_else(Vec::new, |names| arguments.unnamed_arguments(given, names));
-        if !self.acceptance.accepts(upstream) {
-            self.add_schema_errors(arguments, upstream, &mut errors);
+        if !self.schema.accepts_arguments(upstream) {
+            add_schema_errors(self.schema_verdict(upstream), arguments, &mut errors);
         }
         limited(errors)
     }
 
-    /// Adds what the schema rejects in arguments that `acceptance` refused: at least one error, unless it accepts what
-    /// they mean.
-    fn add_schema_errors(
-        &self,
-        arguments: &Arguments,
-        upstream: &str,
-        errors: &mut Vec<ArgumentError>,
-    ) {
-        match self.schema_verdict(upstream) {
-            Some(Verdict::AcceptedAsMeant) => return,
-            Some(Verdict::Rejected(found)) => {
-                let found = found.into_iter();
-                errors.extend(found.map(|error| arguments.in_view_names(error)));
-            }
-            // A call that was refused is not sent, even if nobody can say why.
-            Some(Verdict::Accepted) | None => {}
-        }
-        if errors.is_empty() {
-            errors.push(unexplained_error(arguments));
-        }
-    }
-
-    /// What the schema rejects; `None` if it cannot be compiled.
-    fn schema_verdict(&self, upstream: &str) -> Option<Verdict> {
-        let compiled = || SchemaCheck::with_format(&self.schema, format(self.argument_check)).ok();
-        let schema = self.errors.get_or_init(compiled).as_ref()?;
+    /// What the schema says of arguments that it does not accept as they are.
+    fn schema_verdict(&self, upstream: &str) -> Verdict {
         let names = self.names.as_ref();
-        Some(match self.argument_check {
-            ArgumentCheck::Off => Verdict::Rejected(schema.errors(upstream)),
+        match self.argument_check {
+            ArgumentCheck::Off => Verdict::Rejected(self.schema.errors(upstream)),
             check @ (ArgumentCheck::On | ArgumentCheck::TypesOff) => {
-                schema.verdict(upstream, MAX_REPORTED, check, |error| {
+                self.schema.verdict(upstream, MAX_REPORTED, check, |error| {
                     call_error(error, names)
                 })
             }
-        })
+        }
+    }
+}
+
+/// Adds what the schema rejects in arguments that it does not accept as they are: at least one error, unless it accepts
+/// what they mean.
+fn add_schema_errors(verdict: Verdict, arguments: &Arguments, errors: &mut Vec<ArgumentError>) {
+    match verdict {
+        Verdict::AcceptedAsMeant => return,
+        Verdict::Rejected(found) => {
+            let found = found.into_iter();
+            errors.extend(found.map(|error| arguments.in_view_names(error)));
+        }
+        // A call that was refused is not sent, even if nobody can say why.
+        Verdict::Accepted => {}
+    }
+    if errors.is_empty() {
+        errors.push(unexplained_error(arguments));
     }
 }
 
@@ -215,31 +202,12 @@ mod tests {
     /// Never fail open: what is refused quickly is refused, whatever the slow check finds.
     #[test]
     fn a_call_that_is_refused_without_a_known_error_gets_a_general_one() {
-        let refused = |argument_check, errors: Option<&str>| {
-            let check = CallCheck {
-                schema: "{}".into(),
-                acceptance: AcceptanceCheck::new("false", Format::Annotation).unwrap(),
-                errors: OnceLock::new(),
-                names: None,
-                argument_check,
-            };
-            let compiled = errors.map(|schema| SchemaCheck::new(schema).unwrap());
-            assert!(check.errors.set(compiled).is_ok());
-            let found = check.errors(&Arguments::default(), &Members::default(), "{}");
-            found.iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
-        for argument_check in [
-            ArgumentCheck::On,
-            ArgumentCheck::TypesOff,
-            ArgumentCheck::Off,
-        ] {
-            for errors in [None, Some("true")] {
-                assert_eq!(
-                    refused(argument_check, errors),
-                    ["expected arguments that the tool's schema accepts, got others"],
-                    "{argument_check:?} {errors:?}"
-                );
-            }
+        for verdict in [Verdict::Accepted, Verdict::Rejected(Vec::new())] {
+            let mut errors = Vec::new();
+            add_schema_errors(verdict, &Arguments::default(), &mut errors);
+            let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let expected = "expected arguments that the tool's schema accepts, got others";
+            assert_eq!(said, [expected]);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Validates arguments against a server's schema in bounded time.
 
-mod acceptance;
 mod borrowed;
 mod compile;
 mod effort;
@@ -13,7 +12,7 @@ use mcp_vary::ignored::for_display;
 use mcp_vary::json::{self, Json, JsonError};
 use serde_json::Value;
 
-pub(super) use self::acceptance::AcceptanceCheck;
+use self::borrowed::{BorrowedJson, BorrowedValue};
 pub(super) use self::compile::Format;
 pub use self::compile::MAX_CHECKED_VALUES;
 use self::compile::{MAX_TEXT, compile, has_too_many_values};
@@ -31,7 +30,7 @@ use super::style::ArgumentCheck;
 /// read in different ways are rejected.
 #[derive(Debug)]
 pub(super) struct SchemaCheck {
-    validator: Validator,
+    validator: Validator<BorrowedJson>,
     /// The number of times that one value is visited, by nesting depth; deeper arguments are accepted unchecked.
     effort: Vec<u64>,
 }
@@ -61,13 +60,31 @@ impl SchemaCheck {
 
     /// Whether the schema accepts `value`; false if checking would take too long.
     pub(super) fn accepts(&self, value: &str) -> bool {
-        let value = json::to_value(value);
-        value.is_ok_and(|value| self.accepts_value(&value))
+        // What repeats a key is not borrowed.
+        let value = BorrowedValue::read(value).or_else(|| Some(json::to_value(value).ok()?.into()));
+        value.is_some_and(|value| self.accepts_borrowed(&value))
     }
 
     /// Like [`accepts`](Self::accepts), for a parsed value.
     pub(super) fn accepts_value(&self, value: &Value) -> bool {
-        depth(value) < self.effort.len() && self.validator.is_valid(value)
+        self.accepts_borrowed(&value.into())
+    }
+
+    fn accepts_borrowed(&self, value: &BorrowedValue<'_>) -> bool {
+        value.depth() < self.effort.len() && self.validator.is_valid(value)
+    }
+
+    /// Whether [`verdict`](Self::verdict) accepts the arguments as they are, in a fraction of the time.
+    pub(super) fn accepts_arguments(&self, arguments: &str) -> bool {
+        if has_too_many_values(arguments) {
+            return true;
+        }
+        let Some(value) = BorrowedValue::read(arguments) else {
+            return false;
+        };
+        // A value that was read nests at most so deep. Its depth need not be found where all depths can be checked.
+        let is_in_time = self.effort.len() > json::MAX_DEPTH || value.depth() < self.effort.len();
+        !is_in_time || self.validator.is_valid(&value)
     }
 
     /// What the schema rejects in the arguments.
@@ -98,7 +115,7 @@ impl SchemaCheck {
         let Some(effort) = self.effort.get(depth(&value)) else {
             return Verdict::Accepted;
         };
-        if self.validator.is_valid(&value) {
+        if self.is_valid(&value) {
             return Verdict::Accepted;
         }
         // Each schema that rejects a value may create an error with a copy of it.
@@ -114,11 +131,15 @@ impl SchemaCheck {
         }
         if argument_check != ArgumentCheck::Off {
             self.replace_by_meaning(&mut value, argument_check == ArgumentCheck::TypesOff);
-            if self.validator.is_valid(&value) {
+            if self.is_valid(&value) {
                 return Verdict::AcceptedAsMeant;
             }
         }
         Verdict::Rejected(self.described_errors(&value, most, describe))
+    }
+
+    fn is_valid(&self, value: &Value) -> bool {
+        self.validator.is_valid(&value.into())
     }
 
     fn described_errors(
@@ -129,7 +150,8 @@ impl SchemaCheck {
     ) -> Vec<ArgumentError> {
         let mut faults = Vec::new();
         let mut more = 0;
-        let errors = self.validator.iter_errors(value).take(MAX_COUNTED);
+        let value = BorrowedValue::from(value);
+        let errors = self.validator.iter_errors(&value).take(MAX_COUNTED);
         for fault in errors.filter_map(|error| describe(&error)) {
             if faults.len() < most {
                 faults.push(fault);
@@ -147,7 +169,8 @@ impl SchemaCheck {
     /// required send it for one that they leave out. If the property is required, it is missing then. With
     /// `text_for_scalars`, also replaces texts that the schema rejects by the scalars that they spell.
     fn replace_by_meaning(&self, value: &mut Value, text_for_scalars: bool) {
-        let errors = self.validator.iter_errors(value).take(MAX_COUNTED);
+        let borrowed = BorrowedValue::from(&*value);
+        let errors = self.validator.iter_errors(&borrowed).take(MAX_COUNTED);
         let meaning = |error: &ValidationError<'_>| {
             let error = nearest_branch(error);
             let path = error.instance_path().as_str();

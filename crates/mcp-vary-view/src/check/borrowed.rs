@@ -64,6 +64,14 @@ impl<'t> BorrowedValue<'t> {
         };
         (!repeats).then_some(Self::Object(members))
     }
+
+    /// The object with these members, whose names do not repeat.
+    fn of_unique(mut members: Vec<Member<'t>>) -> Self {
+        if members.len() > MAX_SCANNED {
+            members.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        Self::Object(members)
+    }
 }
 
 /// The value of `name` among the members of an object.
@@ -87,11 +95,24 @@ impl From<Value> for BorrowedValue<'_> {
             Value::Array(elements) => Self::Array(elements.into_iter().map(Self::from).collect()),
             Value::Object(members) => {
                 let owned = |(name, value)| (Cow::Owned(name), Self::from(value));
-                let mut members: Vec<_> = members.into_iter().map(owned).collect();
-                if members.len() > MAX_SCANNED {
-                    members.sort_unstable_by(|(one, _): &Member<'_>, (other, _)| one.cmp(other));
-                }
-                Self::Object(members)
+                Self::of_unique(members.into_iter().map(owned).collect())
+            }
+        }
+    }
+}
+
+impl<'t> From<&'t Value> for BorrowedValue<'t> {
+    fn from(value: &'t Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => Self::Number(number.clone()),
+            Value::String(text) => Self::String(Cow::Borrowed(text)),
+            Value::Array(elements) => Self::Array(elements.iter().map(Self::from).collect()),
+            Value::Object(members) => {
+                let borrow =
+                    |(name, value)| (Cow::Borrowed(String::as_str(name)), Self::from(value));
+                Self::of_unique(members.iter().map(borrow).collect())
             }
         }
     }
@@ -341,3 +362,6 @@ impl<'a> Array<'a, BorrowedJson> for &'a [BorrowedValue<'a>] {
 const NUMBER_NAME: &str = "$serde_json::private::Number";
 /// How many members are compared one by one to find a name.
 const MAX_SCANNED: usize = 16;
+
+#[cfg(test)]
+mod tests;

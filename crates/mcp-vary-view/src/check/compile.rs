@@ -1,10 +1,10 @@
 //! Compiles schemas, within the limits of what can be checked in time.
 
-use jsonschema::json::Json as Representation;
 use jsonschema::{PatternOptions, Validator};
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{self, Json};
 
+use super::borrowed::BorrowedJson;
 use super::effort::Effort;
 use crate::fault::truncated;
 
@@ -17,12 +17,13 @@ pub(crate) enum Format {
     Annotation,
 }
 
-/// The schema compiled for values in one representation, and its effort by depth; or why values
-/// cannot be checked against it.
-pub(super) fn compile<R: Representation>(
+/// The compiled schema, and its effort by depth; or why values cannot be checked against it.
+///
+/// `jsonschema` is compiled once more for each representation of values, which is 0.7 MB of the program. So there is one.
+pub(super) fn compile(
     schema: &str,
     format: Format,
-) -> Result<(Validator<R>, Vec<u64>), String> {
+) -> Result<(Validator<BorrowedJson>, Vec<u64>), String> {
     if schema.len() > MAX_SCHEMA_BYTES {
         return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
     }
@@ -35,7 +36,7 @@ pub(super) fn compile<R: Representation>(
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKS)
         .size_limit(MAX_PATTERN_BYTES);
-    let mut options = jsonschema::options_for::<R>().with_pattern_options(patterns);
+    let mut options = jsonschema::options_for::<BorrowedJson>().with_pattern_options(patterns);
     if format == Format::Annotation {
         options = options.should_validate_formats(false);
     }

@@ -5,39 +5,42 @@ use mcp_vary_testkit::generate::mutants::mutants;
 use mcp_vary_testkit::generate::random::Random;
 use mcp_vary_testkit::generate::schemas;
 use mcp_vary_testkit::generate::values::Values;
-use serde_json::Value;
 
+use super::super::compile::{Format, has_too_many_values};
 use super::super::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::*;
 
-/// Both checks of one schema.
+/// A schema as calls are checked against it, and as `jsonschema` checks its own representation of values.
 struct Checks {
-    acceptance: AcceptanceCheck,
-    schema: SchemaCheck,
+    check: SchemaCheck,
+    plain: jsonschema::Validator,
 }
 
 impl Checks {
-    /// `None` if values cannot be checked against the schema, by either.
+    /// `None` if values cannot be checked against the schema.
     fn new(schema: &str) -> Option<Self> {
-        let acceptance = AcceptanceCheck::new(schema, Format::Assertion);
-        let check = SchemaCheck::new(schema);
-        assert_eq!(
-            acceptance.as_ref().err(),
-            check.as_ref().err(),
-            "of {schema}"
-        );
-        Some(Self {
-            acceptance: acceptance.ok()?,
-            schema: check.ok()?,
-        })
+        let check = SchemaCheck::new(schema).ok()?;
+        let schema = to_value(schema).unwrap();
+        let plain = jsonschema::options().offline().build(&schema).unwrap();
+        Some(Self { check, plain })
     }
 
-    /// Whether both accept the arguments.
+    /// Whether the schema accepts the arguments.
     #[track_caller]
     fn accept(&self, arguments: &str) -> bool {
-        let accepts = self.acceptance.accepts(arguments);
-        let errors = self.schema.errors(arguments);
+        let accepts = self.check.accepts_arguments(arguments);
+        let errors = self.check.errors(arguments);
         assert_eq!(accepts, errors.is_empty(), "{errors:?} in {arguments}");
+        // Others are refused, or accepted, before they are validated.
+        if let Some(value) = BorrowedValue::read(arguments)
+            && value.depth() < self.check.effort.len()
+            && !has_too_many_values(arguments)
+        {
+            let value = to_value(arguments).unwrap();
+            assert_eq!(accepts, self.plain.is_valid(&value), "{arguments}");
+            assert_eq!(accepts, self.check.accepts_value(&value), "{arguments}");
+            assert_eq!(accepts, self.check.accepts(arguments), "{arguments}");
+        }
         accepts
     }
 }
@@ -211,14 +214,13 @@ fn what_is_not_checked_is_accepted() {
 
 #[test]
 fn formats_are_asserted_where_they_are_assertions() {
-    let schema = r#"{"format": "date"}"#;
+    // Later drafts make it an annotation by default.
+    let schema = r#"{"$schema": "http://json-schema.org/draft-07/schema#", "format": "date"}"#;
     let accepts = |format| {
-        let check = AcceptanceCheck::new(schema, format).unwrap();
-        ["\"2026-07-28\"", "\"today\""].map(|text| check.accepts(text))
+        let check = SchemaCheck::with_format(schema, format).unwrap();
+        ["\"2026-07-28\"", "\"today\""].map(|text| check.accepts_arguments(text))
     };
-    let assertion = accepts(Format::Assertion);
-    let explained = SchemaCheck::with_format(schema, Format::Assertion).unwrap();
-    assert_eq!(assertion, [true, explained.errors("\"today\"").is_empty()]);
+    assert_eq!(accepts(Format::Assertion), [true, false]);
     assert_eq!(accepts(Format::Annotation), [true, true]);
 }
 
