@@ -13,6 +13,12 @@ use crate::{cargo, process};
 /// Only for builds that hang: link-time optimisation takes minutes on small machines.
 const LIMIT: Duration = Duration::from_secs(90 * 60);
 
+/// Options that make code smaller that did not run: into it nothing is inlined that is longer than a call.
+const SMALLER: [&str; 2] = [
+    "-Cllvm-args=-inline-cold-callsite-threshold=0",
+    "-Cllvm-args=-inlinecold-threshold=0",
+];
+
 /// Builds the program below `target`, and returns it. Where the measurement does not run, which needs Linux, it is built once.
 ///
 /// # Errors
@@ -20,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(90 * 60);
 /// When something does not compile or run, or the tool that merges profiles is missing.
 pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, String> {
     if !cfg!(target_os = "linux") {
-        return compile(workspace, target, "");
+        return compile(workspace, target, &[]);
     }
     let tool = merging_tool(workspace)?;
     let profiles = target.join("profiles");
@@ -32,7 +38,7 @@ pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, Stri
 
     println!("building vary with instrumentation, the first of two builds ...");
     let flag = format!("-Cprofile-generate={}", profiles.display());
-    let built = compile(workspace, target, &flag)?;
+    let built = compile(workspace, target, &[&flag])?;
     let instrumented = target.join("vary-instrumented");
     fs::copy(built, &instrumented).map_err(failed)?;
     println!("running it ...");
@@ -47,7 +53,11 @@ pub(crate) fn vary(workspace: &Workspace, target: &Path) -> Result<PathBuf, Stri
 
     println!("building vary with its profile, the second of two builds ...");
     let flag = format!("-Cprofile-use={}", merged.display());
-    compile(workspace, target, &flag)
+    compile(
+        workspace,
+        target,
+        &[&[flag.as_str()], SMALLER.as_slice()].concat(),
+    )
 }
 
 /// Sends the program requests of each row of the measurement, for a short time.
@@ -62,15 +72,15 @@ fn send_requests(workspace: &Workspace, target: &Path, program: &Path) -> Result
     process::run(&mut run, &workspace.scratch("release-run.log")?, LIMIT)
 }
 
-/// Builds the program with one more option of the compiler.
-fn compile(workspace: &Workspace, target: &Path, option: &str) -> Result<PathBuf, String> {
+/// Builds the program with these options of the compiler, too.
+fn compile(workspace: &Workspace, target: &Path, options: &[&str]) -> Result<PathBuf, String> {
     let triple = ask_compiler(workspace, "host-tuple")?;
     let mut command = cargo::cargo(workspace);
     // With a target that is named, build scripts and macros do not get the option.
     command
         .env("CARGO_BUILD_TARGET", &triple)
-        // One option, also if its path has spaces.
-        .env("CARGO_ENCODED_RUSTFLAGS", option)
+        // The paths in options may have spaces.
+        .env("CARGO_ENCODED_RUSTFLAGS", options.join("\u{1f}"))
         .env("CARGO_TARGET_DIR", target);
     cargo::build_for_release(&mut command, "mcp-vary-cli", "vary");
     process::run(
