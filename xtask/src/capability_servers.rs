@@ -6,16 +6,18 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::fork_server::ForkServers;
+use crate::replicas::Store;
 use crate::server::{Server, StartingServer, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, npm, process, python};
 
-/// Starts the gateways in front of the servers. Returns the scripts' argument about them, by the names that the scripts
+/// Starts the gateways in front of the servers; with a store, three in front of each. Returns the scripts' argument about them, by the names that the scripts
 /// know, and the servers, which must run as long as the scripts.
 pub(crate) fn start(
     workspace: &Workspace,
     vary: &Path,
     forks: &ForkServers,
+    store: Option<&Store>,
 ) -> Result<(Value, Vec<Server>), String> {
     let fixture = cargo::binary(workspace, "fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
@@ -70,7 +72,10 @@ pub(crate) fn start(
         targets.push((name, json!({"url": server.url})));
         running.push(server);
     }
-    let (argument, gateways) = gateways(workspace, vary, targets)?;
+    let (argument, gateways) = match store {
+        None => gateways(workspace, vary, targets)?,
+        Some(store) => replicas(workspace, vary, targets, store)?,
+    };
     running.extend(gateways);
     Ok((argument, running))
 }
@@ -82,14 +87,9 @@ fn gateways(
     targets: Vec<(String, Value)>,
 ) -> Result<(Value, Vec<Server>), String> {
     let mut starting = Vec::new();
-    for (name, mut target) in targets {
-        target["ready-timeout"] = json!(START_WAIT);
+    for (name, target) in targets {
         let file = workspace.scratch(&format!("interop/behind-{name}.json"))?;
-        let configuration = json!({
-            "start-wait": START_WAIT,
-            "limits": {"classes": CLASSES},
-            "servers": {&name: target},
-        });
+        let configuration = configuration(&name, target);
         fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
         let log = workspace.scratch(&format!("interop/behind-{name}.log"))?;
         let mut command = serve(vary);
@@ -105,6 +105,35 @@ fn gateways(
         running.push(server);
     }
     Ok((argument, running))
+}
+
+/// The same with three replicas in front of each.
+fn replicas(
+    workspace: &Workspace,
+    vary: &Path,
+    targets: Vec<(String, Value)>,
+    store: &Store,
+) -> Result<(Value, Vec<Server>), String> {
+    let mut argument = json!({});
+    let mut running = Vec::new();
+    for (name, target) in targets {
+        let configuration = configuration(&name, target);
+        let replicas = store.replicas(workspace, vary, &name, configuration)?;
+        // Nobody starts a gateway on stdio here.
+        argument[&name] = json!({"url": replicas.url, "command": []});
+        running.extend(replicas.servers);
+    }
+    Ok((argument, running))
+}
+
+/// The configuration of a gateway in front of a server.
+fn configuration(name: &str, mut server: Value) -> Value {
+    server["ready-timeout"] = json!(START_WAIT);
+    json!({
+        "start-wait": START_WAIT,
+        "limits": {"classes": CLASSES},
+        "servers": {name: server},
+    })
 }
 
 /// The entry of a server that Vary starts.

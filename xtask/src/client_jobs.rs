@@ -84,6 +84,17 @@ pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) ->
 
 /// Runs the jobs, several at once, and prints each when it is done. Scripts in Python run in `forks`, if there are any.
 pub(crate) fn run_all(workspace: &Workspace, jobs: &[Job], forks: Option<&ForkServers>) -> Outcome {
+    let (mut outcome, table) = run_each(workspace, jobs, forks);
+    outcome.add(table.held_against_the_document(workspace).into());
+    outcome
+}
+
+/// The same without comparing what clients lack with the document about it, which needs all jobs.
+pub(crate) fn run_each(
+    workspace: &Workspace,
+    jobs: &[Job],
+    forks: Option<&ForkServers>,
+) -> (Outcome, Table) {
     let results = parallel::each(jobs, at_once(), |job| {
         let started = Instant::now();
         let result = run(workspace, job, forks);
@@ -99,8 +110,7 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: &[Job], forks: Option<&ForkSe
             table.note(&job.name, (name, server.as_deref()), came);
         }
     }
-    outcome.add(table.held_against_the_document(workspace).into());
-    outcome
+    (outcome, table)
 }
 
 /// The number of concurrent jobs: a job needs half a second to six seconds of a core to start its programs, and waits for

@@ -7,12 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cargo::cargo;
-use crate::directory_clients;
 use crate::outcome::Outcome;
-use crate::process;
-use crate::rust_tests;
-use crate::soak;
+use crate::replicas::Store;
 use crate::workspace::Workspace;
+use crate::{directory_clients, interop, official_suite, process, rust_tests, soak};
 
 /// Enough for 3500 mutants of ten seconds each on one core.
 const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -73,8 +71,8 @@ const EXTRAS: &[Extra] = &[
     },
     Extra {
         name: "replicas",
-        about: "three replicas behind HAProxy: one is killed, all are replaced, and their Redis fails in each way, under load; rates are exact",
-        run: |workspace, _| rust_tests::replicas_at_length(workspace),
+        about: "three replicas behind HAProxy: the official suite and clients find nothing worse than with one gateway; one is killed, all are replaced, and their Redis fails in each way, under load; rates are exact",
+        run: |workspace, _| of_replicas(workspace),
     },
     Extra {
         name: "directory",
@@ -95,6 +93,18 @@ pub(crate) struct Options {
     /// How many mutants to try at once
     #[arg(long, default_value_t = 1)]
     jobs: u32,
+}
+
+fn of_replicas(workspace: &Workspace) -> Outcome {
+    let mut outcome: Outcome = Store::start(workspace)
+        .and_then(|store| {
+            let mut outcome = official_suite::through_replicas(workspace, &store)?;
+            outcome.add(interop::through_replicas(workspace, &store)?);
+            Ok(outcome)
+        })
+        .into();
+    outcome.add(rust_tests::replicas_at_length(workspace));
+    outcome
 }
 
 /// The names that `cargo xtask test-extra` accepts.

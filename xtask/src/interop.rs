@@ -1,6 +1,8 @@
 //! Official clients with official servers through Vary, with the examples of the library, with the example
 //! configurations, and with a server that returns every kind of result.
 
+mod replicas;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use crate::server::{Server, StartingServer, serve};
 use crate::workspace::Workspace;
 use crate::{capability_servers, cargo, npm, official_servers, python, shaped, verdicts};
 
+pub(crate) use replicas::through_replicas;
+
 /// The clients: their names and scripts, and the eras that they speak.
 const CLIENTS: &[(&str, &str, &[&str])] = &[
     ("inspector", "inspector.mjs", &["legacy", "modern"]),
@@ -28,6 +32,9 @@ const BESIDE_HANGING: &[(&str, &[&str])] =
 
 /// The environment that also has the SDK of OpenTelemetry, with a client of the Python SDK.
 const TRACED: &[(&str, &[&str])] = &[(python::FASTMCP, &["legacy", "modern"])];
+
+/// What is asked of the servers with server requests, change notifications and tasks.
+const OF_CAPABILITIES: [&str; 4] = ["server_requests", "eras", "notifications", "tasks"];
 
 /// The folder of the example configurations.
 const EXAMPLES: &str = "examples/configurations";
@@ -76,9 +83,9 @@ fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
     let (targets, examples) = examples(workspace, &vary)?;
     running.extend(examples);
     jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
-    let (there, behind) = capability_servers::start(workspace, &vary, &forks)?;
+    let (there, behind) = capability_servers::start(workspace, &vary, &forks, None)?;
     running.extend(behind);
-    for what in ["server_requests", "eras", "notifications", "tasks"] {
+    for what in OF_CAPABILITIES {
         jobs.extend(of_sdks(what, NOTIFIED, &there));
     }
     jobs.extend(of_sdks("traces", TRACED, &json!({"vary": vary})));

@@ -38,6 +38,7 @@ mod process;
 mod python;
 mod recall;
 mod release_build;
+mod replicas;
 mod requirements;
 mod rust;
 mod rust_tests;

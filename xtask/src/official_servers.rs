@@ -44,7 +44,11 @@ pub(crate) fn start(
 }
 
 /// The servers, and the commands with which a user starts them.
-fn commands(
+///
+/// # Errors
+///
+/// When one is not installed.
+pub(crate) fn commands(
     workspace: &Workspace,
     directory: &str,
 ) -> Result<Vec<(&'static str, Vec<String>)>, String> {

@@ -5,6 +5,7 @@ mod judge;
 mod login;
 mod page;
 mod proof;
+mod replicas;
 mod suite;
 mod target;
 
@@ -19,6 +20,8 @@ use target::{BEHIND, DIRECT, Programs, Target};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{npm, parallel};
+
+pub(crate) use replicas::through_replicas;
 
 /// Runs every release of the official suite, and checks that the page is current.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
@@ -152,14 +155,14 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, String>>) -> Result<
 }
 
 fn all_suites(workspace: &Workspace, target: &Target) -> Result<Results, String> {
-    let Target { name, front, .. } = target;
+    let Target { name, url, .. } = target;
     let declares = match *name {
         DIRECT => Declares::Nothing,
         _ => Declares::Both,
     };
     let mut results = Results::new();
     for suite in SUITES {
-        results.extend(suite.server(workspace, name, &front.url, declares)?);
+        results.extend(suite.server(workspace, name, url, declares)?);
     }
     Ok(results)
 }

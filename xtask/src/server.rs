@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -83,6 +84,19 @@ impl StartingServer {
         let url = || url(&fs::read_to_string(&log).unwrap_or_default());
         let ready = group.until(LIMIT, url);
         let url = ready.map_err(|why| format!("the server {why}\n{}", tail(&log)))?;
+        Ok(Server { url, group, log })
+    }
+
+    /// Waits until it accepts connections at this address, for a program that does not print its URL.
+    ///
+    /// # Errors
+    ///
+    /// When it ends, or does not listen in time.
+    pub(crate) fn at(self, address: SocketAddr) -> Result<Server, String> {
+        let Self { mut group, log } = self;
+        let ready = group.until(LIMIT, || TcpStream::connect(address).ok());
+        ready.map_err(|why| format!("the server {why}\n{}", tail(&log)))?;
+        let url = format!("http://{address}/mcp");
         Ok(Server { url, group, log })
     }
 }

@@ -156,10 +156,10 @@ pub fn open(
     }
 }
 
-/// The variant that a sealed text claims, before the text is authenticated.
-pub(crate) fn claimed_variant(sealed: &str) -> Option<VariantId> {
+/// The variant and the inner text that a sealed text claims, before it is authenticated.
+pub(crate) fn claimed(sealed: &str) -> Option<(VariantId, String)> {
     let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-    parts(&sealed).map(|(_, variant, _)| variant)
+    parts(&sealed).map(|(_, variant, inner)| (variant, inner.to_owned()))
 }
 
 /// Splits decoded bytes into authentication tag, variant and inner cursor.

@@ -27,6 +27,9 @@ use crate::variant::VariantId;
 /// // Sealing is deterministic, so clients can compare ids.
 /// assert_eq!(task.seal(&keys, "ada"), sealed);
 ///
+/// // What it is of can be read without the keys.
+/// assert_eq!(Task::claimed(&sealed).as_ref(), Some(&task));
+///
 /// // Other principals cannot use it, and an upstream id is not a sealed one.
 /// assert_eq!(Task::open(&keys, "eve", &sealed), None);
 /// assert_eq!(Task::open(&keys, "ada", "786512e2"), None);
@@ -60,12 +63,23 @@ impl Task {
         cursor::seal(keys, &binding(&self.variant, principal), &inner.to_string())
     }
 
+    /// The task that an id claims to be of, which nobody may have sealed; `None` if it does not have the form of such an id.
+    #[must_use]
+    pub fn claimed(sealed: &str) -> Option<Self> {
+        let (variant, inner) = cursor::claimed(sealed)?;
+        Self::read(variant, &inner)
+    }
+
     /// The task of an id from `principal`; `None` if the id was not sealed for this principal.
     #[must_use]
     pub fn open(keys: &CursorKeys, principal: &str, sealed: &str) -> Option<Self> {
-        let variant = cursor::claimed_variant(sealed)?;
+        let (variant, _) = cursor::claimed(sealed)?;
         let inner = cursor::open(keys, &binding(&variant, principal), sealed).ok()?;
-        let (server, tool, id) = serde_json::from_str(&inner).ok()?;
+        Self::read(variant, &inner)
+    }
+
+    fn read(variant: VariantId, inner: &str) -> Option<Self> {
+        let (server, tool, id) = serde_json::from_str(inner).ok()?;
         Some(Self {
             server,
             variant,

@@ -138,18 +138,16 @@ pub(super) fn compare(
     expected: &BTreeSet<Key>,
 ) -> Outcome {
     let mut outcome = Outcome::default();
-    let none = Tally::default();
     let keys: BTreeSet<&Key> = direct
         .keys()
         .chain(through.keys())
         .chain(expected)
         .collect();
     for key in keys {
-        let now = through.get(key).unwrap_or(&none);
-        let worse = now.is_worse_than(direct.get(key).unwrap_or(&none));
+        let worse = is_worse(key, direct, through);
         let (suite, check) = key;
         match (worse, expected.contains(key)) {
-            (true, false) => outcome.fail(worsened(name, suite, check, now)),
+            (true, false) => outcome.fail(worsened(name, suite, check, through.get(key))),
             (false, true) => outcome.fail(format!(
                 "{name}: {suite}: {check}: is no worse; remove it from {EXPECTED}"
             )),
@@ -159,7 +157,16 @@ pub(super) fn compare(
     outcome
 }
 
-fn worsened(name: &str, suite: &str, check: &str, tally: &Tally) -> String {
+/// Whether the check is worse than without Vary.
+pub(super) fn is_worse(key: &Key, direct: &Results, through: &Results) -> bool {
+    let none = Tally::default();
+    let now = through.get(key).unwrap_or(&none);
+    now.is_worse_than(direct.get(key).unwrap_or(&none))
+}
+
+fn worsened(name: &str, suite: &str, check: &str, tally: Option<&Tally>) -> String {
+    let none = Tally::default();
+    let tally = tally.unwrap_or(&none);
     let mut report = format!("{name}: {suite}: {check}: held {} times", tally.held);
     for message in &tally.messages {
         let _ = write!(report, "\n    {message}");

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
+use crate::replicas::Store;
 use crate::server::{Server, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, process};
@@ -41,10 +44,20 @@ const fn behind(name: &'static str, era: &'static str, transport: Transport) -> 
 /// A server that the suites are run against.
 pub(super) struct Target {
     pub(super) name: &'static str,
-    /// The server that receives the requests.
-    pub(super) front: Server,
-    /// The server behind it, if any.
-    _behind: Option<Server>,
+    /// Of the server that receives the requests.
+    pub(super) url: String,
+    /// That server, and what is behind it.
+    _servers: Vec<Server>,
+}
+
+impl Target {
+    fn new(name: &'static str, front: Server, behind: Option<Server>) -> Self {
+        Self {
+            name,
+            url: front.url.clone(),
+            _servers: [Some(front), behind].into_iter().flatten().collect(),
+        }
+    }
 }
 
 /// The programs of the targets.
@@ -65,11 +78,8 @@ impl<'a> Programs<'a> {
 
     /// The fixture alone.
     pub(super) fn direct(&self) -> Result<Target, String> {
-        Ok(Target {
-            name: DIRECT,
-            front: self.fixture(DIRECT, &["--era", "both"])?,
-            _behind: None,
-        })
+        let fixture = self.fixture(DIRECT, &["--era", "both"])?;
+        Ok(Target::new(DIRECT, fixture, None))
     }
 
     /// The fixture as a server that does not validate `Host`.
@@ -97,10 +107,39 @@ impl<'a> Programs<'a> {
                 None
             }
         };
+        Ok(Target::new(name, self.start(name, &mut command)?, server))
+    }
+
+    /// The same with three replicas of Vary.
+    pub(super) fn through_replicas(
+        &self,
+        store: &Store,
+        behind: &Behind,
+    ) -> Result<Target, String> {
+        let Behind {
+            name,
+            era,
+            transport,
+        } = *behind;
+        let (server, entry) = match transport {
+            Transport::Http => {
+                let server = self.careless(&format!("{name}-fixture"), era)?;
+                let entry = json!({"url": server.url});
+                (Some(server), entry)
+            }
+            Transport::Stdio => {
+                let arguments = ["--stdio", "--era", era];
+                (None, json!({"command": self.fixture, "args": arguments}))
+            }
+        };
+        let configuration = json!({"servers": {"fixture": entry}});
+        let replicas = store.replicas(self.workspace, &self.vary, name, configuration)?;
+        let mut servers = replicas.servers;
+        servers.extend(server);
         Ok(Target {
             name,
-            front: self.start(name, &mut command)?,
-            _behind: server,
+            url: replicas.url,
+            _servers: servers,
         })
     }
 

@@ -3,6 +3,7 @@
 
 mod drills;
 mod forwarding;
+mod programs;
 mod routing;
 
 use std::fs;

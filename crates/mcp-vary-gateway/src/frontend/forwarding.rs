@@ -1,7 +1,7 @@
 //! Requests that need the state of another replica: which replica that is, and the way there.
 //!
-//! Ids that lead to the state of one process name it: those of sessions, streams and kept results, and the states of
-//! suspended calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
+//! Ids that lead to the state of one process name it: those of sessions, streams, tasks and kept results, and the states of
+//! calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
 
 use bytes::Bytes;
 use http::Response;
@@ -23,11 +23,12 @@ use super::peer::ClientAddress;
 use super::responses::{Body, json};
 use super::stopping::Stopping;
 use crate::authentication::PeerCertificate;
-use crate::mrtr::{REQUEST_STATE, suspending_replica};
+use crate::mrtr::{self, REQUEST_STATE};
 use crate::pipeline::READ_RESULT;
 use crate::pipeline::inbound::session_of;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
+use crate::tasks;
 
 /// Marks a request that another replica has forwarded. It is not forwarded again.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +56,18 @@ fn owner(
     (owner != store.tag()).then_some(owner)
 }
 
-/// The replica that the params name: by the state of a suspended call, or by the URI of a kept result.
+/// The replica that the params name: by the state of a call, by the id of a task, or by the URI of a kept result.
 fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     if let Some(state) = params.members.get(REQUEST_STATE) {
-        return suspending_replica(state);
+        return mrtr::replica_of(state);
     }
-    let uri = match message.method.as_deref()? {
+    let method = message.method.as_deref()?;
+    if method.starts_with("tasks/")
+        && let Some(id) = params.members.get("taskId")
+    {
+        return tasks::replica_of(id.trim_matches('"'));
+    }
+    let uri = match method {
         "resources/read" => params.members.get("uri"),
         // Its name may be longer in some views. Arguments of other tools are not read.
         "tools/call" if params.members.get("name")?.contains(READ_RESULT) => {

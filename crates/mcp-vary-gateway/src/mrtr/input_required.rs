@@ -45,9 +45,14 @@ pub(crate) fn seal_input_required(
     let Some(state) = required.state else {
         return Ok(named.into_owned());
     };
-    let state = RequestState::Sealed {
-        server: codec.server.to_string(),
-        state,
+    let server = codec.server.to_string();
+    let state = match codec.replica {
+        Some(replica) => RequestState::Program {
+            replica,
+            server,
+            state,
+        },
+        None => RequestState::Sealed { server, state },
     };
     let sealed = json::string(&codec.seal(services, &state));
     Ok(edit::set(&named, REQUEST_STATE, &sealed).into_owned())

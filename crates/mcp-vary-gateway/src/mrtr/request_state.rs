@@ -26,6 +26,12 @@ use crate::session::client::QuotaKey;
 pub(crate) enum RequestState {
     /// The state of a modern server.
     Sealed { server: String, state: String },
+    /// The state of a modern server that is a program of this replica.
+    Program {
+        replica: u32,
+        server: String,
+        state: String,
+    },
     /// A suspended call of a legacy server, and the gateway that has it.
     Suspended { gateway: u64, number: u64 },
     /// A legacy server wants a URL visited before the retry.
@@ -81,6 +87,8 @@ pub(crate) struct RequestStateCodec {
     pub(crate) request: RequestBinding,
     /// The server of the request.
     pub(crate) server: Arc<str>,
+    /// This replica, if the server is a program of it, and there are others.
+    pub(crate) replica: Option<u32>,
     /// How long the client may take if no call is suspended.
     pub(crate) lifetime: Duration,
     /// How many calls may be suspended.
@@ -93,7 +101,9 @@ impl RequestStateCodec {
         let text = serde_json::to_string(state).unwrap_or_default();
         let lifetime = match state {
             RequestState::Suspended { .. } => services.pending_server_requests.timeout(),
-            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => self.lifetime,
+            RequestState::Sealed { .. }
+            | RequestState::Program { .. }
+            | RequestState::UrlVisit { .. } => self.lifetime,
         };
         let expires = services.now().saturating_add(lifetime.as_secs());
         let parameters = self.request.parameters();
@@ -140,13 +150,18 @@ impl RequestStateCodec {
         state: RequestState,
     ) -> Result<RoundTrip, RpcError> {
         match state {
-            RequestState::Sealed { server, state } if server == *self.server => {
+            RequestState::Sealed { server, state }
+            | RequestState::Program { server, state, .. }
+                if server == *self.server =>
+            {
                 Ok(RoundTrip::Sealed(state))
             }
             RequestState::UrlVisit { server } if server == *self.server => {
                 Ok(RoundTrip::UrlVisited)
             }
-            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
+            RequestState::Sealed { .. }
+            | RequestState::Program { .. }
+            | RequestState::UrlVisit { .. } => Err(missing_response()),
             RequestState::Suspended { gateway, number } if gateway == services.instance => {
                 Ok(RoundTrip::Suspended(number))
             }
@@ -167,18 +182,16 @@ impl RequestStateCodec {
     }
 }
 
-/// The tag of the replica at which the call of this state is suspended, as the client wrote the state.
+/// The tag of the replica that has what this state needs, as the client wrote the state: the suspended call, or the program.
 ///
 /// It was not checked: the replica that it names opens it.
-pub(crate) fn suspending_replica(written: &str) -> Option<u32> {
+pub(crate) fn replica_of(written: &str) -> Option<u32> {
     let sealed = written.strip_prefix('"')?.strip_suffix('"')?;
-    if sealed.len() > MAX_SUSPENDED {
-        return None;
-    }
     let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-    let text = &bytes[rfind(&bytes, SUSPENDED)?..];
-    match serde_json::from_slice(text).ok()? {
+    let begin = NAMING.iter().find_map(|begin| rfind(&bytes, begin))?;
+    match serde_json::from_slice(&bytes[begin..]).ok()? {
         RequestState::Suspended { gateway, .. } => Some(mcp_vary_store::tag(gateway)),
+        RequestState::Program { replica, .. } => Some(replica),
         RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => None,
     }
 }
@@ -187,11 +200,9 @@ fn rfind(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).rposition(|it| it == part)
 }
 
-/// How the text of a suspended call begins. It has no quotation marks in strings, so that it occurs only where it begins.
-const SUSPENDED: &[u8] = br#"{"suspended":"#;
-
-/// The most letters of the state of a suspended call, with the longest id of a variant.
-const MAX_SUSPENDED: usize = 1024;
+/// How the texts of states begin that name a replica. Quotation marks in strings are escaped, so that each occurs only where
+/// a text begins.
+const NAMING: [&[u8]; 2] = [br#"{"suspended":"#, br#"{"program":"#];
 
 #[cfg(test)]
 mod tests {
@@ -201,15 +212,11 @@ mod tests {
     fn names(state: &str, replica: Option<u32>) {
         let sealed =
             URL_SAFE_NO_PAD.encode([b"\x01seal and variant 1000 ", state.as_bytes()].concat());
-        assert_eq!(
-            suspending_replica(&format!("\"{sealed}\"")),
-            replica,
-            "{state}"
-        );
+        assert_eq!(replica_of(&format!("\"{sealed}\"")), replica, "{state}");
     }
 
     #[test]
-    fn the_state_of_a_suspended_call_names_its_replica_and_no_other_state_does() {
+    fn the_state_of_a_suspended_call_or_of_a_program_names_its_replica_and_no_other_state_does() {
         let suspended = r#"{"suspended":{"gateway":4294967303,"number":1}}"#;
         names(suspended, Some(7));
         let quoted = serde_json::to_string(suspended).unwrap();
@@ -218,8 +225,9 @@ mod tests {
             None,
         );
         names(&suspended[..20], None);
-        names(&format!("{}{suspended}", "x".repeat(MAX_SUSPENDED)), None);
-        assert_eq!(suspending_replica("7"), None);
-        assert_eq!(suspending_replica(r#""%""#), None);
+        let program = format!(r#"{{"program":{{"replica":9,"server":"a","state":{quoted}}}}}"#);
+        names(&program, Some(9));
+        assert_eq!(replica_of("7"), None);
+        assert_eq!(replica_of(r#""%""#), None);
     }
 }

@@ -17,9 +17,11 @@ use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_upstream::Target;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Reply, RpcError};
+use mcp_vary_wire::revision::Era;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -113,6 +115,15 @@ impl<'a> RequestContext<'a> {
     /// server offers itself. Tasks and links belong to a source.
     pub(crate) fn source_name(&self, server: ServerIndex) -> Arc<str> {
         Arc::clone(&self.class.source(server).name)
+    }
+
+    /// Whether what a server begins for a client is in a program, or a session, that only this replica has.
+    pub(crate) fn has_state_here(&self, server: ServerIndex) -> bool {
+        let handshake = self.catalog.handshake(server);
+        let is_legacy = handshake.is_some_and(|handshake| handshake.era() == Era::Legacy);
+        let config = server.get(&self.snapshot.config.servers);
+        let target = config.map(|config| &config.target);
+        is_legacy || matches!(target, Some(Target::Command { .. }))
     }
 
     /// The arguments of the request, JSON text.

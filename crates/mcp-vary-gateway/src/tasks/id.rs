@@ -25,10 +25,38 @@ pub(crate) fn split_prefix(id: &str) -> (Option<&str>, &str) {
 /// The first and last character of the prefix.
 pub(crate) const PREFIX: char = '@';
 
+/// The id that is sealed for a task which only this replica can reach: it names the replica.
+pub(crate) fn with_replica(replica: Option<u32>, id: String) -> String {
+    match replica {
+        Some(replica) => format!("{REPLICA}{replica:08x}{id}"),
+        None if id.starts_with(REPLICA) => format!("{REPLICA}{id}"),
+        None => id,
+    }
+}
+
+/// Splits an id into what [`with_replica`] joined.
+pub(crate) fn split_replica(id: &str) -> (Option<u32>, &str) {
+    let Some(named) = id.strip_prefix(REPLICA) else {
+        return (None, id);
+    };
+    let split = named.split_at_checked(8);
+    let split = split.and_then(|(tag, id)| Some((u32::from_str_radix(tag, 16).ok()?, id)));
+    split.map_or((None, named), |(tag, id)| (Some(tag), id))
+}
+
+/// The replica that the client's id of a task names. It was not checked: that replica opens the id.
+pub(crate) fn replica_of(sealed: &str) -> Option<u32> {
+    split_replica(&Task::claimed(sealed)?.id).0
+}
+
+/// Before the tag of a replica, and before an id that begins with it.
+const REPLICA: char = '%';
+
 /// The server's id of the task that a client of `principal` knows as `sealed`.
 pub(crate) fn upstream_id(keys: &CursorKeys, principal: &str, sealed: &str) -> Option<String> {
     let id = Task::open(keys, principal, sealed)?.id;
-    Some(split_prefix(&id).1.to_owned())
+    let (_, id) = split_replica(&id);
+    Some(split_prefix(id).1.to_owned())
 }
 
 #[cfg(test)]
@@ -38,6 +66,26 @@ mod tests {
     #[track_caller]
     fn splits(id: &str, prefix: Option<&str>, upstream_id: &str) {
         assert_eq!(split_prefix(id), (prefix, upstream_id));
+    }
+
+    #[test]
+    fn an_id_names_a_replica_whatever_the_server_wrote() {
+        for id in [
+            "job-1",
+            "",
+            "%",
+            "%%x",
+            "%0000002a",
+            "%0000002ax",
+            "@7b1.0@job-1",
+            "é",
+        ] {
+            for replica in [None, Some(0), Some(42), Some(u32::MAX)] {
+                let joined = with_replica(replica, id.to_owned());
+                assert_eq!(split_replica(&joined), (replica, id), "{joined}");
+            }
+        }
+        assert_eq!(with_replica(None, "job-1".to_owned()), "job-1");
     }
 
     #[test]

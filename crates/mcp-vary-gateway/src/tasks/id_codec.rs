@@ -14,7 +14,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::{TaskDialect, rename_related_task};
 
 use super::dialect::{DialectPair, EXT_OVER_CORE};
-use super::id::TaskKey;
+use super::id::{TaskKey, with_replica};
 use super::notifier::TaskNotifier;
 use super::proxy::{TaskConnection, TaskOwner};
 use super::services::TaskServices;
@@ -38,6 +38,8 @@ pub(crate) struct TaskIdCodec {
     pub(crate) tool: Arc<str>,
     /// The server's id of the task that the request is about; none where the request may create one.
     pub(crate) upstream_id: Option<String>,
+    /// This replica, if no other one can reach the task.
+    pub(crate) replica: Option<u32>,
     /// The prefix that marks the ids of proxied tasks.
     pub(crate) prefix: Option<String>,
     /// The time to live that the client asked for, in milliseconds.
@@ -55,7 +57,7 @@ impl TaskIdCodec {
             server: self.server.to_string(),
             variant: self.variant.clone(),
             tool: self.tool.to_string(),
-            id: self.sealed_id(upstream_id),
+            id: with_replica(self.replica, self.sealed_id(upstream_id)),
         };
         (upstream_id.len() <= MAX_ID).then(|| {
             let principal = sealed_principal(self.principal.as_ref());

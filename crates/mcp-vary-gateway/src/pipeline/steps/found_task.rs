@@ -17,7 +17,7 @@ use super::{response_plan, task_mode, task_support};
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use crate::tasks::proxy::EXT_OVER_CORE;
-use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix};
+use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix, split_replica};
 
 /// The task that a client's request names.
 pub(crate) struct FoundTask {
@@ -27,6 +27,8 @@ pub(crate) struct FoundTask {
     /// The tool whose call created it.
     pub(crate) item_ref: ItemRef,
     pub(crate) task: Task,
+    /// The replica that its id names.
+    pub(super) replica: Option<u32>,
     /// That tool, if the view still has it.
     tool: Option<Arc<Tool>>,
 }
@@ -61,6 +63,7 @@ impl FoundTask {
             view,
             item_ref,
             task: opened.task,
+            replica: opened.replica,
             tool,
         })
     }
@@ -74,7 +77,10 @@ impl FoundTask {
     /// The codec for the ids in messages about the task.
     pub(crate) fn codec(&self, scope: ViewScope<'_>) -> TaskIdCodec {
         let upstream_id = Some(self.task.id.clone());
-        task_mode::task_codec(scope, self.dialects, &self.item_ref, upstream_id)
+        TaskIdCodec {
+            replica: self.replica,
+            ..task_mode::task_codec(scope, self.dialects, &self.item_ref, upstream_id)
+        }
     }
 
     /// A request about the task to its server, with the plan for its response.
@@ -105,6 +111,7 @@ impl FoundTask {
 /// A task whose id was opened, and its server.
 pub(crate) struct OpenedTask {
     task: Task,
+    replica: Option<u32>,
     server: ServerIndex,
 }
 
@@ -116,11 +123,17 @@ impl OpenedTask {
     /// When it was not sealed for the client, or its server is not configured any more.
     pub(crate) fn open(context: &RequestContext<'_>, id: &str) -> Result<Self, TaskNotFound> {
         let keys = &context.snapshot.services.cursor_keys;
-        let task = Task::open(keys, context.client.sealed_principal(), id)
+        let mut task = Task::open(keys, context.client.sealed_principal(), id)
             .ok_or_else(TaskNotFound::unknown)?;
+        let (replica, upstream_id) = split_replica(&task.id);
+        task.id = upstream_id.to_owned();
         let servers = &context.snapshot.config.servers;
         match ServerIndex::find(servers, |server| server.name == task.server) {
-            Some(server) => Ok(Self { task, server }),
+            Some(server) => Ok(Self {
+                task,
+                replica,
+                server,
+            }),
             None => Err(TaskNotFound::from(
                 &task,
                 "is not behind this gateway any more",

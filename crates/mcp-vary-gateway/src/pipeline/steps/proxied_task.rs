@@ -70,6 +70,7 @@ pub(crate) fn extension_codec(context: &RequestContext<'_>, found: &FoundTask) -
     let upstream_id = Some(upstream_id.to_owned());
     TaskIdCodec {
         prefix: prefix.map(str::to_owned),
+        replica: found.replica,
         ..task_codec(scope, dialects, &found.item_ref, upstream_id)
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn state_codec(
     binding: Option<RequestBinding>,
 ) -> Option<RequestStateCodec> {
     let limits = &scope.snapshot.config.limits;
+    let store = scope.snapshot.services.store.as_ref();
+    let store = store.filter(|_| scope.has_state_here(server));
     Some(RequestStateCodec {
+        replica: store.map(|store| store.tag()),
         variant: scope.snapshot.variant_id(scope.view).clone(),
         method: scope.action.round_trip_method()?,
         principal: scope.client.principal.clone(),

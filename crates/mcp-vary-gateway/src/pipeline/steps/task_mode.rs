@@ -98,7 +98,11 @@ pub(super) fn task_codec(
     item_ref: &ItemRef,
     upstream_id: Option<String>,
 ) -> TaskIdCodec {
+    let store = scope.snapshot.services.store.as_ref();
+    // What a task came to in another dialect is kept here.
+    let is_here = dialects.is_core_over_ext() || scope.has_state_here(item_ref.server);
     TaskIdCodec {
+        replica: store.filter(|_| is_here).map(|store| store.tag()),
         dialects,
         services: Arc::clone(&scope.snapshot.services.tasks),
         server: scope.source_name(item_ref.server),
