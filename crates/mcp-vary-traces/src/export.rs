@@ -19,7 +19,7 @@ use crate::settings::Target;
 pub const QUEUE: usize = 2048;
 
 /// The most spans in one request.
-const BATCH: u64 = 512;
+const BATCH: usize = 512;
 /// The time in which a batch fills. Spans wait without waking the task that sends them, which would cost more than they do.
 const DELAY: Duration = Duration::from_secs(2);
 /// The time in which a collector must answer.
@@ -103,7 +103,7 @@ impl Exporter {
             Ok(place) if !self.closing.is_cancelled() => place.send(span),
             _ => _ = self.counts.lost.fetch_add(1, Ordering::Relaxed),
         }
-        if submitted.is_multiple_of(BATCH) {
+        if submitted.is_multiple_of(BATCH as u64) {
             self.filled.notify_one();
         }
     }
@@ -144,25 +144,34 @@ impl Worker {
     async fn run(mut self, mut queue: Receiver<Vec<u8>>) {
         loop {
             let waiting = tokio::time::timeout(DELAY, self.filled.notified());
-            let is_closing = self.closing.run_until_cancelled(waiting).await.is_none();
+            let waited = self.closing.run_until_cancelled(waiting).await;
             // Without an exporter no more spans come, also if nobody has closed it.
-            let is_last = is_closing || queue.is_closed();
-            loop {
-                let (mut spans, mut count) = (Vec::new(), 0);
-                while count < BATCH
-                    && let Ok(span) = queue.try_recv()
-                {
-                    proto::append(&mut spans, &span);
-                    count += 1;
-                }
-                if count == 0 {
-                    break;
-                }
-                self.send(&spans, count).await;
+            let is_last = waited.is_none() || queue.is_closed();
+            let is_late = waited.is_some_and(|filled| filled.is_err());
+            if is_late {
+                self.send_batch(&mut queue).await;
+            }
+            // Spans that come while a batch is sent wait for others: a request for a few costs as much as one for many.
+            while queue.len() >= BATCH || (is_last && !queue.is_empty()) {
+                self.send_batch(&mut queue).await;
             }
             if is_last {
                 return;
             }
+        }
+    }
+
+    /// Sends the spans that wait, at most a batch.
+    async fn send_batch(&mut self, queue: &mut Receiver<Vec<u8>>) {
+        let (mut spans, mut count) = (Vec::new(), 0);
+        while count < BATCH
+            && let Ok(span) = queue.try_recv()
+        {
+            proto::append(&mut spans, &span);
+            count += 1;
+        }
+        if count > 0 {
+            self.send(&spans, count as u64).await;
         }
     }
 
@@ -232,5 +241,35 @@ fn is_temporary(error: &DocumentError) -> bool {
         DocumentError::Status(status) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
         DocumentError::Timeout(_) | DocumentError::Connection(_) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_testkit::trace_collector::{CollectorBehavior, TraceCollector};
+    use mcp_vary_testkit::wait::until;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn spans_that_come_while_a_batch_is_sent_wait_for_others() {
+        let time = Duration::from_millis(50);
+        let collector = TraceCollector::start(CollectorBehavior::Delays(time)).await;
+        let target = Target {
+            url: format!("{}/v1/traces", collector.url()),
+            headers: http::HeaderMap::new(),
+            variables: |_| None,
+        };
+        let exporter = Exporter::start(target, "test", "1");
+        let submit = |count| (0..count).for_each(|_| exporter.submit(Vec::new()));
+        submit(BATCH);
+        until(async || collector.heads().len() == 1).await;
+        submit(20);
+        until(async || exporter.stats().exported == BATCH as u64).await;
+        tokio::time::sleep(2 * time).await;
+        assert_eq!(collector.heads().len(), 1);
+        exporter.close().await;
+        assert_eq!(collector.heads().len(), 2);
+        assert_eq!(exporter.stats().exported, BATCH as u64 + 20);
     }
 }
