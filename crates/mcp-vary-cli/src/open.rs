@@ -12,7 +12,7 @@ use crate::admin::page_address;
 use crate::failure::{Failure, Verdict};
 use crate::login::browser;
 use crate::operate::{written_token, wrong_token};
-use crate::operator_client::{GatewayAddress, not_the_operators};
+use crate::operator_client::GatewayAddress;
 use crate::operator_token;
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
@@ -32,8 +32,10 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
     let token = args.token.or_else(|| written_token(&address));
     let token = token.map(|token| token.parse::<AdminToken>()).transpose();
     let token = token.map_err(|error| Failure::command(format!("the token {error}")))?;
-    let token = token.ok_or_else(|| wrong_token(&address))?.for_page();
-    stop.unless_requested(check(&address, &token)).await?;
+    let token = token.map(|token| token.for_page());
+    stop.unless_requested(check(&address, token.as_ref()))
+        .await?;
+    let token = token.ok_or_else(|| wrong_token(&address))?;
     let url = page_address(address.authority(), token.expose());
     if args.print {
         print::data(&format!("{}\n", sanitize(&url)))?;
@@ -66,15 +68,24 @@ fn running() -> Result<GatewayAddress, Failure> {
 }
 
 /// Whether the page is there, and accepts the token.
-async fn check(address: &GatewayAddress, token: &AdminToken) -> Result<(), Failure> {
-    let request = address.request(Method::GET, "/api/status", Some(token.expose()));
+async fn check(address: &GatewayAddress, token: Option<&AdminToken>) -> Result<(), Failure> {
+    let token = token.map(AdminToken::expose);
+    let request = address.request(Method::GET, "/api/status", token);
     let answer = tokio::time::timeout(TIMEOUT, request).await;
     let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-    let unanswered = |why| Failure::command(format!("no answer from {address}: {why}"));
-    match answer.unwrap_or_else(|_| late()).map_err(unanswered)?.0 {
-        StatusCode::OK => Ok(()),
-        StatusCode::UNAUTHORIZED => Err(wrong_token(address)),
-        status => Err(unanswered(not_the_operators(status, "open"))),
+    let no_page = |why: &str| {
+        Failure::command(format!(
+            "no page at {address}: {why}; `vary open` finds a gateway that was started with `--admin 8801`"
+        ))
+    };
+    match answer.unwrap_or_else(|_| late()) {
+        Ok((StatusCode::OK, _)) => Ok(()),
+        Ok((StatusCode::UNAUTHORIZED, _)) => Err(wrong_token(address)),
+        Ok((status, _)) => Err(no_page(&format!(
+            "it answers {status}, as the address for clients does"
+        ))),
+        // What follows is about other commands.
+        Err(why) => Err(no_page(why.split("; ").next().unwrap_or_default())),
     }
 }
 

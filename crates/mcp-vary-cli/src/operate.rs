@@ -21,7 +21,7 @@ pub(crate) async fn run(
     mut stop: Stop,
 ) -> Result<Verdict, Failure> {
     let name = command.path().trim_start_matches('/');
-    let address = GatewayAddress::find(args.address.as_deref(), name)?;
+    let address = GatewayAddress::find(args.address.as_deref(), name).await?;
     let token = args.token.or_else(|| written_token(&address));
     let request = address.request(Method::POST, command.path(), token.as_deref());
     let request = async {

@@ -1,6 +1,8 @@
 //! Requests to the operator's listener of a running gateway.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fmt, io};
 
 use http::header::AUTHORIZATION;
@@ -9,12 +11,14 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
 use crate::failure::Failure;
+use crate::print::sanitize;
 
 /// Where a running gateway answers its operator.
 #[derive(Clone, Debug)]
@@ -29,7 +33,7 @@ pub(crate) enum GatewayAddress {
 
 impl GatewayAddress {
     /// What was typed; without it, the running gateway of this user. `command` is named in messages.
-    pub(crate) fn find(typed: Option<&str>, command: &str) -> Result<Self, Failure> {
+    pub(crate) async fn find(typed: Option<&str>, command: &str) -> Result<Self, Failure> {
         if let Some(typed) = typed {
             return Self::parse(typed);
         }
@@ -37,14 +41,14 @@ impl GatewayAddress {
             [] => Ok(Self::Default),
             [one] => Ok(Self::Socket(one.clone())),
             several => {
-                let lines = several.iter();
-                let lines: Vec<_> = lines
-                    .map(|path| format!("  vary {command} {}", path.display()))
-                    .collect();
+                let mut lines = String::new();
+                for path in several {
+                    let served = served_at(path).await;
+                    let _ = write!(lines, "\n  vary {command} {}{served}", path.display());
+                }
                 Err(Failure::command(format!(
-                    "{} gateways are running, each with the socket of its process; name one of them:\n{}",
+                    "{} gateways are running, each with the socket of its process; name one of them:{lines}",
                     several.len(),
-                    lines.join("\n")
                 )))
             }
         }
@@ -120,6 +124,29 @@ impl GatewayAddress {
         }
     }
 }
+
+/// The servers behind the gateway at a socket, as a comment of the shell; empty if it does not say so at once.
+async fn served_at(path: &Path) -> String {
+    let socket = GatewayAddress::Socket(path.to_owned());
+    let asked = socket.request(Method::GET, "/status", None);
+    let Ok(Ok((_, status))) = tokio::time::timeout(SOON, asked).await else {
+        return String::new();
+    };
+    let status: Value = serde_json::from_slice(&status).unwrap_or_default();
+    let servers = status["servers"].as_array().into_iter().flatten();
+    let names: Vec<_> = servers.filter_map(|it| it["name"].as_str()).collect();
+    let shown = names.len().min(MAX_NAMES);
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    sanitize(&format!("  # {}{more}", names[..shown].join(", ")))
+}
+
+/// The time in which a gateway says what it serves.
+const SOON: Duration = Duration::from_secs(1);
+/// The servers that are named.
+const MAX_NAMES: usize = 5;
 
 /// Sends a request over a connection of its own.
 async fn exchange<S>(

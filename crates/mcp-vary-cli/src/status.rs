@@ -82,7 +82,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The status of the gateway at the address that was typed; without one, of the running gateway of this user.
 pub(crate) async fn fetch(typed: Option<&str>) -> Result<Value, Failure> {
-    let address = GatewayAddress::find(typed, "status")?;
+    let address = GatewayAddress::find(typed, "status").await?;
     let answer = tokio::time::timeout(TIMEOUT, ask(&address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))

@@ -165,8 +165,8 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     let [one, other] = sockets.each_ref().map(|path| path.to_str().unwrap());
     run(&["drain"]).refuses(&[
         "2 gateways are running, each with the socket of its process; name one of them:",
-        &format!("\n  vary drain {one}\n"),
-        &format!("\n  vary drain {other}\n"),
+        &format!("\n  vary drain {one}  # vary\n"),
+        &format!("\n  vary drain {other}  # vary\n"),
     ]);
     run(&["status", other]).data(0);
     // It leaves its socket, which nobody answers at.

@@ -89,6 +89,10 @@ fn the_browser_gets_the_address() {
     let address = server.admin();
     let refused = Run::of(&mut vary(&state, &["open", &address]));
     refused.refuses(&["does not accept the token", "VARY_ADMIN_TOKEN"]);
+    let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
+    nobody.refuses(&[
+        "no page at 127.0.0.1:1: connection refused; `vary open` finds a gateway that was started with `--admin 8801`\n",
+    ]);
     let (browser, opened) = (state.join("browser"), state.join("opened"));
     let script = format!(
         "#!/bin/sh\nprintf %s \"$1\" > {0}.new && mv {0}.new {0}\n",
