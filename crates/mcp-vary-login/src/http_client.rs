@@ -144,7 +144,9 @@ impl HttpClient {
         let sending = async {
             let response = send_over(request, ca.as_deref(), *variables, resolver).await;
             let response = response.map_err(|error| match error {
-                OutgoingError::Transport(error) => failed(&error, ca.as_deref()),
+                OutgoingError::Transport { error, proxy } => {
+                    through(proxy.as_deref(), failed(&error, ca.as_deref()))
+                }
                 error => HttpError::Setup(error.to_string()),
             })?;
             let (head, body) = response.into_parts();
@@ -193,6 +195,16 @@ fn failed(error: &(dyn Error + 'static), ca: Option<&Path>) -> HttpError {
         return HttpError::Address(refused);
     }
     HttpError::Connection(describe_failure(error, ca))
+}
+
+/// The failure of a connection, with the proxy that was asked.
+fn through(proxy: Option<&str>, error: HttpError) -> HttpError {
+    match (proxy, error) {
+        (Some(proxy), HttpError::Connection(why)) => {
+            HttpError::Connection(format!("through the proxy {proxy}: {why}"))
+        }
+        (_, error) => error,
+    }
 }
 
 /// Looks up names, and drops the addresses that the policy refuses. The connection uses the address that was checked.

@@ -118,8 +118,14 @@ pub enum OutgoingError {
     #[error("{0}")]
     Setup(DocumentError),
     /// The connection failed.
-    #[error(transparent)]
-    Transport(#[from] hyper_util::client::legacy::Error),
+    #[error("{error}")]
+    Transport {
+        /// Why.
+        #[source]
+        error: hyper_util::client::legacy::Error,
+        /// The proxy that was asked, and the variable that names it.
+        proxy: Option<String>,
+    },
 }
 
 /// Sends `request` on a connection of its own, through the proxy that `variables` name. The authorities in the file `ca`
@@ -146,12 +152,17 @@ where
         let headers = request.headers_mut();
         headers.insert(PROXY_AUTHORIZATION, authorization.clone());
     }
+    let described = proxy.as_ref().map(Proxy::describe);
     let http = HttpConnector::new_with_resolver(resolver(proxy.as_ref().map(Proxy::host)));
     let files = TlsFiles { ca, client: None };
     let connector = tls::connector_over(http, request.uri(), CONNECT_TIMEOUT, (files, proxy));
     let connector = connector.map_err(|why| setup(DocumentError::Tls(why)))?;
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
-    Ok(client.request(request).await?)
+    let response = client.request(request).await;
+    response.map_err(|error| OutgoingError::Transport {
+        error,
+        proxy: described,
+    })
 }
 
 /// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
@@ -172,7 +183,7 @@ async fn send(
         let response = send_over(request, None, variables, |_| GaiResolver::new()).await;
         let response = response.map_err(|error| match error {
             OutgoingError::Setup(error) => error,
-            OutgoingError::Transport(error) => failed(&error),
+            OutgoingError::Transport { error, .. } => failed(&error),
         })?;
         match response.status() {
             StatusCode::OK => {}

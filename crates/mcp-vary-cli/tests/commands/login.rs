@@ -431,6 +431,9 @@ fn what_cannot_be_logged_in_to_says_why() {
         "error: http://127.0.0.1:1/mcp: it cannot be reached: connection refused\n"
     );
     let url = "https://a.example/mcp";
+    let mut behind = user.command(&["login", url]);
+    let behind = Run::of(behind.env("HTTPS_PROXY", "http://127.0.0.1:1"));
+    behind.refuses(&["through the proxy http://127.0.0.1:1 (`HTTPS_PROXY`): connection refused"]);
     let ca = user.run(&["login", url, "--ca", "/nowhere/ca.pem"]);
     let why = "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory";
     assert!(ca.stderr.contains(why), "{}", ca.stderr);
