@@ -433,7 +433,11 @@ fn what_cannot_be_logged_in_to_says_why() {
     let url = "https://a.example/mcp";
     let mut behind = user.command(&["login", url]);
     let behind = Run::of(behind.env("HTTPS_PROXY", "http://127.0.0.1:1"));
-    behind.refuses(&["through the proxy http://127.0.0.1:1 (`HTTPS_PROXY`): connection refused"]);
+    assert_eq!(
+        behind.stderr,
+        "error: https://a.example/mcp: it cannot be reached: through the proxy http://127.0.0.1:1 (`HTTPS_PROXY`): connection \
+         refused\n"
+    );
     let ca = user.run(&["login", url, "--ca", "/nowhere/ca.pem"]);
     let why = "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory";
     assert!(ca.stderr.contains(why), "{}", ca.stderr);
