@@ -1,8 +1,10 @@
 //! Three gateways that share a store, behind HAProxy, which sends requests in turn.
 
 use std::fs;
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::{Value, json};
 
@@ -122,11 +124,16 @@ fn in_turn(shown: &str, address: SocketAddr, urls: &[&str]) -> Result<String, St
     Ok(text)
 }
 
-/// An address that no program had a moment ago, for programs that do not say which one they got.
+/// An address that no program had a moment ago, for programs that do not say which one they got. The system gives its port to
+/// no connection: those of Linux begin at 32,768.
 fn free_address() -> Result<SocketAddr, String> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = bound.and_then(|listener| listener.local_addr());
-    address.map_err(|error| format!("no port is free: {error}"))
+    static NEXT: AtomicU16 = AtomicU16::new(5_000);
+    let ports = iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    let addresses = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let mut free = addresses
+        .take(4_000)
+        .filter(|it| TcpListener::bind(it).is_ok());
+    free.next().ok_or_else(|| "no port is free".to_owned())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
@@ -12,10 +13,16 @@ use tokio::net::TcpStream;
 
 use crate::program::{Server, signal};
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago. The system gives it to no connection: those of Linux begin at 32,768.
 pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let is_free = |port: &u16| std::net::TcpListener::bind(local(*port)).is_ok();
+    let ports = std::iter::repeat_with(|| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = std::process::id().wrapping_mul(31).wrapping_add(number);
+        10_000 + u16::try_from(number % 20_000).unwrap()
+    });
+    ports.take(20_000).find(is_free).unwrap()
 }
 
 fn local(port: u16) -> SocketAddr {
@@ -34,7 +41,7 @@ impl Gateway {
     pub(crate) fn start(configuration: &Path, variables: Vec<(&'static str, String)>) -> Self {
         let probes = local(free_port());
         Self {
-            server: serve(configuration, 0, probes, &variables),
+            server: serve(configuration, free_port(), probes, &variables),
             probes,
             configuration: configuration.to_owned(),
             variables,
