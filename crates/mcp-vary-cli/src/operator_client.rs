@@ -128,8 +128,8 @@ impl GatewayAddress {
 /// The servers behind the gateway at a socket, as a comment of the shell; empty if it does not say so at once.
 async fn served_at(path: &Path) -> String {
     let socket = GatewayAddress::Socket(path.to_owned());
-    let asked = socket.request(Method::GET, "/status", None);
-    let Ok(Ok((_, status))) = tokio::time::timeout(SOON, asked).await else {
+    let request = socket.request(Method::GET, "/status", None);
+    let Ok(Ok((_, status))) = tokio::time::timeout(SOON, request).await else {
         return String::new();
     };
     let status: Value = serde_json::from_slice(&status).unwrap_or_default();
