@@ -11,8 +11,8 @@ use crate::server::{Server, StartingServer, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, npm, process, python};
 
-/// Starts the gateways in front of the servers; with a store, three in front of each. Returns the scripts' argument about them, by the names that the scripts
-/// know, and the servers, which must run as long as the scripts.
+/// Starts the gateways in front of the servers; with a store, three in front of each. Returns the scripts' argument about
+/// them, by the names that the scripts know, and the servers, which must run as long as the scripts.
 pub(crate) fn start(
     workspace: &Workspace,
     vary: &Path,
