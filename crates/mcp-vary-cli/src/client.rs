@@ -15,6 +15,7 @@ use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::ClientArgs;
 use crate::environment::variable;
@@ -130,10 +131,19 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects to `server` as `persona`.
+    /// Connects to `server` as `identity`.
     pub(crate) async fn connect(
         server: UpstreamConfig,
         identity: &ClientIdentity,
+    ) -> Result<Self, Failure> {
+        Self::connect_until(server, identity, &CancellationToken::new()).await
+    }
+
+    /// The same; if `stop` is cancelled first, a process that was started has ended when this returns.
+    pub(crate) async fn connect_until(
+        server: UpstreamConfig,
+        identity: &ClientIdentity,
+        stop: &CancellationToken,
     ) -> Result<Self, Failure> {
         let mut server = server.with_capabilities(identity.capabilities());
         if let Some(name) = &identity.name {
@@ -141,7 +151,7 @@ impl Client {
         }
         server.variables = variable;
         Ok(Self {
-            upstream: UpstreamConnection::connect(server).await?,
+            upstream: UpstreamConnection::connect_until(server, stop).await?,
             missing: Mutex::default(),
         })
     }

@@ -118,6 +118,9 @@ async fn dispatch(
     sockets: PassedSockets,
 ) -> Result<Verdict, Failure> {
     let mut stop = Stop::listen()?;
+    if !matches!(command, Command::Serve(_)) {
+        stop = stop.with_hangup()?;
+    }
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
         Command::Serve(serve) => serve::run(serve, log, sockets, stop).await,

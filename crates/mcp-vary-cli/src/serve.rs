@@ -61,6 +61,9 @@ pub(crate) async fn run(
         reloader: reloading,
         source,
     } = ServeConfig::from_args(&args, &log)?;
+    if reloading.is_none() {
+        stop = stop.with_hangup()?;
+    }
     // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_wait;
     let mut config = config.allow_empty_start(patience);

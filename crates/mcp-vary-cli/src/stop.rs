@@ -1,10 +1,16 @@
 //! Signals that end the process, or make it reload its configuration.
 
+use std::pin::pin;
+
+use tokio_util::sync::CancellationToken;
+
 use crate::failure::Failure;
 
 /// Receives `SIGINT` and `SIGTERM` (Ctrl-C on systems other than Unix).
 #[derive(Debug)]
 pub(crate) struct Stop {
+    /// For a command that ends when its terminal is closed.
+    hangup: Option<Hangup>,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -23,23 +29,42 @@ impl Stop {
                 })
             };
             Ok(Self {
+                hangup: None,
                 interrupt: listen(SignalKind::interrupt())?,
                 terminate: listen(SignalKind::terminate())?,
             })
         }
         #[cfg(not(unix))]
-        Ok(Self {})
+        Ok(Self { hangup: None })
+    }
+
+    /// Receives `SIGHUP`, too: the terminal was closed, and nothing reloads a configuration.
+    pub(crate) fn with_hangup(self) -> Result<Self, Failure> {
+        Ok(Self {
+            hangup: Some(Hangup::listen()?),
+            ..self
+        })
     }
 
     /// Waits for the next signal.
     pub(crate) async fn requested(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.received().await,
+                None => std::future::pending().await,
+            }
+        };
         #[cfg(unix)]
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hangup => {}
         }
         #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = hangup => {}
+        }
     }
 
     /// Runs `work` until a signal is received.
@@ -51,6 +76,26 @@ impl Stop {
             done = work => done,
             () = self.requested() => Err(Failure::command("interrupted")),
         }
+    }
+
+    /// Runs `work` until a signal is received. Then `ending` is cancelled, and `work` ends what it has started; another
+    /// signal drops it.
+    pub(crate) async fn ending<T>(
+        &mut self,
+        ending: &CancellationToken,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        tokio::select! {
+            done = &mut work => return done,
+            () = self.requested() => {}
+        }
+        ending.cancel();
+        tokio::select! {
+            _ = work => {}
+            () = self.requested() => {}
+        }
+        Err(Failure::command("interrupted"))
     }
 }
 

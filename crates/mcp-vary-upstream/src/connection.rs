@@ -52,16 +52,28 @@ impl UpstreamConnection {
     /// When the server cannot be started or reached, is not an MCP server, shares no revision with the gateway, or is not
     /// ready within its limit.
     pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
+        Self::connect_until(config, &CancellationToken::new()).await
+    }
+
+    /// The same, until `stop` is cancelled: then a process that was started is ended before the error is returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), and when `stop` is cancelled.
+    pub async fn connect_until(
+        config: UpstreamConfig,
+        stop: &CancellationToken,
+    ) -> Result<Arc<Self>, ConnectError> {
         let opening = if config.legacy_first {
             Opening::InitializeOrDiscover
         } else {
             Opening::Discover
         };
-        Self::connect_until_stopped(config, ready(opening), &CancellationToken::new()).await
+        Self::connect_with(config, ready(opening), stop).await
     }
 
-    /// Connects with `opening`, which a process waits for after its start. If `stop` is cancelled first, the process is ended before the error is returned.
-    pub(crate) async fn connect_until_stopped(
+    /// The same with `opening`, which a process waits for after its start.
+    pub(crate) async fn connect_with(
         config: UpstreamConfig,
         opening: impl Future<Output = Opening>,
         stop: &CancellationToken,

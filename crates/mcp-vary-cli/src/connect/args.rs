@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use mcp_vary_upstream::command_line::shell_word;
 
 use super::client::ClientName;
 
@@ -49,7 +50,8 @@ pub(crate) struct Connect {
     /// Write to the client's file, then connect as the client will
     #[arg(long, conflicts_with = "remove")]
     pub(crate) write: bool,
-    /// Take the servers that Vary serves out of the client's file, which would have their tools twice
+    /// Take the servers that Vary serves out of the client's file, which would have their tools twice; without --project,
+    /// out of the project's file too
     #[arg(long = "move", requires = "write")]
     pub(crate) move_servers: bool,
     /// Take out what --write added, and put moved servers back
@@ -61,4 +63,39 @@ pub(crate) struct Connect {
     /// The command of a server that the client's own Vary serves, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+impl Connect {
+    /// The command that writes the same entry, to the project's file if `is_project`, and takes out the servers that Vary
+    /// serves. `config` stands for a configuration that is not known.
+    pub(crate) fn moving_command(&self, config: Option<&str>, is_project: bool) -> String {
+        let mut words = vec![
+            "vary".to_owned(),
+            "connect".to_owned(),
+            self.client.as_str(),
+        ];
+        words.extend(self.target.clone());
+        let known = self.config.as_ref().map(|path| path.display().to_string());
+        let config = known.or_else(|| config.map(str::to_owned));
+        let options = [
+            ("--variant", &self.variant),
+            ("--name", &self.name),
+            ("--config", &config),
+        ];
+        let headers = self.headers.iter().map(|header| ("--header", header));
+        let options = options
+            .iter()
+            .filter_map(|(option, value)| Some((*option, value.as_ref()?)));
+        for (option, value) in options.chain(headers) {
+            words.extend([option.to_owned(), value.clone()]);
+        }
+        words.extend(is_project.then(|| "--project".to_owned()));
+        words.extend(["--write".to_owned(), "--move".to_owned()]);
+        if !self.command.is_empty() {
+            words.push("--".to_owned());
+            words.extend(self.command.iter().cloned());
+        }
+        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        words.join(" ")
+    }
 }

@@ -1,7 +1,8 @@
 //! The clients: where each has its servers, and in which form. `docs/how-to/connect.md` names the pages that say so.
 
 use clap::ValueEnum;
-use mcp_vary_config::{Format, Syntax};
+use mcp_vary_config::{ClientText, Diagnostic, Format, Syntax};
+use serde_json::Value;
 
 /// A client that `vary connect` knows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -48,6 +49,25 @@ impl ClientName {
     /// Whether the client's file can name a URL.
     pub(crate) fn takes_http(self) -> bool {
         self != Self::ClaudeDesktop
+    }
+
+    /// The keys that lead to the servers in `text`: those of opencode 2 if the file has them.
+    pub(crate) fn container_in(self, text: &str) -> Result<Vec<String>, Diagnostic> {
+        let known = self.client();
+        let keys = known.container.iter().map(|key| (*key).to_owned());
+        let mut keys: Vec<String> = keys.collect();
+        if self == Self::Opencode {
+            let entries = ClientText::new(known.syntax, text).entries(known.container)?;
+            let nested = entries.iter().find(|(name, _)| name == "servers");
+            // A server may be called `servers`: then the object is its entry.
+            let is_native = nested.is_some_and(|(_, value)| {
+                value.is_object() && !value.get("type").is_some_and(Value::is_string)
+            });
+            if is_native {
+                keys.push("servers".to_owned());
+            }
+        }
+        Ok(keys)
     }
 
     pub(crate) fn client(self) -> &'static Client {

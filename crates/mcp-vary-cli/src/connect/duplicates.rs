@@ -98,6 +98,12 @@ impl Served {
         }
     }
 
+    /// Whether `names` are some of the servers, and not none.
+    pub(crate) fn has_all(&self, names: &[String]) -> bool {
+        let is_served = |name: &String| self.servers.iter().any(|(served, _)| served == name);
+        !names.is_empty() && names.iter().all(is_served)
+    }
+
     /// Those of `entries`, the client's servers, that Vary serves. `name_of_vary` is the name of Vary among them.
     pub(crate) fn duplicates(
         &self,

@@ -6,6 +6,7 @@ mod duplicates;
 mod endpoint;
 mod entry;
 mod file;
+mod moving;
 mod other_files;
 mod places;
 mod probe;
@@ -19,7 +20,7 @@ use self::client::{Client, ClientName};
 use self::duplicates::Served;
 use self::endpoint::{Endpoint, Start, Target};
 use self::file::ClientFile;
-use self::other_files::OtherFile;
+use self::other_files::OtherPlace;
 use self::places::System;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
@@ -31,6 +32,9 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     let file = ClientFile::read(path(&args)?)?;
     if args.remove {
         write::remove(args.client.client(), &file, args.name.as_deref())?;
+        if !args.project {
+            other_files::report_taken_out(args.client);
+        }
         return Ok(Verdict::Fine);
     }
     let plan = Plan::new(&args, file)?;
@@ -41,10 +45,17 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         notice(&sanitize(&plan.advice(args.project)));
         return Ok(Verdict::Fine);
     }
-    let has_others = write::write(&plan, args.move_servers)?;
+    let written = write::write(&plan, args.move_servers)?;
     let mut undo = format!("to undo it: {}", remove_command(args.client, args.project));
-    if has_others {
+    if written.has_others {
         undo.push_str(&format!(" --name {}", plan.name));
+    }
+    if let Some(other) = written.other {
+        let command = remove_command(args.client, true);
+        undo.push_str(&format!(
+            "; what was taken out of {}: {command}",
+            other.display()
+        ));
     }
     plan.check_variables()?;
     let seen = match tried {
@@ -80,11 +91,15 @@ struct Plan {
     /// Whether it is the file of the project.
     is_project: bool,
     /// Where else the client has servers.
-    others: Vec<OtherFile>,
+    others: Vec<OtherPlace>,
     /// The servers that Vary serves; `None` if that is not known.
     served: Option<Served>,
     /// The variant that the client is to get.
     variant: Option<String>,
+    /// The command that writes the same entry, and takes out what Vary serves.
+    moving_command: String,
+    /// The same for the user's file.
+    user_moving_command: String,
 }
 
 impl Plan {
@@ -116,6 +131,7 @@ impl Plan {
             }
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
+        let placeholder = served.is_none().then_some("FILE");
         let others = if args.write {
             other_files::find(args.client, &file, args.project)
         } else {
@@ -130,6 +146,8 @@ impl Plan {
             others,
             served,
             variant: args.variant.clone(),
+            moving_command: args.moving_command(placeholder, args.project),
+            user_moving_command: args.moving_command(placeholder, false),
         })
     }
 

@@ -2,80 +2,91 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_vary_config::ClientText;
+use mcp_vary_config::{ClientText, Diagnostic};
 use serde_json::Value;
 
 use super::client::ClientName;
 use super::file::ClientFile;
 use super::places::{self, System};
-use super::record::Record;
+use super::record::{Record, Written};
 use crate::print::{notice, sanitize};
 
-/// Another place with servers of the client, which `vary connect` leaves as it is.
+/// Another place with servers of the client than the one to which `vary connect` writes the entry.
 #[derive(Debug)]
-pub(crate) struct OtherFile {
-    /// Where it is: a text to be read after "are in".
+pub(crate) struct OtherPlace {
+    /// Where it is: a text to be read after "in".
     pub(crate) shown: String,
-    /// How to take servers out of it.
-    pub(crate) advice: &'static str,
+    /// Its file; `None` if that is the one to which the entry is written.
+    pub(crate) file: Option<ClientFile>,
+    /// The keys that lead to the servers.
+    pub(crate) container: Vec<String>,
     /// The servers, without Vary.
-    pub(crate) entries: Vec<(String, Value)>,
-    /// The names of the entries that Vary wrote there.
-    pub(crate) vary_entries: Vec<String>,
+    pub(crate) servers: Vec<(String, Value)>,
+    /// The entries that Vary wrote there.
+    pub(crate) vary: Vec<Written>,
 }
 
 /// The other places of `client`, when `vary connect` writes to `written`, the project's file if `is_project`. A file that
 /// cannot be read is named, and left out.
-pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -> Vec<OtherFile> {
+pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -> Vec<OtherPlace> {
     let user = places::user_file(client, System::current(), &super::variable).ok();
     let project = places::project_file(client, Path::new("")).ok();
+    let other = if is_project { user.clone() } else { project };
+    let other = other.filter(|path| !is_same(path, &written.path));
     let mut found = Vec::new();
-    let container = client.client().container;
-    if is_project {
-        let advice = "without --project, --move takes them out there, for all projects";
-        found.extend(
-            user.clone()
-                .and_then(|path| read(client, path, container, written, advice)),
-        );
-    } else {
-        let advice = "to take them out there, repeat the command with --project --write --move";
-        found.extend(project.and_then(|path| read(client, path, container, written, advice)));
-    }
+    found.extend(other.and_then(|path| of_file(client, path, None)));
     if client == ClientName::ClaudeCode
         && let (Some(user), Ok(here)) = (user, std::env::current_dir())
     {
         // Claude Code calls this scope "local": https://code.claude.com/docs/en/mcp.
         let here = here.to_string_lossy();
         let keys = ["projects", &here, "mcpServers"];
-        let advice = "`claude mcp remove --scope local NAME` takes one out";
-        let found_there = if written.path == user {
+        let shown = format!("{} for this project alone", user.display());
+        let local = if is_same(&user, &written.path) {
             let text = written.text.as_deref();
-            text.and_then(|text| entries(client, &user, text, &keys))
+            let servers = text.and_then(|text| servers(client, &user, text, &keys));
+            servers.map(|servers| OtherPlace {
+                shown: String::new(),
+                file: None,
+                container: keys.map(str::to_owned).to_vec(),
+                servers,
+                vary: Vec::new(),
+            })
         } else {
-            read(client, user.clone(), &keys, written, advice).map(|it| it.entries)
+            of_file(client, user, Some(&keys))
         };
-        found.extend(found_there.map(|entries| OtherFile {
-            shown: format!("{} for this project alone", user.display()),
-            advice,
-            entries,
-            vary_entries: Vec::new(),
-        }));
+        found.extend(local.map(|local| OtherPlace { shown, ..local }));
     }
-    found.retain(|file| !file.entries.is_empty() || !file.vary_entries.is_empty());
+    found.retain(|place| !place.servers.is_empty() || !place.vary.is_empty());
     found
 }
 
-fn read(
-    client: ClientName,
-    path: PathBuf,
-    keys: &[&str],
-    written: &ClientFile,
-    advice: &'static str,
-) -> Option<OtherFile> {
-    let is_written = |path: &Path| std::fs::canonicalize(path).ok();
-    if is_written(&path).is_some_and(|real| Some(real) == is_written(&written.path)) {
-        return None;
+/// Says how what was taken out of the project's file is put back.
+pub(crate) fn report_taken_out(client: ClientName) {
+    let path = places::project_file(client, Path::new("")).ok();
+    let file = path.and_then(|path| ClientFile::read(path).ok());
+    let record = file
+        .as_ref()
+        .and_then(|file| Record::read(file).ok().flatten());
+    let (Some(file), Some(record)) = (file, record) else {
+        return;
+    };
+    if record.entries.iter().any(|written| written.entry.is_none()) {
+        let (path, command) = (file.path.display(), super::remove_command(client, true));
+        notice(&sanitize(&format!(
+            "to put back what was taken out of {path}, too: {command}"
+        )));
     }
+}
+
+/// Whether both paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = std::fs::canonicalize(one).ok();
+    real.is_some() && real == std::fs::canonicalize(other).ok()
+}
+
+/// The servers of the file at `path` under `keys`, by default those of all that the file is for.
+fn of_file(client: ClientName, path: PathBuf, keys: Option<&[&str]>) -> Option<OtherPlace> {
     let file = match ClientFile::read(path) {
         Ok(file) => file,
         Err(failure) => {
@@ -83,30 +94,50 @@ fn read(
             return None;
         }
     };
-    let mut entries = entries(client, &file.path, file.text.as_deref()?, keys)?;
-    // This file is only looked at. If it cannot be read, the client's own file is still written.
-    let written = Record::read(&file).ok().flatten().unwrap_or_default();
-    let is_vary = |(name, entry): &mut (String, Value)| {
-        let mut written = written.entries.iter();
-        written.any(|it| it.name == *name && it.entry == *entry)
-    };
-    let vary_entries = entries.extract_if(.., is_vary).map(|(name, _)| name);
-    Some(OtherFile {
+    let text = file.text.as_deref()?;
+    let keys = keys.map(|keys| Ok(keys.iter().map(|key| (*key).to_owned()).collect()));
+    let container = keys.unwrap_or_else(|| client.container_in(text));
+    let container = named(&file.path, container)?;
+    let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+    let mut servers = servers(client, &file.path, text, &keys)?;
+    // If the record cannot be read, the entry is still written.
+    let mut vary = Record::read(&file)
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+        .entries;
+    vary.retain(|written| {
+        let is_it = |(name, entry): &(String, Value)| {
+            written.name == *name && written.entry.as_ref() == Some(entry)
+        };
+        let at = servers
+            .iter()
+            .position(is_it)
+            .filter(|_| written.container == keys);
+        at.map(|at| servers.remove(at)).is_some()
+    });
+    Some(OtherPlace {
         shown: file.path.display().to_string(),
-        advice,
-        vary_entries: vary_entries.collect(),
-        entries,
+        container,
+        file: Some(file),
+        servers,
+        vary,
     })
 }
 
 /// The servers under `keys`.
-fn entries(
+fn servers(
     client: ClientName,
     path: &Path,
     text: &str,
     keys: &[&str],
 ) -> Option<Vec<(String, Value)>> {
     let read = ClientText::new(client.client().syntax, text).entries(keys);
+    named(path, read)
+}
+
+/// What was read, or `None` after a note on the mistake.
+fn named<T>(path: &Path, read: Result<T, Diagnostic>) -> Option<T> {
     let read =
         read.map_err(|error| notice(&sanitize(&format!("note: {}:{error}", path.display()))));
     read.ok()

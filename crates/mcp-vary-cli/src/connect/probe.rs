@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use mcp_vary::json::Members;
 use mcp_vary_config::{ImportSource, SecretFiles, import};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::client::Client as KnownClient;
 use crate::client::{Client, ClientIdentity};
@@ -26,7 +27,9 @@ pub(crate) async fn probe(
     stop: &mut Stop,
 ) -> Result<String, Failure> {
     let _progress = Progress::show(&format!("connecting as {} will ...", client.title));
-    stop.unless_requested(connect(client, snippet)).await
+    let ending = CancellationToken::new();
+    stop.ending(&ending, connect(client, snippet, &ending))
+        .await
 }
 
 /// The tools of a gateway. While it has none but may list some later, its servers may be starting.
@@ -66,7 +69,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(500);
 
-async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure> {
+/// Connects, and ends the server again, also when `ending` is cancelled.
+async fn connect(
+    client: &KnownClient,
+    snippet: &str,
+    ending: &CancellationToken,
+) -> Result<String, Failure> {
     let written = match client.project_directory {
         Some(directory) => {
             let relative = snippet.replace(&format!("{directory}/"), "");
@@ -87,9 +95,10 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     .map_err(|diagnostics| Failure::looked_at(diagnostics.to_string()))?;
     let server = read.servers.into_iter().next();
     let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
-    let connected = Client::connect(server, &ClientIdentity::default()).await;
+    let connected = Client::connect_until(server, &ClientIdentity::default(), ending).await;
     let connected = connected.map_err(Failure::into_looked_at)?;
-    let tools = first_tools(&connected).await;
+    let tools = ending.run_until_cancelled(first_tools(&connected)).await;
+    let tools = tools.unwrap_or_else(|| Ok(Vec::new()));
     let mut not_up = servers_not_up(&connected);
     // Those that are left out were reported when the file was read.
     not_up.retain(|line| !line.contains("  left out: "));

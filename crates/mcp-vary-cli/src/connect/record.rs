@@ -21,7 +21,8 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Written {
     pub(crate) name: String,
-    pub(crate) entry: Value,
+    /// `None` if servers were only taken out: the entry is in another file of the client, or under other keys.
+    pub(crate) entry: Option<Value>,
     /// The keys that lead to the entry.
     pub(crate) container: Vec<String>,
     /// The servers that were taken out; the backup has them.
@@ -64,7 +65,7 @@ impl Record {
         let entries = value.get("entries")?.as_array()?.iter().map(|entry| {
             Some(Written {
                 name: entry.get("name")?.as_str()?.to_owned(),
-                entry: entry.get("entry")?.clone(),
+                entry: Some(entry.get("entry")?.clone()).filter(|entry| !entry.is_null()),
                 container: texts(entry.get("container")?)?,
                 moved: texts(entry.get("moved")?)?,
             })
@@ -117,18 +118,19 @@ impl Record {
             let name = &written.name;
             let entries = ClientText::new(syntax, &text).entries(&container)?;
             let now = entries.iter().find(|(key, _)| key == name);
-            match now {
-                Some((_, value)) if *value == written.entry => {
+            match (&written.entry, now) {
+                (None, _) => {}
+                (Some(entry), Some((_, value))) if value == entry => {
                     if let Some(removed) =
                         ClientText::new(syntax, &text).remove(&container, name)?
                     {
                         text = removed.text;
                     }
                 }
-                Some(_) => notes.push(format!(
+                (Some(_), Some(_)) => notes.push(format!(
                     "`{name}` was changed since, and stays; take it out by hand"
                 )),
-                None => notes.push(format!("`{name}` is gone already")),
+                (Some(_), None) => notes.push(format!("`{name}` is gone already")),
             }
             text = restored(syntax, text, backup, written, &mut notes)?;
         }

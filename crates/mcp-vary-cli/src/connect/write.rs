@@ -1,47 +1,123 @@
 //! Writes Vary to a client's file, and takes it out again.
 
-use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 
 use mcp_vary_config::{ClientText, Diagnostic, Source};
-use mcp_vary_upstream::command_line::shell_word;
-use serde_json::Value;
 
-use super::client::{Client, ClientName};
-use super::duplicates::Duplicate;
+use super::client::Client;
 use super::entry::entry;
 use super::file::{self, ClientFile};
+use super::other_files::OtherPlace;
 use super::record::{Record, Written, digest};
-use super::{Plan, remove_command};
+use super::{Plan, moving};
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 
-/// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees. Returns whether the
-/// file has other entries that Vary wrote.
-pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<bool, Failure> {
+/// What was written, as far as it matters for undoing it.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Whether the file has other entries that Vary wrote.
+    pub(super) has_others: bool,
+    /// The other file from which servers were taken out.
+    pub(super) other: Option<PathBuf>,
+}
+
+/// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees.
+pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     let file = &plan.file;
     file.check_writable()?;
     let syntax = plan.client().syntax;
     let located = |diagnostic: Diagnostic| at(file, &diagnostic);
     let (base, mut entries) = base(plan.client(), file)?;
     let before = base.clone().unwrap_or_default();
-    let container = container(plan.client, &before).map_err(located)?;
+    let container = plan.client.container_in(&before).map_err(located)?;
     let keys: Vec<&str> = container.iter().map(String::as_str).collect();
-    let present = ClientText::new(syntax, &before)
+    let mut present = ClientText::new(syntax, &before)
         .entries(&keys)
         .map_err(located)?;
-    let known = entries.iter().position(|written| written.name == plan.name);
-    let mut moved = known.map(|at| entries.remove(at).moved).unwrap_or_default();
-    moved.extend(to_move(plan, &present, &moved, is_moving)?);
+    let mut moved = take_moved(&mut entries, &plan.name, &container);
+    present.retain(|(name, _)| !moved.contains(name));
+    let chosen = moving::choose(plan, &present, is_moving)?;
+    moved.extend(chosen.here);
     let is_native = container.len() > plan.client().container.len();
     entries.push(Written {
         name: plan.name.clone(),
-        entry: entry(plan.client, &plan.endpoint, is_native)?,
+        entry: Some(entry(plan.client, &plan.endpoint, is_native)?),
         container,
         moved,
     });
+    for (place, names) in chosen
+        .elsewhere
+        .iter()
+        .filter(|(place, _)| place.file.is_none())
+    {
+        add_moved(&mut entries, plan, place, names);
+    }
     let record = apply(plan.client(), file, base.as_deref(), entries)?;
-    report(plan, &record, &present);
-    Ok(record.entries.len() > 1)
+    report(plan, &record);
+    let mut other = None;
+    for (place, names) in &chosen.elsewhere {
+        if let Some(file) = &place.file {
+            move_out(plan, place, file, names)?;
+            other = Some(file.path.clone());
+        }
+        let names = moving::listed(names.iter().map(String::as_str));
+        notice(&sanitize(&format!("took out of {}: {names}", place.shown)));
+    }
+    let is_left = |place: &&OtherPlace| {
+        !chosen
+            .elsewhere
+            .iter()
+            .any(|(it, _)| std::ptr::eq(*it, *place))
+    };
+    let left: Vec<_> = plan.others.iter().filter(is_left).collect();
+    moving::report_left(plan, &present, &left);
+    Ok(Outcome {
+        has_others: record.entries.iter().any(|it| it.name != plan.name),
+        other,
+    })
+}
+
+/// Takes the servers `names` out of the `file` of `place`, and what Vary wrote there.
+fn move_out(
+    plan: &Plan,
+    place: &OtherPlace,
+    file: &ClientFile,
+    names: &[String],
+) -> Result<(), Failure> {
+    file.check_writable()?;
+    let (base, mut entries) = base(plan.client(), file)?;
+    for written in entries.iter_mut().filter(|it| names.contains(&it.name)) {
+        written.entry = None;
+    }
+    let servers: Vec<String> = names
+        .iter()
+        .filter(|name| place.servers.iter().any(|(it, _)| it == *name))
+        .cloned()
+        .collect();
+    add_moved(&mut entries, plan, place, &servers);
+    apply(plan.client(), file, base.as_deref(), entries)?;
+    Ok(())
+}
+
+/// Adds to `entries` that `servers` are taken out of `place`.
+fn add_moved(entries: &mut Vec<Written>, plan: &Plan, place: &OtherPlace, servers: &[String]) {
+    let mut moved = take_moved(entries, &plan.name, &place.container);
+    moved.extend(servers.iter().cloned());
+    entries.push(Written {
+        name: plan.name.clone(),
+        entry: None,
+        container: place.container.clone(),
+        moved,
+    });
+}
+
+/// Takes what Vary wrote as `name` under the keys `container` out of `entries`; the result is the servers that it replaced.
+fn take_moved(entries: &mut Vec<Written>, name: &str, container: &[String]) -> Vec<String> {
+    let known = entries
+        .iter()
+        .position(|it| it.name == name && it.container == container);
+    known.map(|at| entries.remove(at).moved).unwrap_or_default()
 }
 
 /// Writes `entries` to the file, which is `base` without them.
@@ -91,11 +167,10 @@ fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, D
     let mut text = text.to_owned();
     for written in entries {
         let container: Vec<&str> = written.container.iter().map(String::as_str).collect();
-        text = ClientText::new(client.syntax, &text).insert(
-            &container,
-            &written.name,
-            &written.entry,
-        )?;
+        if let Some(entry) = &written.entry {
+            let file = ClientText::new(client.syntax, &text);
+            text = file.insert(&container, &written.name, entry)?;
+        }
         for name in &written.moved {
             let removed = ClientText::new(client.syntax, &text).remove(&container, name)?;
             if let Some(removed) = removed {
@@ -106,71 +181,7 @@ fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, D
     Ok(text)
 }
 
-/// The keys that lead to the servers in `text`: those of opencode 2 if the file has them.
-fn container(client: ClientName, text: &str) -> Result<Vec<String>, Diagnostic> {
-    let known = client.client();
-    let keys = known.container.iter().map(|key| (*key).to_owned());
-    let mut keys: Vec<String> = keys.collect();
-    if client == ClientName::Opencode {
-        let entries = ClientText::new(known.syntax, text).entries(known.container)?;
-        let nested = entries.iter().find(|(name, _)| name == "servers");
-        // A server may be called `servers`: then the object is its entry.
-        let is_native = nested.is_some_and(|(_, value)| {
-            value.is_object() && !value.get("type").is_some_and(Value::is_string)
-        });
-        if is_native {
-            keys.push("servers".to_owned());
-        }
-    }
-    Ok(keys)
-}
-
-/// The names of the servers to take out, besides those in `moved`.
-fn to_move(
-    plan: &Plan,
-    entries: &[(String, Value)],
-    moved: &[String],
-    is_moving: bool,
-) -> Result<Vec<String>, Failure> {
-    let Some(served) = &plan.served else {
-        if is_moving {
-            return Err(Failure::command(
-                "--move needs to know what the gateway serves; name its configuration with --config",
-            ));
-        }
-        return Ok(Vec::new());
-    };
-    let mut duplicates = served.duplicates(entries, &plan.name);
-    duplicates.retain(|it| !moved.contains(&it.name));
-    if duplicates.is_empty() {
-        return Ok(Vec::new());
-    }
-    let title = plan.client().title;
-    for Duplicate { name, reason } in &duplicates {
-        let line = format!(
-            "`{name}` {reason} as a server that Vary serves: {title} would have its tools twice"
-        );
-        notice(&sanitize(&line));
-    }
-    if !is_moving && !confirmed("take them out of the file? --remove puts them back [y/N] ") {
-        notice("they stay in the file; --move takes them out");
-        return Ok(Vec::new());
-    }
-    Ok(duplicates.into_iter().map(|it| it.name).collect())
-}
-
-/// Asks at a terminal; without one the answer is no.
-fn confirmed(question: &str) -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return false;
-    }
-    crate::print::prompt(question);
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
-fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
+fn report(plan: &Plan, record: &Record) {
     let file = &plan.file;
     let path = file.path.display();
     let backup = match &file.text {
@@ -185,14 +196,16 @@ fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
     let moved = record
         .entries
         .iter()
-        .filter(|it| it.name == plan.name)
+        .filter(|it| it.name == plan.name && it.entry.is_some())
         .flat_map(|it| &it.moved);
-    let moved: Vec<String> = moved.map(|name| format!("`{name}`")).collect();
+    let moved: Vec<&str> = moved.map(String::as_str).collect();
     if !moved.is_empty() {
-        notice(&sanitize(&format!("took out {}", moved.join(", "))));
+        notice(&sanitize(&format!(
+            "took out {}",
+            moving::listed(moved.into_iter())
+        )));
     }
     report_misspelled(plan);
-    report_others(plan, present);
 }
 
 /// Names a key that was meant as the one under which the client has its servers: it ignores what is there.
@@ -207,69 +220,6 @@ fn report_misspelled(plan: &Plan) {
         let title = client.title;
         mistake.what = format!("is not a known key, so {title} ignores what it holds");
         notice(&sanitize(&format!("warning: {name}:{mistake}")));
-    }
-}
-
-/// Names the servers that the client has besides, of this file and its others, if Vary serves them or may serve them.
-fn report_others(plan: &Plan, present: &[(String, Value)]) {
-    let title = plan.client().title;
-    let names = |names: Vec<&str>| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        names.join(", ")
-    };
-    for other in plan
-        .others
-        .iter()
-        .filter(|other| !other.vary_entries.is_empty())
-    {
-        let entries = other.vary_entries.iter().map(String::as_str).collect();
-        let line = format!(
-            "{title} also reaches Vary by {} in {}, and lists its tools twice; take one of them out: {}",
-            names(entries),
-            other.shown,
-            remove_command(plan.client, !plan.is_project),
-        );
-        notice(&sanitize(&line));
-    }
-    let Some(served) = &plan.served else {
-        let here = present.iter().map(|(name, _)| name.as_str());
-        let here: Vec<&str> = here.filter(|name| *name != plan.name).collect();
-        let others = plan.others.iter().filter(|other| !other.entries.is_empty());
-        let others = others.map(|other| {
-            let entries = other.entries.iter().map(|(name, _)| name.as_str());
-            format!("{} in {}", names(entries.collect()), other.shown)
-        });
-        let in_file = (!here.is_empty()).then(|| names(here.clone()));
-        let all: Vec<String> = in_file.into_iter().chain(others).collect();
-        if !all.is_empty() {
-            let line = format!(
-                "{title} also has {}. If Vary serves them too, it lists their tools twice: repeat the command with `--move --config \
-                 FILE`, where FILE is what `vary serve` reads",
-                all.join(" and ")
-            );
-            let first = format!(
-                "; if that is this file, first make another one of it, and serve that: `vary config import {} > vary.yaml`",
-                shell_word(&plan.file.path.display().to_string())
-            );
-            let first = if here.is_empty() {
-                String::new()
-            } else {
-                first
-            };
-            notice(&sanitize(&(line + &first)));
-        }
-        return;
-    };
-    for other in &plan.others {
-        let duplicates = served.duplicates(&other.entries, &plan.name);
-        if !duplicates.is_empty() {
-            let duplicates = names(duplicates.iter().map(|it| it.name.as_str()).collect());
-            let line = format!(
-                "{title} also has {duplicates} in {}, and Vary serves them: their tools are listed twice; {}",
-                other.shown, other.advice
-            );
-            notice(&sanitize(&line));
-        }
     }
 }
 
@@ -323,7 +273,9 @@ pub(super) fn remove(
         );
         notice(&sanitize(&line));
     }
+    let has_entry = record.entries.iter().any(|written| written.entry.is_some());
     notice(&sanitize(&match undone.text {
+        Some(_) if !has_entry => format!("put back what was taken out of {path}"),
         Some(_) => format!("took Vary out of {path}"),
         None => format!("removed {path}, which had only Vary"),
     }));

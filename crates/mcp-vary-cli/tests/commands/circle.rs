@@ -151,7 +151,8 @@ fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
     assert_eq!(connected.code, Some(0), "{}", connected.stderr);
     for part in [
         "connected: 2 tools",
-        "; if that is this file, first make another one of it, and serve that: `vary config import .mcp.json > vary.yaml`\n",
+        " --config FILE --project --write --move\nFILE is what `vary serve` reads; ",
+        "first make another one of it, and serve that: vary config import .mcp.json > vary.yaml\n",
     ] {
         assert!(connected.stderr.contains(part), "{}", connected.stderr);
     }

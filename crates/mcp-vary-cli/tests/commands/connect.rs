@@ -24,7 +24,12 @@ impl Home {
 
     /// The same, not run yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = command(&[&["connect"], args].concat());
+        self.command_of(&[&["connect"], args].concat())
+    }
+
+    /// Another command in the project of this user, not run yet.
+    pub(crate) fn command_of(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
         let program = PathBuf::from(VARY);
         command
             .current_dir(self.0.join("project"))

@@ -78,29 +78,102 @@ fn a_variable_that_is_not_set_is_named_and_nothing_else() {
 /// The user's file, the project's, and what Claude Code has for this project in the user's.
 #[cfg(unix)]
 #[test]
-fn servers_that_claude_code_has_in_other_places_are_named_with_the_place() {
+fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
     let home = Home::new("places");
     home.write("project/vary.json", &servers(&["git", "time", "files"]));
-    home.write("project/.mcp.json", &servers(&["git", "time", "mine"]));
+    let project = home.write("project/.mcp.json", &servers(&["git", "time", "mine"]));
     let here = std::fs::canonicalize(home.path("project")).unwrap();
     let local: Value = serde_json::from_str(&servers(&["files"])).unwrap();
-    let user = json!({"projects": {here.to_str().unwrap(): local}});
+    let mut user: Value = serde_json::from_str(&servers(&["git", "own"])).unwrap();
+    user["projects"] = json!({here.to_str().unwrap(): local});
     home.write(".claude.json", &user.to_string());
-    let run = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
-    let project = "Claude Code also has `git`, `time` in .mcp.json, and Vary serves them: their tools are listed twice; to \
-                   take them out there, repeat the command with --project --write --move\n";
-    ends(&run, 0, project);
+    let before = [".claude.json", "project/.mcp.json"].map(|file| home.read(file));
+    let named = home.connect(&["claude-code", "vary.json", "--write"]);
     ends(
-        &run,
+        &named,
         0,
-        ".claude.json for this project alone, and Vary serves them: their tools are listed twice; `claude mcp \
-                   remove --scope local NAME` takes one out\n",
+        "`time` in .mcp.json starts the same command as a server that Vary serves: ",
     );
+    ends(
+        &named,
+        0,
+        "they stay; to take them out: vary connect claude-code vary.json --write --move\n",
+    );
+    assert_eq!(home.read("project/.mcp.json"), before[1]);
+    let moved = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
+    ends(&moved, 0, "took out `git`\n");
+    ends(&moved, 0, "took out of .mcp.json: `git`, `time`\n");
+    ends(&moved, 0, ".claude.json for this project alone: `files`\n");
+    let undo = "to undo it: vary connect claude-code --remove; what was taken out of .mcp.json: vary connect claude-code --project \
+                --remove\n";
+    ends(&moved, 0, undo);
+    assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
+    // Once more, and nothing is said to be there twice.
+    let again = home.connect(&["claude-code", "vary.json", "--write"]);
+    ends(&again, 0, "connected: ");
+    for wrong in ["also has", "also reaches", "would have", "they stay"] {
+        assert!(!again.stderr.contains(wrong), "{}", again.stderr);
+    }
+    assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
+    let removed = home.connect(&["claude-code", "--remove"]);
+    ends(
+        &removed,
+        0,
+        "to put back what was taken out of .mcp.json, too: vary connect claude-code --project --remove\n",
+    );
+    let removed = home.connect(&["claude-code", "--project", "--remove"]);
+    ends(&removed, 0, "put back what was taken out of .mcp.json\n");
+    assert_eq!(
+        [".claude.json", "project/.mcp.json"].map(|file| home.read(file)),
+        before
+    );
+    assert!(
+        !project
+            .with_file_name(".mcp.json.vary-record.json")
+            .exists()
+    );
+}
+
+/// The servers of the user's file and of the project's.
+#[cfg(unix)]
+fn names(home: &Home) -> [Vec<String>; 2] {
+    [".claude.json", "project/.mcp.json"].map(|file| {
+        let read: Value = serde_json::from_str(&home.read(file)).unwrap();
+        let servers = read["mcpServers"].as_object().unwrap();
+        servers.keys().cloned().collect()
+    })
+}
+
+/// Each server is there once after the step that is printed.
+#[cfg(unix)]
+#[test]
+fn vary_in_the_file_of_the_project_replaces_what_the_user_has_by_the_printed_step() {
+    let home = Home::new("from-project");
+    home.write("project/vary.json", &servers(&["git", "time"]));
+    home.write("project/.mcp.json", &servers(&["git", "time"]));
+    home.write(".claude.json", &servers(&["git", "time"]));
+    let step = "vary connect claude-code vary.json --write --move\n";
     let run = home.connect(&["claude-code", "vary.json", "--project", "--write", "--move"]);
-    ends(&run, 0, "took out `git`, `time`\n");
-    let left: Value = serde_json::from_str(&home.read("project/.mcp.json")).unwrap();
-    let names: Vec<&String> = left["mcpServers"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["mine", "vary"]);
+    let line =
+        format!("their tools are listed twice; to have Vary there alone, for all projects: {step}");
+    ends(&run, 0, &line);
+    assert_eq!(names(&home), [&["git", "time"][..], &["vary"]]);
+    let run = home.connect(&["claude-code", "vary.json", "--write"]);
+    ends(&run, 0, &format!("to take them out: {step}"));
+    let line = "also reaches Vary by `vary` in .mcp.json, and lists its tools twice; to have it in this file alone: ";
+    ends(&run, 0, &format!("{line}{step}"));
+    let run = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
+    ends(&run, 0, "took out of .mcp.json: `vary`\n");
+    assert_eq!(names(&home), [&["vary"][..], &[]]);
+    for wrong in ["also has", "also reaches"] {
+        assert!(!run.stderr.contains(wrong), "{}", run.stderr);
+    }
+    ends(
+        &home.connect(&["claude-code", "--project", "--remove"]),
+        0,
+        "put back what was taken",
+    );
+    assert_eq!(names(&home), [&["vary"][..], &["git", "time"]]);
 }
 
 #[test]
@@ -135,10 +208,11 @@ fn without_a_configuration_the_servers_that_may_be_there_twice_are_named() {
     home.write("project/.cursor/mcp.json", &servers(&["git"]));
     home.write(".cursor/mcp.json", &servers(&["time"]));
     let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
-    let expected = "Cursor also has `time` and `git` in .cursor/mcp.json. If Vary serves them too, it lists their tools twice: repeat the \
-                    command with `--move --config FILE`, where FILE is what `vary serve` reads; if that is this file, first make \
-                    another one of it, and serve that: `vary config import ";
+    let expected = "Cursor also has `time` and `git` in .cursor/mcp.json. If Vary serves them too, it lists their tools twice; to take \
+                    them out: vary connect cursor http://127.0.0.1:9/mcp --config FILE --write --move\nFILE is what `vary serve` reads; \
+                    if that is a file of this client, first make another one of it, and serve that: vary config import ";
     ends(&run, 1, expected);
+    ends(&run, 1, "mcp.json .cursor/mcp.json > vary.yaml\n");
 }
 
 #[cfg(unix)]

@@ -197,6 +197,46 @@ fn a_connection_that_is_interrupted_was_not_tried_and_says_how_to_undo_the_entry
     child.wait().unwrap();
 }
 
+/// Also when the terminal is closed, which is another signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_ignores_every_signal_ends_with_the_command_that_is_interrupted() {
+    let home = Home::new("deaf");
+    let script = "trap '' TERM INT HUP; echo $$ > pid; exec /bin/sleep 1000";
+    let config = json!({"servers": {"deaf": {"command": "/bin/sh", "args": ["-c", script]}}});
+    home.write("project/vary.json", &config.to_string());
+    for (signal, args) in [
+        ("INT", &["connect", "cursor", "vary.json", "--write"][..]),
+        ("HUP", &["inspect", "vary.json"]),
+        (
+            "HUP",
+            &["serve", "--listen", "0", "--", "/bin/sh", "-c", script],
+        ),
+    ] {
+        let mut command = home.command_of(args);
+        let stderr = std::process::Stdio::null();
+        let mut child = command.stderr(stderr).spawn().unwrap();
+        let pid = home.path("project/pid");
+        let server = loop {
+            let read = std::fs::read_to_string(&pid).unwrap_or_default();
+            if read.ends_with('\n') {
+                break read;
+            }
+            assert!(child.try_wait().unwrap().is_none(), "{args:?} has ended");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        std::fs::remove_file(pid).unwrap();
+        crate::program::signal(signal, child.id());
+        child.wait().unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.trim()));
+        let is_zombie = |status: &str| status.contains("State:\tZ");
+        assert!(
+            !status.is_ok_and(|it| !is_zombie(&it)),
+            "{args:?}: it still runs"
+        );
+    }
+}
+
 #[test]
 fn a_gateway_that_wants_a_key_is_told_from_one_that_does_not_run() {
     let made = run(&["key", "new", "ci"]);
@@ -280,7 +320,7 @@ fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
     named.says(&[
         "`weather` starts the same command as a server that Vary serves: Cursor would have its tools twice\n",
         "`web` has the same name as a server that Vary serves",
-        "they stay in the file; --move takes them out\n",
+        "they stay; to take them out: vary connect cursor vary.json --write --move\n",
     ]);
     assert!(home.read(".cursor/mcp.json").contains("// rain"));
     let moved = home.connect(&["cursor", "vary.json", "--write", "--move"]);

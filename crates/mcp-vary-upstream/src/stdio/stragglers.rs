@@ -6,19 +6,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The variable; its value is that of one start of a server.
 pub(super) const VARIABLE: &str = "VARY_SERVER_PROCESS";
 
-/// The value for a new start of a server.
+/// The value for a new start of a server. If this Vary was itself started by one, its value begins with that start's, so
+/// that the outer Vary ends what an inner one leaves.
 pub(super) fn next_value() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{number}", std::process::id())
+    let start = format!("{}-{number}", std::process::id());
+    #[expect(clippy::disallowed_methods, reason = "the value of an outer Vary")]
+    let outer = std::env::var(VARIABLE).ok();
+    match outer.filter(|outer| outer.len() <= MAX_OUTER) {
+        Some(outer) => format!("{outer}/{start}"),
+        None => start,
+    }
 }
+
+/// How long the value of an outer Vary may be, in bytes; it stands in the environment of every process below.
+const MAX_OUTER: usize = 256;
 
 /// Kills the processes with this value, and those that they start meanwhile. Other systems than Linux do not tell the
 /// environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(super) const fn kill(_: &str) {}
 
-/// Kills the processes with this value, and those that they start meanwhile.
+/// Kills the processes with this value or one below it, and those that they start meanwhile.
 #[cfg(target_os = "linux")]
 pub(super) fn kill(value: &str) {
     let variable = format!("{VARIABLE}={value}");
@@ -54,10 +64,11 @@ fn kill_once(variable: &[u8]) -> bool {
         };
         // Those of other users cannot be read. Those that have ended have none.
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        if environment
-            .split(|byte| *byte == 0)
-            .any(|it| it == variable)
-        {
+        let is_below = |it: &[u8]| {
+            let rest = it.strip_prefix(variable);
+            rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+        };
+        if environment.split(|byte| *byte == 0).any(is_below) {
             is_found |= pidfd_send_signal(opened, Signal::KILL).is_ok();
         }
     }

@@ -315,7 +315,7 @@ impl Shared {
             opening
         };
         let connecting =
-            UpstreamConnection::connect_until_stopped(self.config.clone(), choosing, &self.stop);
+            UpstreamConnection::connect_with(self.config.clone(), choosing, &self.stop);
         let began = Instant::now();
         let connected = connecting.await.map_err(|error| {
             if is_loop(&error) {

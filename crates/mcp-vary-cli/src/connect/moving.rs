@@ -1,0 +1,202 @@
+//! Which servers of the client's files Vary serves as well, which of them are taken out, and what is said of the others.
+
+use std::io::{self, IsTerminal as _};
+
+use mcp_vary_upstream::command_line::shell_word;
+use serde_json::Value;
+
+use super::duplicates::Duplicate;
+use super::other_files::OtherPlace;
+use super::places;
+use super::{Plan, remove_command};
+use crate::failure::Failure;
+use crate::print::{notice, sanitize};
+
+/// What is taken out.
+#[derive(Debug, Default)]
+pub(super) struct Chosen<'a> {
+    /// The servers beside the entry.
+    pub(super) here: Vec<String>,
+    /// Of other places, the servers and the entries of Vary.
+    pub(super) elsewhere: Vec<(&'a OtherPlace, Vec<String>)>,
+}
+
+/// Chooses what is taken out: everything that Vary serves as well, if `is_moving` or if the user agrees, else nothing.
+/// `present` are the servers beside the entry. Of the other places, only those of the project are changed: what the user
+/// has for all projects stays, where Vary is for one.
+pub(super) fn choose<'a>(
+    plan: &'a Plan,
+    present: &[(String, Value)],
+    is_moving: bool,
+) -> Result<Chosen<'a>, Failure> {
+    let Some(served) = &plan.served else {
+        if is_moving {
+            return Err(Failure::command(
+                "--move needs to know what the gateway serves; name its configuration with --config",
+            ));
+        }
+        return Ok(Chosen::default());
+    };
+    let title = plan.client().title;
+    let here = served.duplicates(present, &plan.name);
+    let names = |duplicates: Vec<Duplicate>| duplicates.into_iter().map(|it| it.name).collect();
+    let say = |Duplicate { name, reason }: &Duplicate, place: &str| {
+        let line = format!(
+            "`{name}`{place} {reason} as a server that Vary serves: {title} would have its tools twice"
+        );
+        notice(&sanitize(&line));
+    };
+    here.iter().for_each(|duplicate| say(duplicate, ""));
+    let mut elsewhere = Vec::new();
+    for place in plan.others.iter().filter(|_| !plan.is_project) {
+        let duplicates = served.duplicates(&place.servers, &plan.name);
+        let shown = format!(" in {}", place.shown);
+        duplicates
+            .iter()
+            .for_each(|duplicate| say(duplicate, &shown));
+        let mut all: Vec<String> = names(duplicates);
+        let replaced = place
+            .vary
+            .iter()
+            .filter(|written| served.has_all(&written.moved));
+        all.extend(replaced.map(|written| written.name.clone()));
+        if !all.is_empty() {
+            if let (true, Some(file)) = (is_moving, &place.file) {
+                places::check_inside(&file.path, std::path::Path::new("."))?;
+            }
+            elsewhere.push((place, all));
+        }
+    }
+    let nothing = here.is_empty() && elsewhere.is_empty();
+    if nothing || is_moving {
+        return Ok(Chosen {
+            here: names(here),
+            elsewhere,
+        });
+    }
+    if confirmed("take them out? --remove puts them back [y/N] ") {
+        return Ok(Chosen {
+            here: names(here),
+            elsewhere,
+        });
+    }
+    notice(&sanitize(&format!(
+        "they stay; to take them out: {}",
+        plan.moving_command
+    )));
+    Ok(Chosen::default())
+}
+
+/// Asks at a terminal; without one the answer is no.
+fn confirmed(question: &str) -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    crate::print::prompt(question);
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Names what the client has besides the entry, here and in the places that are `left` as they are, if Vary serves it or
+/// may serve it.
+pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]) {
+    let title = plan.client().title;
+    for place in left.iter().filter(|place| !place.vary.is_empty()) {
+        let entries = listed(place.vary.iter().map(|written| written.name.as_str()));
+        let line = format!(
+            "{title} also reaches Vary by {entries} in {}, and lists its tools twice; {}",
+            place.shown,
+            one_of_them(plan, place)
+        );
+        notice(&sanitize(&line));
+    }
+    let Some(served) = &plan.served else {
+        return report_unknown(plan, present, left);
+    };
+    // For the user's file, `choose` has named them.
+    for place in left.iter().filter(|_| plan.is_project) {
+        let duplicates = served.duplicates(&place.servers, &plan.name);
+        if !duplicates.is_empty() {
+            let line = format!(
+                "{title} also has {} in {}, and Vary serves them: their tools are listed twice; to have Vary there alone, \
+                 for all projects: {}",
+                listed(duplicates.iter().map(|it| it.name.as_str())),
+                place.shown,
+                plan.user_moving_command,
+            );
+            notice(&sanitize(&line));
+        }
+    }
+}
+
+/// How to have Vary in one place, when it is in `place` too.
+fn one_of_them(plan: &Plan, place: &OtherPlace) -> String {
+    let served = plan.served.as_ref();
+    let replaces_nothing = place.vary.iter().all(|written| written.moved.is_empty());
+    let is_replaced =
+        served.is_none_or(|served| place.vary.iter().any(|it| served.has_all(&it.moved)));
+    if !replaces_nothing && is_replaced {
+        let scope = if plan.is_project {
+            "the user's file"
+        } else {
+            "this file"
+        };
+        return format!("to have it in {scope} alone: {}", plan.user_moving_command);
+    }
+    format!(
+        "take one of them out: {}",
+        remove_command(plan.client, !plan.is_project)
+    )
+}
+
+/// Names all servers that the client has besides: which of them Vary serves is not known.
+fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]) {
+    let here: Vec<&str> = present
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| *name != plan.name)
+        .collect();
+    let others: Vec<_> = left
+        .iter()
+        .filter(|place| !place.servers.is_empty())
+        .collect();
+    let in_file = (!here.is_empty()).then(|| listed(here.into_iter()));
+    let mut files: Vec<_> = in_file.iter().map(|_| &plan.file.path).collect();
+    files.extend(
+        others
+            .iter()
+            .filter_map(|place| Some(&place.file.as_ref()?.path)),
+    );
+    let others = others.iter().map(|place| {
+        format!(
+            "{} in {}",
+            listed(place.servers.iter().map(|(name, _)| name.as_str())),
+            place.shown
+        )
+    });
+    let all: Vec<String> = in_file.into_iter().chain(others).collect();
+    if all.is_empty() {
+        return;
+    }
+    files.dedup();
+    let files: Vec<_> = files
+        .iter()
+        .map(|path| shell_word(&path.display().to_string()))
+        .collect();
+    notice(&sanitize(&format!(
+        "{} also has {}. If Vary serves them too, it lists their tools twice; to take them out: {}\n\
+         FILE is what `vary serve` reads; if that is a file of this client, first make another one of it, and serve that: \
+         vary config import {} > vary.yaml",
+        plan.client().title,
+        all.join(" and "),
+        plan.moving_command,
+        files.join(" ")
+    )));
+}
+
+/// `names` as a text.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
