@@ -43,6 +43,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     };
     if answers.iter().any(|called| called.answer.is_err()) {
         session.summary.note_missing_servers();
+        session.note_ended_servers();
     }
     let closed = session.close(&mut stop).await;
     let tip = ended?;

@@ -15,6 +15,7 @@ use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::login::source::{LoginMode, file_with_logins, with_logins};
+use crate::print::{notice, sanitize};
 use crate::serve_args::unmatched_lines;
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
@@ -121,6 +122,16 @@ impl TargetSession {
             spans: None,
             client: Mutex::default(),
         })
+    }
+
+    /// Notes on standard error how processes of servers ended, with their last output.
+    pub(crate) fn note_ended_servers(&self) {
+        let gateway = self.serving.as_ref().map(Serving::gateway);
+        for server in gateway.into_iter().flat_map(|gateway| gateway.servers()) {
+            if let Some(end) = server.last_end {
+                notice(&sanitize(&format!("note: server `{}` {end}", server.name)));
+            }
+        }
     }
 
     /// Whether its servers are known, and not only those that a gateway names.

@@ -57,11 +57,15 @@ pub(crate) async fn suggestion(
         ends.next().map(String::as_str)
     };
     let meant = meant.or_else(ending);
-    let next = match meant {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => "`vary tools TARGET` shows what is".to_owned(),
-    };
-    Ok(Some(format!("`{name}` is not listed; {next}")))
+    Ok(match (meant, client.has_starting_servers()) {
+        // The answer names the servers that are starting.
+        (None, true) => None,
+        (Some(meant), true) => Some(format!("if you meant `{meant}`, that is listed already")),
+        (Some(meant), false) => Some(format!("`{name}` is not listed; did you mean `{meant}`?")),
+        (None, false) => Some(format!(
+            "`{name}` is not listed; `vary tools TARGET` shows what is"
+        )),
+    })
 }
 
 /// The names of tools, given as JSON texts.

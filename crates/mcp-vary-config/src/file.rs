@@ -31,6 +31,7 @@ use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_operator::AdminToken;
 use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_view::Candidate;
 
 /// The contents of a configuration file.
@@ -62,6 +63,8 @@ use mcp_vary_view::Candidate;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct File {
+    /// Its name in messages.
+    pub name: String,
     /// The servers, in the order of the file; at least one.
     pub servers: Vec<UpstreamConfig>,
     /// The names of the disabled servers.
@@ -263,9 +266,17 @@ impl<'a> Source<'a> {
         };
         let mut diagnostics = reader.diagnostics;
         diagnostics.sort_by_key(|diagnostic| diagnostic.at);
+        let file = file.map(|mut file| {
+            let left_out = file.left_out.iter_mut();
+            left_out.for_each(|server| name_file(&mut server.diagnostics, self.name));
+            file
+        });
+        name_file(&mut diagnostics, self.name);
         match file {
             Some(mut file) if diagnostics.is_empty() => {
+                self.name.clone_into(&mut file.name);
                 file.notes = reader.notes;
+                name_file(&mut file.notes, self.name);
                 file.notes.sort_by_key(|note| note.at);
                 Ok(file)
             }
@@ -374,6 +385,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         .map(|required| required.value)
         .collect();
     File {
+        name: String::new(),
         servers: draft.servers.enabled,
         disabled: draft.servers.disabled,
         left_out: draft.servers.left_out,
@@ -391,6 +403,15 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         declares_variants,
         access_names,
         config,
+    }
+}
+
+/// Names the file in the commands that are to be run on it.
+fn name_file(diagnostics: &mut [Diagnostic], name: &str) {
+    let fixes = diagnostics.iter_mut().filter_map(|it| it.fix.as_mut());
+    for fix in fixes.filter(|fix| fix.contains("import FILE ")) {
+        let command = format!("import {} ", shell_word(name));
+        *fix = fix.replace("import FILE ", &command);
     }
 }
 

@@ -150,12 +150,36 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     value.ok_or_else(missing)
 }
 
+/// Converts the text to a valid name of an environment variable.
+pub(crate) fn variable_name(text: &str) -> String {
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = text.chars().map(letter).collect();
+    let strings: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    let name = strings.join("_");
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return name;
+    }
+    format!("VALUE_{name}")
+}
+
 /// The error for a placeholder of editors.
 fn of_editor(name: &str) -> Option<Fault> {
     let scheme = name.split_once(':').map_or(name, |(scheme, _)| scheme);
     let (_, what) = OF_EDITORS.iter().find(|(key, _)| *key == scheme)?;
-    let fix = "write `${VARIABLE}` and set it; `vary config import FILE > vary.yaml` does that for all of them";
-    Some((format!("has `${{{name}}}`, {what}"), fix.to_owned()))
+    let variable = name
+        .strip_prefix("input:")
+        .map_or_else(|| "VARIABLE".to_owned(), variable_name);
+    let fix = format!(
+        "write `${{{variable}}}` and set it; `vary config import FILE > vary.yaml` makes a file in which all of them are written \
+         so, and names what to set"
+    );
+    Some((format!("has `${{{name}}}`, {what}"), fix))
 }
 
 /// What editors replace in their files, and Vary cannot.
@@ -247,13 +271,13 @@ mod tests {
         );
         refuses(
             "${input:key}",
-            "has `${input:key}`, which VS Code asks its user for; write `${VARIABLE}` and set it; `vary config import FILE \
-             > vary.yaml` does that for all of them",
+            "has `${input:key}`, which VS Code asks its user for; write `${KEY}` and set it; `vary config import FILE \
+             > vary.yaml` makes a file in which all of them are written so, and names what to set",
         );
         refuses(
             "${workspaceFolder}/x",
             "has `${workspaceFolder}`, the directory that an editor has open; write `${VARIABLE}` and set it; `vary config \
-             import FILE > vary.yaml` does that for all of them",
+             import FILE > vary.yaml` makes a file in which all of them are written so, and names what to set",
         );
         refuses(
             "${a:b}",

@@ -36,6 +36,8 @@ pub struct ServerReport {
     pub state: ConnectionState,
     /// The last line that its process wrote to standard error, if it is starting.
     pub last_line: Option<String>,
+    /// How a process of it last ended by itself, with its last output.
+    pub last_end: Option<String>,
     /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
     /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
@@ -57,6 +59,7 @@ impl ServerReport {
             lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
         let last_line = source.connection.config().last_stderr_line.lock().clone();
         Self {
+            last_end: source.connection.config().last_end.lock().clone(),
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),

@@ -41,7 +41,7 @@ pub(crate) struct ServerMetadata {
 #[non_exhaustive]
 pub enum DiscoveryError {
     /// A document could not be fetched.
-    #[error("the metadata at {url} cannot be used: {error}")]
+    #[error("the metadata at {url} cannot be used: {error}{}", advice(error))]
     Document {
         /// Its address.
         url: String,
@@ -57,7 +57,10 @@ pub enum DiscoveryError {
     #[error("the metadata at {0} names no authorization server")]
     NoIssuer(String),
     /// Neither the server nor its origin has metadata.
-    #[error("{0} has no metadata of authorization; configure `headers` if it needs a fixed token")]
+    #[error(
+        "{0} has no metadata of authorization, so nobody can log in there; if its operator gave you a token, write it into \
+         `headers` of the server, as in `Authorization: Bearer ${{TOKEN}}`"
+    )]
     NotFound(String),
     /// The configured issuer is not one of the server's.
     #[error("`issuer` is not among the authorization servers that the server names: {0}")]
@@ -67,6 +70,17 @@ pub enum DiscoveryError {
         "the metadata at {0} has another `issuer` than the one that the server names, character for character"
     )]
     IssuerMismatch(String),
+}
+
+/// What to do about metadata that is not where the server says.
+fn advice(error: &HttpError) -> &'static str {
+    match error {
+        HttpError::Status(StatusCode::NOT_FOUND) => {
+            "; the server names this address in its 401, so its operator must repair that; if you have a token, write it into \
+             `headers` of the server, as in `Authorization: Bearer ${TOKEN}`"
+        }
+        _ => "",
+    }
 }
 
 /// The members of RFC 9728, section 2, that are read.

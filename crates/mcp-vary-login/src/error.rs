@@ -15,7 +15,7 @@ pub enum CredentialError {
     /// Nobody is logged in, or the login has ended.
     #[error("log in with `vary login {server}`{}", reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default())]
     LoginNeeded {
-        /// The server as the operator names it.
+        /// The arguments of `vary login` for the server.
         server: String,
         /// Why the last login cannot be used, if there was one.
         reason: Option<String>,

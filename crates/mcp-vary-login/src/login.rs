@@ -35,7 +35,7 @@ pub struct LoginCredentials(Arc<Shared>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoginSettings {
-    /// The server as the operator names it, for messages.
+    /// The arguments of `vary login` for the server, for messages.
     pub name: String,
     /// The server.
     pub server: Address,

@@ -18,7 +18,7 @@ pub enum RegistrationError {
     /// Neither a client nor a way to register one.
     #[error(
         "its authorization server registers no clients by itself; register one there with the redirect \
-         http://127.0.0.1/callback, and configure its `client-id`"
+         http://127.0.0.1/callback, and give its id: `vary login ... --client-id ID`, or `client-id` in `auth` of the server"
     )]
     NoWay,
     /// The request failed.
@@ -26,7 +26,8 @@ pub enum RegistrationError {
     Http(#[from] HttpError),
     /// The authorization server refused the client.
     #[error(
-        "the authorization server refused to register a client: {0}; configure a `client-id` that it knows"
+        "the authorization server refused to register a client: {0}; register one there, and give its id: \
+         `vary login ... --client-id ID`, or `client-id` in `auth` of the server"
     )]
     Refused(OAuthError),
 }

@@ -82,6 +82,8 @@ pub struct UpstreamConfig {
     pub counters: Arc<Counters>,
     /// The last line that a process of it wrote to standard error, for the operator.
     pub last_stderr_line: Arc<ScopedLock<Option<String>>>,
+    /// How a process of the server last ended by itself, with its last output; `None` if none has.
+    pub last_end: Arc<ScopedLock<Option<String>>>,
     /// The gateways in front of it.
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
@@ -170,6 +172,7 @@ impl UpstreamConfig {
             client_certificate: None,
             counters: Arc::default(),
             last_stderr_line: Arc::default(),
+            last_end: Arc::default(),
             chain: OutgoingChain::default(),
             loop_error: Arc::default(),
         }
@@ -208,6 +211,7 @@ impl UpstreamConfig {
             variant: Some(id.clone()),
             variant_of: Some(self.name.clone()),
             last_stderr_line: Arc::default(),
+            last_end: Arc::default(),
             loop_error: Arc::default(),
             ..self.clone()
         }
@@ -247,6 +251,7 @@ impl UpstreamConfig {
             variables: _,
             counters: _,
             last_stderr_line: _,
+            last_end: _,
             chain: _,
             loop_error: _,
         } = self;

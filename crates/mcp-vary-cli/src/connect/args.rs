@@ -69,12 +69,12 @@ impl Connect {
     /// The command that writes the same entry, to the project's file if `is_project`, and takes out the servers that Vary
     /// serves. `config` stands for a configuration that is not known.
     pub(crate) fn moving_command(&self, config: Option<&str>, is_project: bool) -> String {
-        let mut words = vec![
+        let mut arguments = vec![
             "vary".to_owned(),
             "connect".to_owned(),
             self.client.as_str(),
         ];
-        words.extend(self.target.clone());
+        arguments.extend(self.target.clone());
         let known = self.config.as_ref().map(|path| path.display().to_string());
         let config = known.or_else(|| config.map(str::to_owned));
         let options = [
@@ -87,15 +87,15 @@ impl Connect {
             .iter()
             .filter_map(|(option, value)| Some((*option, value.as_ref()?)));
         for (option, value) in options.chain(headers) {
-            words.extend([option.to_owned(), value.clone()]);
+            arguments.extend([option.to_owned(), value.clone()]);
         }
-        words.extend(is_project.then(|| "--project".to_owned()));
-        words.extend(["--write".to_owned(), "--move".to_owned()]);
+        arguments.extend(is_project.then(|| "--project".to_owned()));
+        arguments.extend(["--write".to_owned(), "--move".to_owned()]);
         if !self.command.is_empty() {
-            words.push("--".to_owned());
-            words.extend(self.command.iter().cloned());
+            arguments.push("--".to_owned());
+            arguments.extend(self.command.iter().cloned());
         }
-        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
-        words.join(" ")
+        let arguments: Vec<_> = arguments.iter().map(|word| shell_word(word)).collect();
+        arguments.join(" ")
     }
 }

@@ -19,9 +19,10 @@ use mcp_vary_login::service::ServiceCredentials;
 use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
+use mcp_vary_upstream::command_line::shell_word;
 
 use super::browser::Browser;
-use super::store;
+use super::{found, store};
 use crate::environment::environment;
 use crate::failure::Failure;
 
@@ -53,19 +54,42 @@ pub(crate) fn file_with_logins(file: File, mode: LoginMode) -> Result<Config, Fa
     if auth.values().any(needs_store) {
         store(&SealingKeys::default())?;
     }
-    Ok(add(file.into_config(environment()?), &auth, mode))
+    let option = file_option(&file.name);
+    Ok(add(
+        file.into_config(environment()?),
+        (&auth, &option),
+        mode,
+    ))
+}
+
+/// What names the file `name` to `vary login`; nothing for the file that it finds by itself.
+fn file_option(name: &str) -> String {
+    let is_it = |found: &Path| {
+        found
+            .strip_prefix(".")
+            .is_ok_and(|it| it == Path::new(name))
+    };
+    if found().is_some_and(|found| is_it(found) || found == Path::new(name)) {
+        return String::new();
+    }
+    format!(" --file {}", shell_word(name))
 }
 
 /// The configuration of servers that are in no file, with the stored logins.
 pub(crate) fn with_logins(config: Config, mode: LoginMode) -> Config {
-    add(config, &BTreeMap::new(), mode)
+    add(config, (&BTreeMap::new(), ""), mode)
 }
 
 /// Adds the credentials in `auth` to the servers that have them, and the stored logins to those that have a URL and no
-/// credentials in the configuration. Without a directory for logins there are none. A gateway with `auth` serves several
+/// credentials in the configuration. `option` names the file to `vary login`. Without a directory for logins there are none. A gateway with `auth` serves several
 /// people, and none of them gets the login of the person who started it.
-fn add(mut config: Config, auth: &BTreeMap<String, ServerAuth>, mode: LoginMode) -> Config {
+fn add(
+    mut config: Config,
+    (auth, option): (&BTreeMap<String, ServerAuth>, &str),
+    mode: LoginMode,
+) -> Config {
     let logins = Logins {
+        option: option.to_owned(),
         store: store(&config.named_keys).ok(),
         is_implied: mode == LoginMode::Interactive || config.authentication.is_none(),
         mode,
@@ -99,6 +123,8 @@ fn exchange(auth: Option<&ServerAuth>) -> Option<(ExchangeSettings, String)> {
 
 /// Where the credentials of servers come from.
 struct Logins {
+    /// What names the file to `vary login`.
+    option: String,
     /// Absent without a directory for logins.
     store: Option<TokenStore>,
     /// Whether servers without configured credentials use a stored login.
@@ -121,7 +147,11 @@ impl Logins {
             AuthMethod::ClientCredentials(settings) => Credentials::Service(
                 ServiceCredentials::new((**settings).clone(), self.environment),
             ),
-            AuthMethod::Login { settings, flow } => self.login((**settings).clone(), *flow)?,
+            AuthMethod::Login { settings, flow } => {
+                let mut settings = (**settings).clone();
+                settings.name.push_str(&self.option);
+                self.login(settings, *flow)?
+            }
             _ => return None,
         };
         let identity = auth.identity.clone();
@@ -134,7 +164,7 @@ impl Logins {
         let name = match &server.target {
             // The name of a server that was named by its URL is not known elsewhere.
             Target::Http { url, .. } if url.host() == Some(&*server.name) => address.resource(),
-            _ => server.name.clone(),
+            _ => format!("{}{}", server.name, self.option),
         };
         let identity = format!("login {}", address.resource());
         let mut settings = LoginSettings::new(name, address);

@@ -150,7 +150,8 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let url = server.url();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let why = format!(
-        "{address} is in use by another Vary: use {url}, end that one, or choose another with --listen"
+        "{address} is in use by another Vary, at {url}: `vary status` shows what it serves, and `vary drain` ends it; or choose \
+         another with --listen"
     );
     run(&["serve", "--listen", address, "--", VARY, "weather"]).refuses(&[&why]);
     let first = Server::start(&[
@@ -302,8 +303,11 @@ fn a_server_without_either_transport_over_http_says_so() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
         "answered `initialize` with HTTP 405 Method Not Allowed, and has no stream of the transport of 2024-11-05 (SSE) \
-         either; check host and path of its address; a server of the transport of 2024-11-05 (SSE) is often at `http://",
+         either; check host and path of its address, which is often `http://",
+        "/sse` (`/sse` is for the transport of 2024-11-05)\n",
     ]);
+    let url = url.replace("/mcp", "");
+    run(&["inspect", &url]).refuses(&["/mcp` or `http://", "/sse` (`/sse` is for the "]);
 }
 
 #[test]
@@ -319,6 +323,18 @@ fn a_program_whose_path_has_spaces_is_not_taken_for_a_command_line() {
              `PATH`\n",
         ]);
     }
+    run(&[
+        "inspect",
+        "--",
+        r"C:\Program",
+        r"Files\nodejs\npx.cmd",
+        "-y",
+    ])
+    .refuses(&[
+        r#"its path has spaces: write it in quotes, as in "C:\Program Files\nodejs\npx.cmd""#,
+    ]);
+    missing("C:nodejsnpx.cmd")
+        .refuses(&["a shell took each `\\` of its path: write the path in quotes"]);
     missing(r"C:\Program Files\nodejs\npx.cmd -y foo").refuses(&[
         r#"as in `command: 'C:\Program Files\nodejs\npx.cmd'` and `args: ["-y", "foo"]` (in JSON, write `\\` for each"#,
     ]);

@@ -43,6 +43,39 @@ fn several_clients_are_shown_side_by_side() {
     "#);
 }
 
+/// The client is told that the server ended; the operator also why.
+#[cfg(unix)]
+#[test]
+fn the_last_output_of_a_server_that_ends_in_a_call_is_shown() {
+    let path = file("call-ends.yaml", &ending_in_a_call());
+    let called = run(&["call", "look", path.to_str().unwrap()]);
+    assert_eq!(called.code, Some(1), "{}", called.stderr);
+    assert!(
+        called.stdout.contains("server `s` ended (exit status: 3)"),
+        "{}",
+        called.stdout
+    );
+    let note = "note: server `s` ended (exit status: 3); last stderr lines: no licence\n";
+    assert!(called.stderr.contains(note), "{}", called.stderr);
+}
+
+/// A configuration with a server that lists `look`, and ends when it is called.
+#[cfg(unix)]
+fn ending_in_a_call() -> String {
+    let script = r#"
+        while read -r line; do
+          id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+          case $line in
+            *server/discover*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+            *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+            *tools/list*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"look","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+            *tools/call*) echo no licence >&2; exit 3 ;;
+          esac
+        done"#;
+    let server = serde_json::json!({"command": "/bin/sh", "args": ["-c", script]});
+    serde_json::json!({"servers": {"s": server}}).to_string()
+}
+
 /// CN-7, CN-9, CN-10
 #[test]
 fn json_is_what_came_a_line_per_client() {

@@ -129,7 +129,9 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
     let path = path.to_str().unwrap();
     let refused = user.run(&["call", "whoami", path, "--server", "notes"]);
     assert!(
-        refused.stderr.contains("log in with `vary login notes`"),
+        refused
+            .stderr
+            .contains(&format!("log in with `vary login notes --file {path}`")),
         "{}",
         refused.stderr
     );
@@ -152,7 +154,9 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
         .notices();
     let refused = user.run(&["call", "whoami", of_client]);
     assert!(
-        refused.stderr.contains("log in with `vary login notes`"),
+        refused.stderr.contains(&format!(
+            "log in with `vary login notes --file {of_client}`"
+        )),
         "{}",
         refused.stderr
     );
@@ -194,7 +198,7 @@ fn a_server_joins_a_running_gateway_after_the_login() {
     let mut serve = user.command(&args);
     serve.env("BROWSER", format!("touch {}", opened.display()));
     let mut server = Server::of(&mut serve);
-    let advice = "log in with `vary login notes`";
+    let advice = &*format!("log in with `vary login notes --file {path}`");
     assert_eq!(server.said.matches(advice).count(), 1, "{}", server.said);
     assert_eq!(server.tools(), ["sky_get_weather", "sky_get_forecast"]);
     let down = user.run(&["status", &server.admin()]);

@@ -135,7 +135,7 @@ fn a_misspelt_tool_is_named_although_another_server_is_starting() {
     );
     assert_eq!(
         called.stderr,
-        "tip: `sky_get_wether` is not listed; did you mean `sky_get_weather`?\n"
+        "tip: if you meant `sky_get_weather`, that is listed already\n"
     );
 }
 

@@ -4,11 +4,12 @@ use http::Uri;
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 
 use super::foreign_keys::no_equivalent;
-use super::text::{Inputs, converted, is_variable, variable_name};
+use super::text::{Inputs, converted, is_variable};
 use super::{Format, Found};
 use crate::diagnostic::{Position, nearest};
 use crate::document::{Entry, Value};
 use crate::reader::{Located, did_you_mean};
+use crate::variables::variable_name;
 
 /// A server, converted to Vary's configuration.
 pub(super) struct Server {

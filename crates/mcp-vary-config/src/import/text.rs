@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Format, Found};
 use crate::document::Value;
 use crate::reader::Located;
+use crate::variables::variable_name;
 
 /// The values that VS Code asks its user for, by id.
 #[derive(Default)]
@@ -87,24 +88,6 @@ pub(super) fn converted(
         Format::Opencode => of_opencode(field, text, found),
         Format::McpServers | Format::VsCode => of_clients(inputs, field, text, found),
     }
-}
-
-/// Converts the text to a valid name of an environment variable.
-pub(super) fn variable_name(text: &str) -> String {
-    let letter = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let name: String = text.chars().map(letter).collect();
-    let strings: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    let name = strings.join("_");
-    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return name;
-    }
-    format!("VALUE_{name}")
 }
 
 /// Converts `{env:NAME}` and `{file:PATH}`.

@@ -511,8 +511,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
         "mcp.json",
         r#"{"inputs": [], "servers": {"a": {"command": "x", "env": {"KEY": "${input:key}"}}}}"#,
         &[
-            "1:65: `servers.a.env.KEY` has `${input:key}`, which VS Code asks its user for; write `${VARIABLE}` and set \
-             it; `vary config import FILE > vary.yaml` does that for all of them",
+            "1:65: `servers.a.env.KEY` has `${input:key}`, which VS Code asks its user for; write `${KEY}` and set it; \
+             `vary config import mcp.json > vary.yaml` makes a file in which all of them are written so, and names what to set",
         ],
     );
     for key in ["serverUrl", "httpUrl"] {

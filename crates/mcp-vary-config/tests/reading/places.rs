@@ -108,7 +108,7 @@ fn the_selection_of_tools_in_the_file_of_a_client_is_not_dropped_in_silence() {
         notes,
         [
             "1:39: `mcpServers.a.includeTools` is ignored here: it changes what the server has or gets; \
-             `vary config import FILE > vary.yaml` takes over what can be"
+             `vary config import settings.json > vary.yaml` takes over what can be"
         ]
     );
 }

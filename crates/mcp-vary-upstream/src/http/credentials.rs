@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
+use mcp_vary_base::lock::ScopedLock;
 
 use super::proxy::Proxy;
 use crate::config::UpstreamConfig;
@@ -17,6 +18,8 @@ pub(super) struct Credentials {
     added: Vec<HeaderName>,
     /// Whether the last 401 referred to an authorization server.
     wants_login: AtomicBool,
+    /// The `error_description` of the last 401, as the server wrote it.
+    refusal: ScopedLock<Option<String>>,
 }
 
 impl Credentials {
@@ -42,20 +45,28 @@ impl Credentials {
                 .map(|it| it.header.clone())
                 .collect(),
             wants_login: AtomicBool::new(false),
+            refusal: ScopedLock::new(None),
         }
     }
 
-    /// Records whether a 401 refers to an authorization server (RFC 9728).
+    /// Records whether a 401 refers to an authorization server (RFC 9728), and why it refuses what was sent (RFC 6750,
+    /// section 3).
     pub(super) fn record_challenge(&self, response: &Response<Incoming>) {
-        let mut challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-        let names_metadata = |value: &HeaderValue| {
-            let value = String::from_utf8_lossy(value.as_bytes());
-            value.to_ascii_lowercase().contains("resource_metadata")
-        };
-        if response.status() == StatusCode::UNAUTHORIZED {
-            let wants_login = challenges.any(names_metadata);
-            self.wants_login.store(wants_login, Ordering::Relaxed);
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return;
         }
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let challenges = challenges.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let challenges: Vec<_> = challenges.collect();
+        let names_metadata = |value: &str| value.to_ascii_lowercase().contains("resource_metadata");
+        let wants_login = challenges.iter().any(|value| names_metadata(value));
+        self.wants_login.store(wants_login, Ordering::Relaxed);
+        *self.refusal.lock() = challenges.iter().find_map(|value| description(value));
+    }
+
+    /// Why the last 401 refused what was sent, as the server wrote it.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
     }
 
     /// What to do about a server that answers 401. `has_added` says whether a source of credentials gave a value.
@@ -93,6 +104,14 @@ impl Credentials {
             "its header `Authorization` has no scheme: write `Authorization: Bearer TOKEN`";
         has_no_scheme(value).then(|| advice.to_owned())
     }
+}
+
+/// The `error_description` of a challenge. Its value is quoted, and by RFC 6750, section 3, has neither quotes nor
+/// backslashes.
+fn description(challenge: &str) -> Option<String> {
+    let (_, after) = challenge.split_once("error_description=\"")?;
+    let (text, _) = after.split_once('"')?;
+    (!text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
 /// Whether a value of `Authorization` has no scheme, as a key that was written alone.

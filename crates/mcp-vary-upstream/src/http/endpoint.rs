@@ -232,14 +232,7 @@ impl Endpoint {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
             status,
-            excerpt: if is_web_page(body) {
-                WEB_PAGE.to_owned()
-            } else {
-                let excerpt = self.diagnostics.excerpt(body);
-                let message =
-                    oauth_message(&excerpt).filter(|_| status == StatusCode::UNAUTHORIZED);
-                message.map_or(excerpt, |it| self.diagnostics.excerpt(it.as_bytes()))
-            },
+            excerpt: self.status_excerpt(status, body),
             advice: match status {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     self.credentials.advice(has_added)
@@ -252,6 +245,18 @@ impl Endpoint {
             self.liveness.end(refused.clone());
         }
         refused
+    }
+
+    /// What a server says of its status.
+    fn status_excerpt(&self, status: StatusCode, body: &[u8]) -> String {
+        let excerpt = self.diagnostics.excerpt(body);
+        let is_unauthorized = status == StatusCode::UNAUTHORIZED;
+        let message = oauth_message(&excerpt).or_else(|| self.credentials.refusal());
+        match message.filter(|_| is_unauthorized) {
+            Some(message) => self.diagnostics.excerpt(message.as_bytes()),
+            None if is_web_page(body) => WEB_PAGE.to_owned(),
+            None => excerpt,
+        }
     }
 
     /// The error for a request without a response. It shows whether the request may have arrived.
@@ -332,16 +337,24 @@ impl Endpoint {
     }
 
     fn path_advice(&self) -> String {
-        match self.address.uri.path() {
-            "/mcp" => format!(
-                "check host and path of its address; a server of the transport of 2024-11-05 (SSE) is often at `{}/sse`",
-                origin(&self.address.uri)
-            ),
-            _ => format!(
-                "check the path of its address, which is often `{}/mcp`",
-                origin(&self.address.uri)
-            ),
-        }
+        let (origin, path) = (origin(&self.address.uri), self.address.uri.path());
+        let check = if path == "/mcp" {
+            "host and path"
+        } else {
+            "the path"
+        };
+        let usual =
+            ["/mcp", "/sse"].map(|usual| (usual != path).then(|| format!("`{origin}{usual}`")));
+        let usual: Vec<_> = usual.into_iter().flatten().collect();
+        let sse = if path == "/sse" {
+            ""
+        } else {
+            " (`/sse` is for the transport of 2024-11-05)"
+        };
+        format!(
+            "check {check} of its address, which is often {}{sse}",
+            usual.join(" or ")
+        )
     }
 
     /// Says where the stream of the transport of 2024-11-05 often is, if there is none.

@@ -251,6 +251,7 @@ fn start(
         last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
         last_stderr_line: Arc::clone(&config.last_stderr_line),
+        last_end: Arc::clone(&config.last_end),
         command_line: config.command_line.clone(),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {

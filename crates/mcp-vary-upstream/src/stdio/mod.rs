@@ -82,6 +82,8 @@ pub(super) struct Shared {
     last_skipped_line: ScopedLock<String>,
     stderr_tail: StderrTail,
     last_stderr_line: Arc<ScopedLock<Option<String>>>,
+    /// How a process of the server last ended by itself.
+    last_end: Arc<ScopedLock<Option<String>>>,
     command_line: Option<CommandLine>,
 }
 

@@ -70,7 +70,7 @@ impl Process {
         command.wrap(process_wrap::tokio::JobObject);
         let child = command
             .spawn()
-            .map_err(|error| cannot_start(server, program, cwd, &error))?;
+            .map_err(|error| cannot_start(server, (program, args), cwd, &error))?;
         Ok(Self {
             child,
             is_killed: false,
@@ -135,7 +135,7 @@ impl Drop for Process {
 
 fn cannot_start(
     server: &Arc<str>,
-    program: &str,
+    (program, args): (&str, &[String]),
     cwd: Option<&Path>,
     error: &io::Error,
 ) -> ConnectError {
@@ -160,7 +160,8 @@ fn cannot_start(
         }
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound {
             server,
-            advice: missing_program_advice(&program, cwd.unwrap_or(Path::new(""))),
+            advice: split_path_advice(&program, args)
+                .unwrap_or_else(|| missing_program_advice(&program, cwd.unwrap_or(Path::new("")))),
             program,
         },
         _ => ConnectError::Start {
@@ -183,6 +184,31 @@ fn directory_problem(cwd: &Path) -> Option<String> {
         Err(error) => Some(format!("cannot be entered: {}", io_error::describe(&error))),
     }
 }
+
+/// What to do about a path of Windows that a shell has split at its spaces, or whose `\` it has taken.
+fn split_path_advice(program: &str, args: &[String]) -> Option<String> {
+    let mut start = program.chars();
+    let is_drive = start.next()?.is_ascii_alphabetic() && start.next()? == ':';
+    let path = match start.next()? {
+        _ if !is_drive => return None,
+        '\\' | '/' => {
+            let is_end = |word: &String| {
+                let word = word.to_ascii_lowercase();
+                [".exe", ".cmd", ".bat"].iter().any(|end| word.ends_with(end))
+            };
+            let end = args.iter().take(MAX_SPACES).position(is_end)?;
+            format!("{program} {}", args.get(..=end)?.join(" "))
+        }
+        _ => return Some("a shell took each `\\` of its path: write the path in quotes, as in 'C:\\Tools\\server.exe'".to_owned()),
+    };
+    let path = excerpt(path.as_bytes(), 200);
+    Some(format!(
+        "its path has spaces: write it in quotes, as in \"{path}\""
+    ))
+}
+
+/// How many spaces the path of a program may have.
+const MAX_SPACES: usize = 8;
 
 /// What to do about a `program` that does not exist, looked for from the directory `cwd`.
 fn missing_program_advice(program: &str, cwd: &Path) -> String {

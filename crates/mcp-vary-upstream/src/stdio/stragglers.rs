@@ -65,8 +65,8 @@ fn kill_once(variable: &[u8]) -> bool {
         // Those of other users cannot be read. Those that have ended have none.
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
         let is_below = |it: &[u8]| {
-            let rest = it.strip_prefix(variable);
-            rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+            let end = it.strip_prefix(variable);
+            end.is_some_and(|end| matches!(end.first(), None | Some(b'/')))
         };
         if environment.split(|byte| *byte == 0).any(is_below) {
             is_found |= pidfd_send_signal(opened, Signal::KILL).is_ok();

@@ -124,7 +124,9 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
         End::Hung => "hung".to_owned(),
     };
     let output = if is_unexpected {
-        watch.shared.last_output()
+        let output = watch.shared.last_output();
+        *watch.shared.last_end.lock() = Some(format!("{how}; {output}"));
+        output
     } else {
         watch.shared.output_summary()
     };
