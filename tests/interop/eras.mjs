@@ -5,11 +5,12 @@ import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { SDKS, lacks, ofBothEras, same, told } from "./sdks.mjs";
 
-const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
+const { way, era, client: name, replicas, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
 
 const COUNTS = "counts the calls of its session alone";
 const GROWS = "is notified that a tool was added, and calls it";
+const OF_ONE_REPLICA = "a list that a program or session changes for itself is that of one replica";
 const MEMBERS = "gets results with the members of its era";
 const LIST_CHANGED = "notifications/tools/list_changed";
 const CAPABILITIES = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } };
@@ -113,10 +114,12 @@ await Promise.all(
     }, server);
     if (isModern) lacks(COUNTS, "2026-07-28 has no sessions", server);
     else await told(COUNTS, () => counts(asked, server), server);
-    await told(`${GROWS}, and can be asked`, () => grows(asked, "asked"), server);
+    if (replicas && isModern) lacks(`${GROWS}, and can be asked`, OF_ONE_REPLICA, server);
+    else await told(`${GROWS}, and can be asked`, () => grows(asked, "asked"), server);
     await asked?.client.close();
     // Over stdio it costs another gateway, and what is behind that is the same.
     if (way !== "http") return;
+    if (replicas) return lacks(GROWS, OF_ONE_REPLICA, server);
     await told(GROWS, async () => {
       const plain = await connected(server, {});
       await grows(plain, "plain").finally(() => plain.client.close());

@@ -12,9 +12,11 @@ from telling import lacks, same, told
 JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 OVER_HTTP = JOB["way"] == "http"
+REPLICAS = JOB.get("replicas", False)
 
 COUNTS = "counts the calls of its session alone"
 GROWS = "is notified that a tool was added, and calls it"
+OF_ONE_REPLICA = "a list that a program or session changes for itself is that of one replica"
 MEMBERS = "gets results with the members of its era"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
@@ -118,9 +120,15 @@ async def of_one(server):
             lacks(COUNTS, "2026-07-28 has no sessions", server)
         else:
             await told(COUNTS, lambda: counts(session, server), server)
-        await told(f"{GROWS}, and can be asked", lambda: grows(session, changes, "asked"), server)
+        asked = f"{GROWS}, and can be asked"
+        if REPLICAS and IS_MODERN:
+            lacks(asked, OF_ONE_REPLICA, server)
+        else:
+            await told(asked, lambda: grows(session, changes, "asked"), server)
     # Over stdio it costs another gateway, and what is behind that is the same.
-    if OVER_HTTP:
+    if OVER_HTTP and REPLICAS:
+        lacks(GROWS, OF_ONE_REPLICA, server)
+    elif OVER_HTTP:
         changes = Changes()
         async with connected(JOB, server, changes) as session:
             await told(GROWS, lambda: grows(session, changes, "plain"), server)

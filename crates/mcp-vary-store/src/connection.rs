@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
-use crate::ended::{EndedSession, MAX_ENDED};
+use crate::ended::{MAX_ENDED, SessionKey};
 use crate::mailbox::ReplicaCall;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Outcome};
@@ -162,6 +162,7 @@ impl Store {
             // Before they are read, so that none is missed in between.
             for namespace in &self.namespaces {
                 connection.subscribe(&namespace.ended).await?;
+                connection.subscribe(&namespace.cancelled).await?;
                 let mailbox = namespace.mailbox(self.mailbox.tag());
                 connection.subscribe(mailbox).await?;
             }
@@ -226,7 +227,7 @@ impl Store {
         &self,
         mut connection: MultiplexedConnection,
         namespace: &Namespace,
-    ) -> RedisResult<BTreeSet<EndedSession>> {
+    ) -> RedisResult<BTreeSet<SessionKey>> {
         let (mut read, mut cursor) = (BTreeSet::new(), 0_u64);
         for _ in 0..MAX_PAGES {
             let mut scan = redis::cmd("ZSCAN");
@@ -243,7 +244,7 @@ impl Store {
         Ok(read)
     }
 
-    fn learn_ended(&self, session: EndedSession, learn: &impl Fn(StoreEvent)) {
+    fn learn_ended(&self, session: SessionKey, learn: &impl Fn(StoreEvent)) {
         if self.ended.lock().insert(session, (self.now)()) {
             learn(StoreEvent::Ended(session));
         }
@@ -320,7 +321,11 @@ impl Store {
         let Some(namespace) = self.namespaces.iter().find(is_its) else {
             return;
         };
-        if namespace.ended.as_bytes() != channel {
+        if namespace.cancelled.as_bytes() == channel {
+            if let Some((session, request)) = namespace.open_cancelled(sealed) {
+                learn(StoreEvent::Cancelled { session, request });
+            }
+        } else if namespace.ended.as_bytes() != channel {
             let is_received = self.mailbox.receive(namespace, sealed, serve);
             let outcome = if is_received {
                 Outcome::Ok

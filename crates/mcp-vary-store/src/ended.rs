@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-/// A session that a client has ended before it would have expired.
+/// A session as replicas name it to each other.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
-pub struct EndedSession {
+pub struct SessionKey {
     /// When it would have expired, in seconds since 1970-01-01 UTC.
     pub expires: u64,
     /// What the gateway needs to find it again.
@@ -21,15 +21,15 @@ pub const MAX_ENDED: usize = 100_000;
 /// All that this replica knows of, at most [`MAX_ENDED`]: an empty store gets them back.
 #[derive(Debug, Default)]
 pub(crate) struct EndedSessions {
-    known: BTreeSet<EndedSession>,
+    known: BTreeSet<SessionKey>,
     /// Those that ended here and that the store does not have yet.
-    unwritten: BTreeSet<EndedSession>,
+    unwritten: BTreeSet<SessionKey>,
 }
 
 impl EndedSessions {
     /// Adds a session; returns whether it was unknown. Of too many, the one that expires first is forgotten.
-    pub(crate) fn insert(&mut self, session: EndedSession, now: u64) -> bool {
-        let is_expired = |first: &EndedSession| first.expires <= now;
+    pub(crate) fn insert(&mut self, session: SessionKey, now: u64) -> bool {
+        let is_expired = |first: &SessionKey| first.expires <= now;
         while self.known.first().is_some_and(is_expired) {
             self.known.pop_first();
         }
@@ -41,7 +41,7 @@ impl EndedSessions {
     }
 
     /// Adds a session that ends at this replica.
-    pub(crate) fn insert_unwritten(&mut self, session: EndedSession, now: u64) {
+    pub(crate) fn insert_unwritten(&mut self, session: SessionKey, now: u64) {
         self.insert(session, now);
         self.unwritten.insert(session);
         if self.unwritten.len() > MAX_ENDED {
@@ -50,19 +50,19 @@ impl EndedSessions {
     }
 
     /// The store has these sessions.
-    pub(crate) fn note_written(&mut self, sessions: &[EndedSession]) {
+    pub(crate) fn note_written(&mut self, sessions: &[SessionKey]) {
         for session in sessions {
             self.unwritten.remove(session);
         }
     }
 
     /// The sessions that ended here and that the store does not have yet.
-    pub(crate) fn unwritten(&self) -> Vec<EndedSession> {
+    pub(crate) fn unwritten(&self) -> Vec<SessionKey> {
         self.unwritten.iter().copied().collect()
     }
 
     /// Those that are not in `others`.
-    pub(crate) fn without(&self, others: &BTreeSet<EndedSession>) -> Vec<EndedSession> {
+    pub(crate) fn without(&self, others: &BTreeSet<SessionKey>) -> Vec<SessionKey> {
         self.known.difference(others).copied().collect()
     }
 }
@@ -71,10 +71,10 @@ impl EndedSessions {
 mod tests {
     use super::*;
 
-    fn session(number: usize, expires: u64) -> EndedSession {
+    fn session(number: usize, expires: u64) -> SessionKey {
         let mut id = [0; ENDED_ID];
         id[..8].copy_from_slice(&number.to_be_bytes());
-        EndedSession { expires, id }
+        SessionKey { expires, id }
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod operations;
 mod store;
 mod url;
 
-pub use ended::{ENDED_ID, EndedSession, MAX_ENDED};
+pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
 pub use mailbox::{
     ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
     SILENCE, tag,

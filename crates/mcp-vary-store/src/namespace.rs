@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::ended::{ENDED_ID, EndedSession};
+use crate::ended::{ENDED_ID, SessionKey};
 
 /// What replicas with one key have in a store. Gateways with other keys can use the same store.
 pub(crate) struct Namespace {
@@ -14,6 +14,8 @@ pub(crate) struct Namespace {
     pub(crate) prefix: String,
     /// The sorted set of ended sessions, and the channel of those that end now.
     pub(crate) ended: String,
+    /// The channel of requests that are cancelled.
+    pub(crate) cancelled: String,
 }
 
 /// A member of the set of ended sessions: when the session would have expired, its id, and a seal.
@@ -27,6 +29,7 @@ impl Namespace {
         Self {
             key,
             ended: format!("{prefix}ended"),
+            cancelled: format!("{prefix}cancelled"),
             prefix,
         }
     }
@@ -48,23 +51,47 @@ impl Namespace {
     }
 
     /// The text of an ended session for the store; the same session has the same text.
-    pub(crate) fn seal(&self, session: &EndedSession) -> Vec<u8> {
+    pub(crate) fn seal(&self, session: &SessionKey) -> Vec<u8> {
         let expires = session.expires.to_be_bytes();
         let seal = mac(&self.key, "ended", &[&expires, &session.id]);
         [&expires[..], &session.id, &seal[..SEAL]].concat()
     }
 
     /// The session of a text in the store; `None` if no replica with this key wrote it.
-    pub(crate) fn open(&self, sealed: &[u8]) -> Option<EndedSession> {
+    pub(crate) fn open(&self, sealed: &[u8]) -> Option<SessionKey> {
         let sealed: &[u8; SEALED] = sealed.try_into().ok()?;
         let (expires, others) = sealed.split_first_chunk()?;
         let (id, seal) = others.split_first_chunk()?;
         let whole = keyed(&self.key, "ended", &[expires, id]);
         whole.verify_truncated_left(seal).ok()?;
-        Some(EndedSession {
+        Some(SessionKey {
             expires: u64::from_be_bytes(*expires),
             id: *id,
         })
+    }
+}
+
+impl Namespace {
+    /// The message that cancels a request of a session, by the JSON text of its id.
+    pub(crate) fn seal_cancelled(&self, session: &SessionKey, request: &str) -> Vec<u8> {
+        let expires = session.expires.to_be_bytes();
+        let parts = [&expires[..], &session.id, request.as_bytes()];
+        let seal = mac(&self.key, "cancelled", &parts);
+        [&parts.concat(), &seal[..SEAL]].concat()
+    }
+
+    /// The session and the request of such a message; `None` if no replica with this key wrote it.
+    pub(crate) fn open_cancelled(&self, sealed: &[u8]) -> Option<(SessionKey, String)> {
+        let (text, seal) = sealed.split_last_chunk::<SEAL>()?;
+        let whole = keyed(&self.key, "cancelled", &[text]);
+        whole.verify_truncated_left(seal).ok()?;
+        let (expires, others) = text.split_first_chunk()?;
+        let (id, request) = others.split_first_chunk()?;
+        let session = SessionKey {
+            expires: u64::from_be_bytes(*expires),
+            id: *id,
+        };
+        Some((session, String::from_utf8(request.to_vec()).ok()?))
     }
 }
 
@@ -104,7 +131,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    const SESSION: EndedSession = EndedSession {
+    const SESSION: SessionKey = SessionKey {
         expires: 1_800_000_000,
         id: [7; ENDED_ID],
     };
@@ -123,6 +150,21 @@ mod tests {
         }
         assert_eq!(namespace.open(&sealed[1..]), None);
         assert_eq!(namespace.open(&[&sealed[..], b"x"].concat()), None);
+    }
+
+    #[test]
+    fn a_cancellation_is_opened_by_the_key_that_sealed_it_alone() {
+        let namespace = Namespace::new([1; 32]);
+        let sealed = namespace.seal_cancelled(&SESSION, "\"a\"");
+        let opened = namespace.open_cancelled(&sealed);
+        assert_eq!(opened, Some((SESSION, "\"a\"".to_owned())));
+        assert_eq!(Namespace::new([2; 32]).open_cancelled(&sealed), None);
+        for at in 0..sealed.len() {
+            let mut forged = sealed.clone();
+            forged[at] ^= 1;
+            assert_eq!(namespace.open_cancelled(&forged), None, "{at}");
+        }
+        assert_eq!(namespace.open_cancelled(&namespace.seal(&SESSION)), None);
     }
 
     #[test]

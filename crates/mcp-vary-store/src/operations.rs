@@ -9,6 +9,8 @@ pub(crate) enum Operation {
     Count,
     /// An ended session is written.
     EndSession,
+    /// A request is cancelled at another replica.
+    Cancel,
     /// The ended sessions are read, after each connect.
     Read,
     /// A request is answered by another replica.
@@ -28,7 +30,14 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-const OPERATIONS: [&str; 5] = ["count", "end_session", "read", "forward", "receive"];
+const OPERATIONS: [&str; 6] = [
+    "count",
+    "end_session",
+    "cancel",
+    "read",
+    "forward",
+    "receive",
+];
 const OUTCOMES: [&str; 3] = ["ok", "failed", "skipped"];
 
 /// The numbers of all operations by outcome.

@@ -13,7 +13,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::ended::{EndedSession, EndedSessions, MAX_ENDED};
+use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
 use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
@@ -85,11 +85,18 @@ impl StoreState {
 }
 
 /// What a gateway learns from a store.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum StoreEvent {
     /// A session has ended at another replica.
-    Ended(EndedSession),
+    Ended(SessionKey),
+    /// A client has cancelled a request, which may run here.
+    Cancelled {
+        /// The session of the request.
+        session: SessionKey,
+        /// The JSON text of its id.
+        request: String,
+    },
     /// There were too many to remember: a session that expires no later than this time may have ended.
     ForgottenUntil(u64),
 }
@@ -199,7 +206,7 @@ impl Store {
     }
 
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
-    pub async fn end_session(&self, session: EndedSession) {
+    pub async fn end_session(&self, session: SessionKey) {
         self.ended.lock().insert_unwritten(session, (self.now)());
         let answer = self.ask(Operation::EndSession, async |connection| {
             self.write_ended(connection, &[session]).await
@@ -208,11 +215,30 @@ impl Store {
         let _ = answer.await;
     }
 
+    /// Cancels a request of a session at the replica where it runs. If the store is away, or the id of the request is longer
+    /// than 256 bytes, the request runs to its end.
+    pub async fn cancel(&self, session: SessionKey, request: &str) {
+        let Some(namespace) = self.namespaces.first() else {
+            return;
+        };
+        if request.len() > MAX_REQUEST_ID {
+            return;
+        }
+        let answer = self.ask(Operation::Cancel, async |mut connection| {
+            let mut publish = redis::cmd("PUBLISH");
+            publish.arg(&namespace.cancelled);
+            publish.arg(namespace.seal_cancelled(&session, request));
+            publish.query_async::<()>(&mut connection).await
+        });
+        // A failure is counted. It is not tried again: the request may have ended by then.
+        let _ = answer.await;
+    }
+
     /// Writes sessions that have ended, and publishes them.
     pub(crate) async fn write_ended(
         &self,
         mut connection: MultiplexedConnection,
-        sessions: &[EndedSession],
+        sessions: &[SessionKey],
     ) -> redis::RedisResult<()> {
         let Some(namespace) = self.namespaces.first() else {
             return Ok(());
@@ -248,6 +274,9 @@ impl Store {
         Err(StoreAway)
     }
 }
+
+/// The longest id of a request that is cancelled at another replica, in bytes of JSON.
+const MAX_REQUEST_ID: usize = 256;
 
 /// Leaves out keys, sessions and the password.
 impl fmt::Debug for Store {

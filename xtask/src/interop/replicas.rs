@@ -34,8 +34,9 @@ pub(crate) fn through_replicas(workspace: &Workspace, store: &Store) -> Result<O
         jobs.extend(of_transport(name, "http", &target, &directory));
         running.extend(replicas.servers);
     }
-    let (there, behind) = capability_servers::start(workspace, &vary, &forks, Some(store))?;
+    let (mut there, behind) = capability_servers::start(workspace, &vary, &forks, Some(store))?;
     running.extend(behind);
+    there["replicas"] = true.into();
     for what in OF_CAPABILITIES {
         let over_http = |job: &Job| job.argument["way"] == "http";
         jobs.extend(
@@ -44,18 +45,7 @@ pub(crate) fn through_replicas(workspace: &Workspace, store: &Store) -> Result<O
                 .filter(over_http),
         );
     }
-    let (mut outcome, _) = client_jobs::run_each(workspace, &jobs, Some(&forks));
+    let (outcome, _) = client_jobs::run_each(workspace, &jobs, Some(&forks));
     drop(running);
-    outcome
-        .failures
-        .retain(|failure| !is_of_one_replica(failure));
     Ok(outcome)
 }
-
-fn is_of_one_replica(failure: &str) -> bool {
-    OF_ONE_REPLICA.iter().any(|check| failure.contains(check))
-}
-
-/// The checks that need all requests of a client at one replica, as the documentation says: a program that a replica has
-/// started, and a session of it at a server, may change their list for themselves.
-const OF_ONE_REPLICA: [&str; 1] = [": is notified that a tool was added"];

@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 pub(super) const EXPECTED: &str = "tests/conformance/expected-failures.yaml";
 
 /// A suite and `scenario/check`.
-type Key = (String, String);
+pub(super) type Key = (String, String);
 
 /// The results of one target, by check.
 pub(super) type Results = BTreeMap<Key, Tally>;

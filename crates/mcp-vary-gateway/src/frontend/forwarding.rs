@@ -20,7 +20,7 @@ use mcp_vary_wire::sse::EventId;
 use tracing::debug;
 
 use super::peer::ClientAddress;
-use super::responses::{Body, json};
+use super::responses::{Body, accepted, json};
 use super::stopping::Stopping;
 use crate::authentication::PeerCertificate;
 use crate::mrtr::{self, REQUEST_STATE};
@@ -52,8 +52,20 @@ fn owner(
         Some((message, params)) => params.and_then(|params| named_by_params(message, params)),
         None => last_event_id(head).map(|id| ReplayStreams::replica_of(&id)),
     };
-    let owner = named.or_else(|| owner_of_session(snapshot, head, caller, store.tag()))?;
+    let listens = message.is_none_or(|(message, _)| is_subscription(message));
+    let of_session = || owner_of_session(snapshot, head, caller, (store.tag(), listens));
+    let owner = named.or_else(of_session)?;
     (owner != store.tag()).then_some(owner)
+}
+
+/// Whether a message decides what the stream of its session gets: both are at one replica, the one that has opened the
+/// session.
+fn is_subscription(message: &Message<'_>) -> bool {
+    let method = message.method.as_deref();
+    matches!(
+        method,
+        Some("resources/subscribe" | "resources/unsubscribe")
+    )
 }
 
 /// The replica that the params name: by the state of a call, by the id of a task, or by the URI of a kept result.
@@ -67,6 +79,14 @@ fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     {
         return tasks::replica_of(id.trim_matches('"'));
     }
+    if method == "subscriptions/listen" {
+        // The first task decides: tasks of several replicas need a stream each.
+        let ids = edit::get(params.members.get("notifications")?, "taskIds")?;
+        let first = ids
+            .trim_start_matches(['[', ' ', '\n', '\r', '\t'])
+            .strip_prefix('"')?;
+        return tasks::replica_of(first.split_once('"')?.0);
+    }
     let uri = match method {
         "resources/read" => params.members.get("uri"),
         // Its name may be longer in some views. Arguments of other tools are not read.
@@ -78,13 +98,13 @@ fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     ResultStore::replica_of(uri?.trim_matches('"'))
 }
 
-/// The replica that has opened a session, if servers may see it as one client there: it has connections of its own. `this`:
-/// the tag of this replica.
+/// The replica that has opened a session, if the request `listens`, or if servers may see the session as one client there: it
+/// has connections of its own. `this`: the tag of this replica.
 fn owner_of_session(
     snapshot: &ConfigSnapshot,
     head: &Parts,
     caller: &Caller,
-    this: u32,
+    (this, listens): (u32, bool),
 ) -> Option<u32> {
     if !head.headers.contains_key(SESSION_ID) {
         return None;
@@ -92,6 +112,7 @@ fn owner_of_session(
     let session = session_of(snapshot, &head.headers, caller).ok()?;
     let has_connections = |owner: &u32| {
         *owner == this
+            || listens
             || snapshot.pool.servers.isolate_sessions()
             || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
     };
@@ -137,6 +158,34 @@ pub(super) async fn listen_elsewhere(
         Body::Replica(body, _) => Body::Replica(body, Some(Box::pin(end))),
         body => body,
     }))
+}
+
+/// The answer to an accepted message. If it cancels a request that runs at another replica, that one is told first.
+pub(super) async fn accept(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    message: &Message<'_>,
+) -> Response<Body> {
+    cancel_elsewhere(snapshot, head, message).await;
+    accepted()
+}
+
+async fn cancel_elsewhere(snapshot: &ConfigSnapshot, head: &Parts, message: &Message<'_>) {
+    if message.method.as_deref() != Some("notifications/cancelled")
+        || head.extensions.get::<Forwarded>().is_some()
+    {
+        return;
+    }
+    let store = snapshot.services.store.as_ref();
+    let request = message
+        .params
+        .and_then(|params| edit::get(params, "requestId"));
+    let session = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+    if let (Some(store), Some(request), Some(session)) = (store, request, session)
+        && let Some(key) = snapshot.services.sessions.elsewhere(session, request)
+    {
+        store.cancel(key, request).await;
+    }
 }
 
 async fn ask(

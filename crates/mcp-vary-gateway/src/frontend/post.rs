@@ -81,7 +81,7 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     let outcome = handle(inbound).await;
     let is_streamed = validation::prefers_stream(&head.headers);
     Ok(match outcome {
-        Outcome::Accepted => accepted(),
+        Outcome::Accepted => forwarding::accept(&snapshot, head, &message).await,
         Outcome::Refused(reply) => json(reply),
         Outcome::SessionOpened(reply, id) => with_session_id(json(reply), id),
         Outcome::Answered(reply, client) => {

@@ -434,6 +434,7 @@ impl ConfigSnapshot {
                     self.forget_client(client);
                 }
             }
+            StoreEvent::Cancelled { session, request } => sessions.cancel(&session, &request),
             StoreEvent::ForgottenUntil(expires) => sessions.refuse_until(expires),
             _ => {}
         }

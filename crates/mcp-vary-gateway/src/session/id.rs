@@ -13,7 +13,7 @@ use mcp_vary::feature::{self, Features};
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
-use mcp_vary_store::{ENDED_ID, EndedSession};
+use mcp_vary_store::{ENDED_ID, SessionKey};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
@@ -181,19 +181,19 @@ impl SessionTail {
     }
 
     /// What replicas need to know of the session with this seal when it has ended.
-    pub(super) fn ended(&self, seal: &Seal) -> EndedSession {
+    pub(super) fn ended(&self, seal: &Seal) -> SessionKey {
         let mut id = [0; ENDED_ID];
         let (nonce, letters) = id.split_at_mut(self.nonce.len());
         nonce.copy_from_slice(&self.nonce);
         letters.copy_from_slice(seal);
-        EndedSession {
+        SessionKey {
             expires: self.expires,
             id,
         }
     }
 
     /// The session that has ended, with its seal.
-    pub(super) fn of_ended(ended: &EndedSession) -> Option<(Self, Seal)> {
+    pub(super) fn of_ended(ended: &SessionKey) -> Option<(Self, Seal)> {
         let (nonce, seal) = ended.id.split_first_chunk()?;
         let tail = Self {
             expires: ended.expires,

@@ -222,6 +222,13 @@ impl Session {
         cancelled
     }
 
+    /// Whether the request `id` runs at this replica.
+    pub(super) fn is_in_flight(&self, id: &str) -> bool {
+        let id = canonical_id(id);
+        let active = self.active.lock();
+        active.requests.iter().any(|request| *request.id == *id)
+    }
+
     /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &str) {
         let id = canonical_id(id);

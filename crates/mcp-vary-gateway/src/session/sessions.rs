@@ -7,7 +7,7 @@ use crate::settings::config::Config;
 use indexmap::IndexMap;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
-use mcp_vary_store::EndedSession;
+use mcp_vary_store::SessionKey;
 use mcp_vary_wire::client_id::ClientId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,7 +130,7 @@ impl Sessions {
     }
 
     /// Deletes the session that `id` seals. Returns what other replicas need to delete it; `None` if there was none.
-    pub(crate) fn delete(&self, id: &str) -> Option<EndedSession> {
+    pub(crate) fn delete(&self, id: &str) -> Option<SessionKey> {
         let id = SplitId::read(id)?;
         let session = self.find_read(id)?;
         let now = (self.environment.now)();
@@ -140,7 +140,7 @@ impl Sessions {
     }
 
     /// Deletes a session that has ended at another replica. Returns its client; `None` if it is not a session.
-    pub(crate) fn delete_ended(&self, ended: &EndedSession) -> Option<ClientId> {
+    pub(crate) fn delete_ended(&self, ended: &SessionKey) -> Option<ClientId> {
         let (tail, seal) = SessionTail::of_ended(ended)?;
         let mut store = self.shard(&seal);
         let placed = store.entries.get(&seal).cloned();
@@ -151,6 +151,27 @@ impl Sessions {
             session.end();
         }
         Some(tail.client())
+    }
+
+    /// What names the session that `id` seals to other replicas, if its request `request` does not run here.
+    pub(crate) fn elsewhere(&self, id: &str, request: &str) -> Option<SessionKey> {
+        let id = SplitId::read(id)?;
+        let session = self.find_read(id)?;
+        (!session.is_in_flight(request)).then(|| session.tail.ended(id.seal))
+    }
+
+    /// Cancels a request of a session, if it runs here.
+    pub(crate) fn cancel(&self, key: &SessionKey, request: &str) {
+        let Some((tail, seal)) = SessionTail::of_ended(key) else {
+            return;
+        };
+        let store = self.shard(&seal);
+        let placed = store.entries.get(&seal).cloned();
+        let evicted = || store.evicted_in_use.get(&tail.nonce)?.upgrade();
+        if let Some(session) = placed.or_else(evicted) {
+            drop(store);
+            session.cancel(request);
+        }
     }
 
     /// Refuses sessions that expire no later than `expires`: other replicas have ended too many to remember.

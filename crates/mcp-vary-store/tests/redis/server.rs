@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mcp_vary_store::{ENDED_ID, EndedSession, ReplicaCall, Store, StoreEvent, StoreState};
+use mcp_vary_store::{ENDED_ID, ReplicaCall, SessionKey, Store, StoreEvent, StoreState};
 use mcp_vary_testkit::wait::until;
 use redis::FromRedisValue;
 use tokio::sync::Notify;
@@ -188,7 +188,7 @@ impl Replica {
     }
 
     /// Waits until it has learned that these sessions have ended.
-    pub(crate) async fn learns(&self, sessions: &[EndedSession]) {
+    pub(crate) async fn learns(&self, sessions: &[SessionKey]) {
         let expected: Vec<_> = sessions.iter().copied().map(StoreEvent::Ended).collect();
         until(async || {
             let learned = self.learned.lock().unwrap();
@@ -222,16 +222,16 @@ pub(crate) fn now() -> u64 {
 }
 
 /// A session that would have expired in a hundred years.
-pub(crate) fn session(number: u8) -> EndedSession {
-    EndedSession {
+pub(crate) fn session(number: u8) -> SessionKey {
+    SessionKey {
         expires: 4_900_000_000,
         id: [number; ENDED_ID],
     }
 }
 
 /// A session that would have expired after this time.
-pub(crate) fn expiring(number: u8, remaining: Duration) -> EndedSession {
-    EndedSession {
+pub(crate) fn expiring(number: u8, remaining: Duration) -> SessionKey {
+    SessionKey {
         expires: now() + remaining.as_secs(),
         ..session(number)
     }

@@ -110,7 +110,7 @@ async fn replicas(name: &str, settings: &str) -> (ScriptedServer, Replicas) {
 }
 
 /// A message in a session.
-fn of(session: &str, message: &Value) -> HttpRequest {
+pub(super) fn of(session: &str, message: &Value) -> HttpRequest {
     HttpRequest::of(session, message.to_string()).with("MCP-Protocol-Version", "2025-11-25")
 }
 
@@ -121,7 +121,7 @@ pub(super) fn call_in(session: &str, tool: &str) -> HttpRequest {
 }
 
 /// A `GET` in a session.
-fn stream_of(session: &str) -> HttpRequest {
+pub(super) fn stream_of(session: &str) -> HttpRequest {
     HttpRequest::of(session, "")
         .line("GET /mcp HTTP/1.1")
         .without("Content-Type")
@@ -129,7 +129,7 @@ fn stream_of(session: &str) -> HttpRequest {
 }
 
 /// The session that a client with these capabilities opens.
-async fn open(replica: &Gateway, capabilities: &Value) -> String {
+pub(super) async fn open(replica: &Gateway, capabilities: &Value) -> String {
     let first = HttpRequest::new(initialize("2025-11-25", capabilities).to_string());
     let opened = replica.ask(&first).await;
     opened.header("mcp-session-id").unwrap().to_owned()

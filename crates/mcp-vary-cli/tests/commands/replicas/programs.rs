@@ -1,8 +1,11 @@
 //! What a program of one replica has begun, and only it can go on with.
 
+use std::path::PathBuf;
+
+use mcp_vary_testkit::message::notification;
 use serde_json::Value;
 
-use super::forwarding::{forwarded, text_of};
+use super::forwarding::{call_in, forwarded, of, open, stream_of, text_of};
 use super::*;
 
 /// A server of 2026-07-28 on stdio. It asks for roots in calls of `ask`, and makes tasks of calls of `job`; other processes know
@@ -117,5 +120,81 @@ async fn the_task_of_a_program_is_found_at_any_replica_until_its_own_ends() {
     let error = &gone.answer()["error"];
     assert_eq!(error["code"], -32602, "{error}");
     assert_eq!(error["message"], "the task of another process");
+    replicas.end();
+}
+
+/// A server of 2025-11-25 on stdio. It changes its resource once that is subscribed to, answers no call, and writes what is
+/// cancelled to a file.
+const CHANGING: &str = r#"
+import json, sys, threading
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+RESULTS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}, "resources": {"subscribe": True}},
+        "serverInfo": {"name": "changing", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]},
+    "resources/list": {"resources": [{"uri": f"memo://{i}", "name": f"memo {i}"} for i in range(4)]},
+    "resources/templates/list": {"resourceTemplates": []},
+    "resources/subscribe": {},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    if method == "notifications/cancelled":
+        with open(sys.argv[1], "a") as file:
+            file.write("cancelled\n")
+    elif method in RESULTS:
+        send(id=message["id"], result=RESULTS[method])
+        if method == "resources/subscribe":
+            updated = {"method": "notifications/resources/updated", "params": {"uri": message["params"]["uri"]}}
+            threading.Timer(0.2, send, kwargs=updated).start()
+    elif "id" in message and method != "tools/call":
+        send(id=message["id"], error={"code": -32601, "message": "Method not found"})
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn a_session_is_notified_of_and_cancels_what_it_has_begun_at_another_replica() {
+    let script = serde_json::to_string(CHANGING).unwrap();
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replicas-cancelled");
+    let _ = std::fs::remove_file(&file);
+    let server = format!("{{command: python3, args: [-c, {script}, {file:?}]}}");
+    let replicas = Replicas::before(&server, "changing", &[""; 3]).await;
+    let [a, b, c] = replicas.all.as_slice() else {
+        unreachable!("three were started")
+    };
+    // Wherever the session was opened.
+    let places = [(a, b, c), (a, a, b), (b, c, c), (c, b, c)];
+    for (number, (opened_at, streamed_at, subscribed_at)) in places.into_iter().enumerate() {
+        let uri = format!("memo://{number}");
+        let session = open(opened_at, &json!({})).await;
+        let mut stream = streamed_at.connect().await;
+        stream.send(&stream_of(&session).bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+        let subscribe = request(json!(1), "resources/subscribe", json!({"uri": uri}));
+        let subscribed = subscribed_at.ask(&of(&session, &subscribe)).await.answer();
+        assert_eq!(subscribed["result"], json!({}));
+        let updated = tokio::time::timeout(Duration::from_secs(20), stream.event()).await;
+        let updated = updated
+            .unwrap_or_else(|_| panic!("not notified: {number}"))
+            .unwrap();
+        assert_eq!(updated["method"], "notifications/resources/updated");
+        assert_eq!(updated["params"]["uri"], *uri);
+    }
+    let session = open(a, &json!({})).await;
+    let mut waiting = b.connect().await;
+    waiting.send(&call_in(&session, "wait").bytes()).await;
+    let cancel = notification("notifications/cancelled", json!({"requestId": "wait"}));
+    // Until the call has begun, there is nothing to cancel.
+    until(async || {
+        assert_eq!(c.ask(&of(&session, &cancel)).await.status, 202);
+        std::fs::read_to_string(&file).is_ok_and(|text| text == "cancelled\n")
+    })
+    .await;
     replicas.end();
 }
