@@ -11,6 +11,7 @@ use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
 use mcp_vary_page::GatewayPage;
+use serde_json::json;
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
@@ -142,9 +143,17 @@ impl OperatorListeners {
         Ok((listeners, operator, requests))
     }
 
-    /// Starts to answer, and prints the addresses.
-    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> OperatorTasks {
+    /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>, url: Option<&str>) -> OperatorTasks {
         let mut tasks = Vec::new();
+        #[cfg(unix)]
+        if let Some((_, socket)) = &self.socket {
+            let file = self.file.as_ref().map(std::path::absolute);
+            let file = file.and_then(|path| Some(path.ok()?.display().to_string()));
+            let admin = self.admin.as_ref().map(|(_, address)| address.to_string());
+            // Without it, the gateway is known by its servers alone.
+            let _ = socket.describe(&json!({"url": url, "file": file, "admin": admin}));
+        }
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
             let page = page.with_calls(self.page_calls);

@@ -12,15 +12,16 @@ use crate::admin::page_address;
 use crate::failure::{Failure, Verdict};
 use crate::login::browser;
 use crate::operate::{written_token, wrong_token};
-use crate::operator_client::GatewayAddress;
+use crate::operator_client::{self, GatewayAddress, about};
 use crate::operator_token;
+use crate::print::servers::plural;
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
 
 /// Opens the page, or prints its address.
 pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> {
     let address = match &args.address {
-        Some(typed) => GatewayAddress::parse(typed)?,
+        Some(typed) => with_page(GatewayAddress::parse(typed)?)?,
         None => running()?,
     };
     if let GatewayAddress::Socket(path) = &address {
@@ -48,21 +49,47 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
     Ok(Verdict::Fine)
 }
 
+/// The address of the page, if the address for clients was typed.
+fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
+    let Some(socket) = address.of_clients() else {
+        return Ok(address);
+    };
+    let about = about(&socket);
+    let admin = about["admin"].as_str().map(str::to_owned);
+    admin.map(GatewayAddress::Tcp).ok_or_else(|| {
+        Failure::command(format!(
+            "the gateway at {address} has no page; start it with `--admin 8801`"
+        ))
+    })
+}
+
 /// The address of the running gateway of this user, or the default one.
 fn running() -> Result<GatewayAddress, Failure> {
+    let sockets = operator_client::running();
     match &operator_token::running()[..] {
-        [] => Ok(GatewayAddress::Default),
+        [] if sockets.is_empty() => Ok(GatewayAddress::Default),
+        [] => Err(Failure::command(format!(
+            "none of your {} has a page; start one with `--admin 8801`",
+            plural(sockets.len(), "running gateway")
+        ))),
         [one] => Ok(GatewayAddress::Tcp(one.to_string())),
         several => {
-            let lines = several.iter();
-            let lines: Vec<_> = lines
-                .map(|address| format!("  vary open {address}"))
-                .collect();
-            Err(Failure::command(format!(
-                "{} gateways are running; name one of them:\n{}",
+            let comment = |admin: &str| {
+                let mut sockets = sockets.iter();
+                let socket = sockets.find(|socket| about(socket)["admin"] == admin)?;
+                let known = GatewayAddress::Socket(socket.clone()).known_by()?;
+                Some(format!("  # {known}"))
+            };
+            let lines = several.iter().map(|address| {
+                let comment = comment(&address.to_string()).unwrap_or_default();
+                format!("  vary open {address}{comment}")
+            });
+            let lines: Vec<_> = lines.collect();
+            Err(Failure::command(sanitize(&format!(
+                "{} gateways with a page are running; name one of them:\n{}",
                 several.len(),
                 lines.join("\n")
-            )))
+            ))))
         }
     }
 }

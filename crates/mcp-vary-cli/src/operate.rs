@@ -34,7 +34,9 @@ pub(crate) async fn run(
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     match (status, answer["message"].as_str(), answer["error"].as_str()) {
         (StatusCode::OK, Some(message), _) => {
-            print::data(&sanitize(&format!("{message}\n")))?;
+            let known = address.known_by().filter(|_| command == Command::Drain);
+            let gateway = known.map_or_else(String::new, |known| format!("{known}: "));
+            print::data(&sanitize(&format!("{gateway}{message}\n")))?;
             Ok(Verdict::Fine)
         }
         (StatusCode::UNPROCESSABLE_ENTITY, _, Some(why)) => Err(Failure::looked_at(why)),

@@ -35,7 +35,8 @@ impl GatewayAddress {
     /// What was typed; without it, the running gateway of this user. `command` is named in messages.
     pub(crate) async fn find(typed: Option<&str>, command: &str) -> Result<Self, Failure> {
         if let Some(typed) = typed {
-            return Self::parse(typed);
+            let address = Self::parse(typed)?;
+            return Ok(address.of_clients().map_or(address, Self::Socket));
         }
         match &running()[..] {
             [] => Ok(Self::Default),
@@ -43,11 +44,16 @@ impl GatewayAddress {
             several => {
                 let mut lines = String::new();
                 for path in several {
+                    let known = Self::Socket(path.clone()).known_by();
                     let served = served_at(path).await;
-                    let _ = write!(lines, "\n  vary {command} {}{served}", path.display());
+                    let comment: Vec<_> = known.into_iter().chain(served).collect();
+                    let _ = write!(lines, "\n  vary {command} {}", path.display());
+                    if !comment.is_empty() {
+                        let _ = write!(lines, "  # {}", sanitize(&comment.join(": ")));
+                    }
                 }
                 Err(Failure::command(format!(
-                    "{} gateways are running, each with the socket of its process; name one of them:{lines}",
+                    "{} gateways are running; name one of them by its socket, or by its address for clients:{lines}",
                     several.len(),
                 )))
             }
@@ -73,6 +79,41 @@ impl GatewayAddress {
                 "`{typed}` is not an address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
             ))),
         }
+    }
+
+    /// The socket of this user's gateway that serves clients at this address.
+    pub(crate) fn of_clients(&self) -> Option<PathBuf> {
+        let Self::Tcp(typed) = self else {
+            return None;
+        };
+        let (host, port) = typed.rsplit_once(':')?;
+        let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+        let is_it = |path: &PathBuf| {
+            let about = about(path);
+            let url = about["url"]
+                .as_str()
+                .and_then(|url| url.parse::<Uri>().ok());
+            let authority = url.as_ref().and_then(Uri::authority);
+            authority.is_some_and(|it| {
+                it.as_str() == typed || is_local && it.port().is_some_and(|it| it.as_str() == port)
+            })
+        };
+        running().into_iter().find(is_it)
+    }
+
+    /// By what the user knows the gateway at a socket: its address for clients, and its file.
+    pub(crate) fn known_by(&self) -> Option<String> {
+        let Self::Socket(path) = self else {
+            return None;
+        };
+        let about = about(path);
+        let url = about["url"]
+            .as_str()
+            .unwrap_or("a client's standard streams");
+        let file = about["file"].as_str().map(|file| format!(", {file}"));
+        about
+            .is_object()
+            .then(|| format!("{url}{}", file.unwrap_or_default()))
     }
 
     /// The name of the host, and what is connected to.
@@ -125,12 +166,12 @@ impl GatewayAddress {
     }
 }
 
-/// The servers behind the gateway at a socket, as a comment of the shell; empty if it does not say so at once.
-async fn served_at(path: &Path) -> String {
+/// The servers behind the gateway at a socket; `None` if it does not say so at once.
+async fn served_at(path: &Path) -> Option<String> {
     let socket = GatewayAddress::Socket(path.to_owned());
     let request = socket.request(Method::GET, "/status", None);
     let Ok(Ok((_, status))) = tokio::time::timeout(SOON, request).await else {
-        return String::new();
+        return None;
     };
     let status: Value = serde_json::from_slice(&status).unwrap_or_default();
     let servers = status["servers"].as_array().into_iter().flatten();
@@ -140,7 +181,7 @@ async fn served_at(path: &Path) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    sanitize(&format!("  # {}{more}", names[..shown].join(", ")))
+    Some(format!("{}{more}", names[..shown].join(", ")))
 }
 
 /// The time in which a gateway says what it serves.
@@ -180,12 +221,18 @@ impl fmt::Display for GatewayAddress {
 }
 
 #[cfg(unix)]
-use crate::operator_socket::running;
+pub(crate) use crate::operator_socket::{about, running};
 
 /// There are no sockets on this system.
 #[cfg(not(unix))]
-const fn running() -> Vec<PathBuf> {
+pub(crate) const fn running() -> Vec<PathBuf> {
     Vec::new()
+}
+
+/// There are no sockets on this system.
+#[cfg(not(unix))]
+pub(crate) const fn about(_: &Path) -> Value {
+    Value::Null
 }
 
 /// Where a gateway is looked for that has no socket.

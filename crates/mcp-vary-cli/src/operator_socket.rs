@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tokio::net::UnixListener;
 
 use crate::operator_token::{create_private, directory};
@@ -21,17 +22,31 @@ impl SocketFile {
         create_private(&directory)?;
         for stale in sockets(&directory).filter(|path| is_abandoned(path)) {
             remove(&stale)?;
+            remove(&stale.with_extension(ABOUT))?;
         }
         let path = directory.join(format!("{}.{SOCKET}", std::process::id()));
         // One that is there still is of a process in another namespace, which had the same id.
         Ok((UnixListener::bind(&path)?, Self(path)))
     }
+
+    /// Writes beside the socket by what the user knows the gateway.
+    pub(crate) fn describe(&self, about: &Value) -> io::Result<()> {
+        fs::write(self.0.with_extension(ABOUT), about.to_string())
+    }
+}
+
+/// By what the user knows the gateway at a socket: `url` for its clients, the configuration `file`, and its `admin` address,
+/// as far as it has them.
+pub(crate) fn about(socket: &Path) -> Value {
+    let text = fs::read(socket.with_extension(ABOUT)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // What stays is removed when the next gateway starts.
         let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(self.0.with_extension(ABOUT));
     }
 }
 
@@ -72,3 +87,5 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// The end of the names of sockets.
 const SOCKET: &str = "sock";
+/// The end of the names of the files that say what is known of their gateways.
+const ABOUT: &str = "json";

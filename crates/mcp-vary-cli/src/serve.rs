@@ -255,20 +255,20 @@ async fn on_http(
     };
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
-    let name = match &config.servers[..] {
-        [server] => server.name.clone(),
-        _ => "vary".to_owned(),
-    };
+    let name = entry_name(&config);
     let default = config.selection.default.clone();
     let is_public = config.listener.public_url.is_some();
     let serving = Serving::begin(config, listener).await?;
     reloads.serves_at(serving.address());
     let gateway = Arc::clone(serving.gateway());
-    progress(&format!("{} at {}", starting_line(&gateway), serving.url()));
-    let _operator = operator.serve(&gateway);
+    let url = serving.url();
+    progress(&format!("{} at {url}", starting_line(&gateway)));
+    let _operator = operator.serve(&gateway, Some(&url));
     wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
-    let (url, introduction) = (serving.url(), introduction(&gateway, source));
-    progress(&format!("{introduction}\nserving at {url}"));
+    progress(&format!(
+        "{}\nserving at {url}",
+        introduction(&gateway, source)
+    ));
     if is_public {
         progress(&format!("listening on {}", serving.address()));
     }
@@ -290,7 +290,7 @@ async fn on_http(
     if let Some(line) = not_working_line(&gateway, &source.left_out) {
         progress(&line);
     }
-    reloads.manager.ready(&serving.url());
+    reloads.manager.ready(&url);
     let drain = requests.drain().clone();
     tokio::select! {
         () = stop.requested() => {}
@@ -305,6 +305,14 @@ async fn on_http(
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
+/// The name of the gateway in a client's configuration.
+fn entry_name(config: &Config) -> String {
+    match &config.servers[..] {
+        [server] => server.name.clone(),
+        _ => "vary".to_owned(),
+    }
+}
+
 async fn on_stdio(
     (mut config, operator, sockets): (Config, &OperatorAddresses, &mut PassedSockets),
     source: &ConfigSource,
@@ -315,7 +323,7 @@ async fn on_stdio(
     config.operator = Some(commands);
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
-    let _operator = operator.serve(&gateway);
+    let _operator = operator.serve(&gateway, None);
     let (mut input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let mut is_ended = false;
     let first_message = async {

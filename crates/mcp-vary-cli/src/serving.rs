@@ -306,8 +306,8 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
             format!("{address} is in use by the status of another Vary; choose another with {flag}")
         }
         io::ErrorKind::AddrInUse if answers(address, "/", "the MCP endpoint is /mcp") => format!(
-            "{address} is in use by another Vary, at http://{address}/mcp: `vary status` shows what it serves, and `vary drain` ends \
-             it; or choose another with {flag}"
+            "{address} is in use by another Vary, at http://{address}/mcp: `vary status {address}` shows what it serves, and `vary \
+             drain {address}` ends it, if it is yours; or choose another with {flag}"
         ),
         io::ErrorKind::AddrInUse => {
             format!(

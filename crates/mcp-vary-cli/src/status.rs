@@ -47,16 +47,19 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
 
 /// Requests the status once and prints it.
 async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
-    let status = stop
-        .unless_requested(fetch(args.address.as_deref()))
-        .await?;
+    let fetched = async {
+        let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
+        Ok((fetch_from(&address).await?, address.known_by()))
+    };
+    let (status, known) = stop.unless_requested(fetched).await?;
+    let known = known.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
     let servers = list(&status, "servers");
     let is_usable = |server: &Value| server["state"] == "up" || server["state"] == "per-user";
     let is_up = servers.iter().all(is_usable);
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{status:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, None) => shown(&status, ""),
+        (false, None) => known + &shown(&status, ""),
         (false, Some(_)) => shown(&status, &gauges(&status)),
     })?;
     Ok(Verdict::fine_if(is_up))
@@ -82,8 +85,11 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The status of the gateway at the address that was typed; without one, of the running gateway of this user.
 pub(crate) async fn fetch(typed: Option<&str>) -> Result<Value, Failure> {
-    let address = GatewayAddress::find(typed, "status").await?;
-    let answer = tokio::time::timeout(TIMEOUT, ask(&address)).await;
+    fetch_from(&GatewayAddress::find(typed, "status").await?).await
+}
+
+async fn fetch_from(address: &GatewayAddress) -> Result<Value, Failure> {
+    let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
         .map_err(|why| Failure::command(format!("no status from {address}: {why}")))

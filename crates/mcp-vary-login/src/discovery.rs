@@ -228,7 +228,7 @@ fn found<T: serde::de::DeserializeOwned>(
 }
 
 /// The address as messages show it: bounded, visible, and without a query, which may have a key.
-fn shown(url: &str) -> String {
+pub(crate) fn shown(url: &str) -> String {
     let plain = url.split('?').next().unwrap_or_default();
     let visible = plain.chars().filter(|character| !character.is_control());
     visible.take(MAX_SHOWN).collect()

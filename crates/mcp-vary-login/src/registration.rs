@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::client::{BASIC, Client, ClientAuthentication, NONE, POST};
-use crate::discovery::ServerMetadata;
+use crate::discovery::{ServerMetadata, shown};
 use crate::http_client::{HttpClient, HttpError};
 use crate::secret::Secret;
 use crate::token::OAuthError;
@@ -17,17 +17,21 @@ use crate::token::OAuthError;
 pub enum RegistrationError {
     /// Neither a client nor a way to register one.
     #[error(
-        "its authorization server registers no clients by itself; register one there with the redirect \
-         http://127.0.0.1/callback, and give its id: `vary login ... --client-id ID`, or `client-id` in `auth` of the server"
+        "its authorization server, {issuer}, registers no clients by itself; register one there with the redirect \
+         http://127.0.0.1/callback, and log in again with `--client-id ID`, or write `client-id` into `auth` of the server; if it \
+         wants the port of the redirect as well, add `--redirect-port PORT`, and register http://127.0.0.1:PORT/callback"
     )]
-    NoWay,
+    NoWay {
+        /// The authorization server.
+        issuer: String,
+    },
     /// The request failed.
     #[error("the client could not be registered: {0}")]
     Http(#[from] HttpError),
     /// The authorization server refused the client.
     #[error(
-        "the authorization server refused to register a client: {0}; register one there, and give its id: \
-         `vary login ... --client-id ID`, or `client-id` in `auth` of the server"
+        "the authorization server refused to register a client: {0}; register one there, and log in again with \
+         `--client-id ID`, or write `client-id` into `auth` of the server"
     )]
     Refused(OAuthError),
 }
@@ -88,7 +92,9 @@ pub(crate) async fn register(
     redirect_uri: Option<&str>,
 ) -> Result<Client, RegistrationError> {
     let endpoint = metadata.registration_endpoint.as_deref();
-    let endpoint = endpoint.ok_or(RegistrationError::NoWay)?;
+    let endpoint = endpoint.ok_or_else(|| RegistrationError::NoWay {
+        issuer: shown(&metadata.issuer),
+    })?;
     let methods = [NONE, BASIC, POST];
     let method = methods
         .into_iter()

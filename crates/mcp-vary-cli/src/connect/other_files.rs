@@ -24,6 +24,8 @@ pub(crate) struct OtherPlace {
     pub(crate) servers: Vec<(String, Value)>,
     /// The entries that Vary wrote there.
     pub(crate) vary: Vec<Written>,
+    /// Whether servers were taken out there, and Vary is in another place.
+    pub(crate) has_moved: bool,
 }
 
 /// The other places of `client`, when `vary connect` writes to `written`, the project's file if `is_project`. A file that
@@ -51,13 +53,14 @@ pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -
                 container: keys.map(str::to_owned).to_vec(),
                 servers,
                 vary: Vec::new(),
+                has_moved: false,
             })
         } else {
             of_file(client, user, Some(&keys))
         };
         found.extend(local.map(|local| OtherPlace { shown, ..local }));
     }
-    found.retain(|place| !place.servers.is_empty() || !place.vary.is_empty());
+    found.retain(|place| !place.servers.is_empty() || !place.vary.is_empty() || place.has_moved);
     found
 }
 
@@ -106,6 +109,7 @@ fn of_file(client: ClientName, path: PathBuf, keys: Option<&[&str]>) -> Option<O
         .flatten()
         .unwrap_or_default()
         .entries;
+    let has_moved = vary.iter().any(|written| written.entry.is_none());
     vary.retain(|written| {
         let is_it = |(name, entry): &(String, Value)| {
             written.name == *name && written.entry.as_ref() == Some(entry)
@@ -122,6 +126,7 @@ fn of_file(client: ClientName, path: PathBuf, keys: Option<&[&str]>) -> Option<O
         file: Some(file),
         servers,
         vary,
+        has_moved,
     })
 }
 

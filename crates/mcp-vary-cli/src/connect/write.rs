@@ -38,6 +38,7 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     let mut moved = take_moved(&mut entries, &plan.name, &container);
     present.retain(|(name, _)| !moved.contains(name));
     let chosen = moving::choose(plan, &present, is_moving)?;
+    let taken_out = chosen.here.clone();
     moved.extend(chosen.here);
     let is_native = container.len() > plan.client().container.len();
     entries.push(Written {
@@ -54,8 +55,12 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
         add_moved(&mut entries, plan, place, names);
     }
     let record = apply(plan.client(), file, base.as_deref(), entries)?;
-    report(plan, &record);
-    let mut other = None;
+    report(plan, &record, &taken_out);
+    let is_project = |place: &&OtherPlace| place.file.is_some() && !plan.is_project;
+    let others = plan.others.iter().filter(is_project);
+    let mut other = others
+        .filter(|place| place.has_moved)
+        .find_map(|place| Some(place.file.as_ref()?.path.clone()));
     for (place, names) in &chosen.elsewhere {
         if let Some(file) = &place.file {
             move_out(plan, place, file, names)?;
@@ -181,7 +186,7 @@ fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, D
     Ok(text)
 }
 
-fn report(plan: &Plan, record: &Record) {
+fn report(plan: &Plan, record: &Record, taken_out: &[String]) {
     let file = &plan.file;
     let path = file.path.display();
     let backup = match &file.text {
@@ -193,17 +198,9 @@ fn report(plan: &Plan, record: &Record) {
         "wrote `{}` to {path}{backup}",
         plan.name
     )));
-    let moved = record
-        .entries
-        .iter()
-        .filter(|it| it.name == plan.name && it.entry.is_some())
-        .flat_map(|it| &it.moved);
-    let moved: Vec<&str> = moved.map(String::as_str).collect();
-    if !moved.is_empty() {
-        notice(&sanitize(&format!(
-            "took out {}",
-            moving::listed(moved.into_iter())
-        )));
+    if !taken_out.is_empty() {
+        let names = moving::listed(taken_out.iter().map(String::as_str));
+        notice(&sanitize(&format!("took out {names}")));
     }
     report_misspelled(plan);
 }

@@ -150,8 +150,8 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let url = server.url();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let why = format!(
-        "{address} is in use by another Vary, at {url}: `vary status` shows what it serves, and `vary drain` ends it; or choose \
-         another with --listen"
+        "{address} is in use by another Vary, at {url}: `vary status {address}` shows what it serves, and `vary drain {address}` \
+         ends it, if it is yours; or choose another with --listen"
     );
     run(&["serve", "--listen", address, "--", VARY, "weather"]).refuses(&[&why]);
     let first = Server::start(&[

@@ -164,11 +164,23 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     let sockets = [&first, &second].map(|it| folder.join(format!("{}.sock", it.child.id())));
     let [one, other] = sockets.each_ref().map(|path| path.to_str().unwrap());
     run(&["drain"]).refuses(&[
-        "2 gateways are running, each with the socket of its process; name one of them:",
-        &format!("\n  vary drain {one}  # vary\n"),
-        &format!("\n  vary drain {other}  # vary\n"),
+        "2 gateways are running; name one of them by its socket, or by its address for clients:",
+        &format!("\n  vary drain {one}  # {}: vary\n", first.url()),
+        &format!("\n  vary drain {other}  # {}: vary\n", second.url()),
     ]);
-    run(&["status", other]).data(0);
+    let shown = run(&["status", other]).data(0);
+    assert!(shown.starts_with(&format!("{}\n", second.url())), "{shown}");
+    // By the address that clients have.
+    let port = second.address.port().to_string();
+    assert_eq!(
+        run(&["status", &port]).data(0).lines().next(),
+        shown.lines().next()
+    );
+    run(&["open"])
+        .refuses(&["none of your 2 running gateways has a page; start one with `--admin 8801`\n"]);
+    run(&["open", &port]).refuses(&[&format!(
+        "the gateway at 127.0.0.1:{port} has no page; start it with `--admin 8801`\n"
+    )]);
     // It leaves its socket, which nobody answers at.
     drop(second);
     assert!(sockets[1].exists());
@@ -176,7 +188,12 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     run(&["status", other]).refuses(&[&format!("no status from {other}: connection refused")]);
     let third = serve();
     assert!(!sockets[1].exists());
-    run(&["drain", one]).data(0);
+    let drained = run(&["drain", &first.address.port().to_string()]).data(0);
+    let expected = format!(
+        "{}: shutting down; requests in flight may finish\n",
+        first.url()
+    );
+    assert_eq!(drained, expected);
     assert_eq!(first.ended().0, Some(0));
     assert!(!sockets[0].exists());
     run(&["drain"]).data(0);

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Server, VARY, WEATHER, command, file, get, run, signal};
+use crate::program::{INITIALIZE, Run, Server, VARY, WEATHER, command, file, get, run, signal};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -147,7 +147,9 @@ fn where_no_gateway_answers_is_said() {
         &format!("start Vary with `--admin 127.0.0.1:{port}`, or name the address that its line"),
     ]);
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
-    run(&["status", &server.address.to_string()])
+    // The gateway of another user: this one's is found by the address for clients, too.
+    let mut other = command(&["status", &server.address.to_string()]);
+    Run::of(other.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR")))
         .refuses(&[
             "404",
             "not the address of a status. `vary status` without an address finds your own gateway; another one needs `--admin 8801`",

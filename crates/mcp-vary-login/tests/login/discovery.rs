@@ -102,7 +102,7 @@ async fn a_server_without_metadata_of_its_own_may_be_its_own_issuer() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("has no metadata of authorization; configure `headers`"),
+        error.contains("has no metadata of authorization, so nobody can log in there; if its operator gave you a token, write it into `headers` of the server, as in `Authorization: Bearer ${TOKEN}`"),
         "{error}"
     );
 }

@@ -337,7 +337,7 @@ async fn a_refused_registration_says_what_to_configure() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("invalid_redirect_uri (no loopback); configure a `client-id`"),
+        error.contains("invalid_redirect_uri (no loopback); register one there, and log in again with `--client-id ID`"),
         "{error}"
     );
 }

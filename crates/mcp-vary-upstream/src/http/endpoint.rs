@@ -313,6 +313,11 @@ impl Endpoint {
         }
     }
 
+    /// Its address, for messages.
+    pub(super) fn shown(&self) -> String {
+        self.address.shown()
+    }
+
     pub(super) fn misbehaved(&self, what: String) -> UpstreamError {
         UpstreamError::Misbehaved {
             server: Arc::clone(&self.server),

@@ -1,6 +1,7 @@
 //! Starts sessions: finds out the era of the server, and completes the handshake.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub(super) struct Handshaker {
     is_sse: bool,
     /// The log level, which a new session gets as well.
     pub(super) log_level: Arc<ServerLogLevel>,
+    /// Whether the server has opened a stream of the transport of 2024-11-05.
+    has_stream: AtomicBool,
     /// The result of the first handshake.
     first: OnceLock<Handshake>,
     renewal: Mutex<()>,
@@ -45,6 +48,7 @@ impl Handshaker {
             client_info: config.client_info.clone(),
             is_sse: config.is_sse,
             log_level: Arc::default(),
+            has_stream: AtomicBool::new(false),
             first: OnceLock::new(),
             renewal: Mutex::new(()),
         }
@@ -65,11 +69,28 @@ impl Handshaker {
                 return Err(ConnectError::Timeout {
                     server: Arc::clone(&endpoint.server),
                     limit,
-                    observed: "it did not answer `server/discover` or `initialize`; check that an MCP server listens there, or raise its `start-timeout`".to_owned(),
+                    observed: self.unanswered(),
                 });
             }
         };
         Ok(self.first.get_or_init(|| handshake).clone())
+    }
+
+    /// What a server did that answered nothing in time, and what to do.
+    fn unanswered(&self) -> String {
+        let url = self.shared.endpoint.shown();
+        let observed = if self.has_stream.load(Ordering::Relaxed) {
+            format!(
+                "`{url}` opened its event stream (the transport of 2024-11-05, SSE), and did not answer `initialize` there; look \
+                 at the log of the server"
+            )
+        } else {
+            format!(
+                "`{url}` did not answer `server/discover` or `initialize`; check that an MCP server listens there, and look at \
+                 its log"
+            )
+        };
+        format!("{observed}; if it needs longer, raise its `start-timeout`")
     }
 
     /// Replaces the session `stale`, once, however many calls ask for it.
@@ -288,6 +309,7 @@ impl Handshaker {
         limit: Duration,
     ) -> Result<Handshake, ConnectError> {
         let session = enter_event_stream(&self.shared, stream, limit).await?;
+        self.has_stream.store(true, Ordering::Relaxed);
         let blank = |_| session.clone();
         let headers = HeaderMap::new();
         let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &headers);

@@ -162,7 +162,7 @@ for line in sys.stdin:
 async fn a_session_is_notified_of_and_cancels_what_it_has_begun_at_another_replica() {
     let script = serde_json::to_string(CHANGING).unwrap();
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replicas-cancelled");
-    let _ = std::fs::remove_file(&file);
+    let _ = fs::remove_file(&file);
     let server = format!("{{command: python3, args: [-c, {script}, {file:?}]}}");
     let replicas = Replicas::before(&server, "changing", &[""; 3]).await;
     let [a, b, c] = replicas.all.as_slice() else {
@@ -193,7 +193,7 @@ async fn a_session_is_notified_of_and_cancels_what_it_has_begun_at_another_repli
     // Until the call has begun, there is nothing to cancel.
     until(async || {
         assert_eq!(c.ask(&of(&session, &cancel)).await.status, 202);
-        std::fs::read_to_string(&file).is_ok_and(|text| text == "cancelled\n")
+        fs::read_to_string(&file).is_ok_and(|text| text == "cancelled\n")
     })
     .await;
     replicas.end();

@@ -23,7 +23,7 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     let refused = move || Reply::new(401, "application/json", "{}");
     let peer = legacy(move |_| refused().with_header("www-authenticate", challenge)).await;
     let error = result(&connect(&peer).await, "x").await.unwrap_err();
-    says(&error, &["401 Unauthorized (ended on Monday)"]);
+    says(&error, &["401 Unauthorized", ": ended on Monday; "]);
     fails(
         |seen| seen.refuse(403, -32000, "no"),
         &[
