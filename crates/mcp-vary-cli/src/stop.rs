@@ -5,6 +5,7 @@ use std::pin::pin;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
+use crate::print::notice;
 
 /// Receives `SIGINT` and `SIGTERM` (Ctrl-C on systems other than Unix).
 #[derive(Debug)]
@@ -91,6 +92,7 @@ impl Stop {
             () = self.requested() => {}
         }
         ending.cancel();
+        notice("ending what was started; Ctrl-C again ends at once");
         tokio::select! {
             _ = work => {}
             () = self.requested() => {}

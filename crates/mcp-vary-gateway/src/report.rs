@@ -57,9 +57,12 @@ impl ServerReport {
         let lists = snapshot.listings.iter();
         let counts =
             lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
-        let last_line = source.connection.config().last_stderr_line.lock().clone();
+        let (last_line, last_end) = {
+            let output = source.connection.config().last_output.lock();
+            (output.line.clone(), output.end.clone())
+        };
         Self {
-            last_end: source.connection.config().last_end.lock().clone(),
+            last_end,
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),

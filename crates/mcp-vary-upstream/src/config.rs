@@ -80,10 +80,8 @@ pub struct UpstreamConfig {
     pub client_certificate: Option<ClientCertificate>,
     /// Counts dropped messages.
     pub counters: Arc<Counters>,
-    /// The last line that a process of it wrote to standard error, for the operator.
-    pub last_stderr_line: Arc<ScopedLock<Option<String>>>,
-    /// How a process of the server last ended by itself, with its last output; `None` if none has.
-    pub last_end: Arc<ScopedLock<Option<String>>>,
+    /// What its processes wrote last, for the operator.
+    pub last_output: Arc<ScopedLock<LastOutput>>,
     /// The gateways in front of it.
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
@@ -140,6 +138,16 @@ pub enum RetryPolicy {
     Idempotent,
 }
 
+/// What the processes of a server wrote last.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct LastOutput {
+    /// The last line on standard error.
+    pub line: Option<String>,
+    /// How a process last ended by itself, with its last lines; `None` if none has.
+    pub end: Option<String>,
+}
+
 impl UpstreamConfig {
     /// The server `name` at `target`, with the default limits.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
@@ -171,8 +179,7 @@ impl UpstreamConfig {
             is_sse: false,
             client_certificate: None,
             counters: Arc::default(),
-            last_stderr_line: Arc::default(),
-            last_end: Arc::default(),
+            last_output: Arc::default(),
             chain: OutgoingChain::default(),
             loop_error: Arc::default(),
         }
@@ -210,8 +217,7 @@ impl UpstreamConfig {
             name: format!("{}/{id}", self.name),
             variant: Some(id.clone()),
             variant_of: Some(self.name.clone()),
-            last_stderr_line: Arc::default(),
-            last_end: Arc::default(),
+            last_output: Arc::default(),
             loop_error: Arc::default(),
             ..self.clone()
         }
@@ -250,8 +256,7 @@ impl UpstreamConfig {
             fill_random: _,
             variables: _,
             counters: _,
-            last_stderr_line: _,
-            last_end: _,
+            last_output: _,
             chain: _,
             loop_error: _,
         } = self;

@@ -112,7 +112,14 @@ impl HeaderCommand {
     /// The value that the program prints, or why there is none.
     async fn output(&self, previous: Option<&HeaderValue>) -> Result<HeaderValue, String> {
         let HeaderCommandSettings { program, args, .. } = &self.settings;
-        let started = Process::start(&self.server, program, args, &BTreeMap::new(), None, None);
+        let started = Process::start(
+            &self.server,
+            program,
+            args,
+            &BTreeMap::new(),
+            None,
+            (None, |_| None),
+        );
         let mut process = started.map_err(|error| {
             let error = error.to_string();
             format!(

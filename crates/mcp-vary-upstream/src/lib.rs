@@ -42,7 +42,8 @@ mod transport;
 mod upstream_variant;
 
 pub use self::config::{
-    ClientCertificate, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
+    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, RetryPolicy, Target,
+    UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;
 pub use self::connection::UpstreamConnection;

@@ -226,7 +226,7 @@ fn start(
     events: &broadcast::Sender<Event>,
 ) -> Result<Connection, ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let mut process = spawn(&server, &config.target, config.chain.variable())?;
+    let mut process = spawn(&server, config)?;
     let (outbox, queue) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),
@@ -250,8 +250,7 @@ fn start(
         reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
-        last_stderr_line: Arc::clone(&config.last_stderr_line),
-        last_end: Arc::clone(&config.last_end),
+        last_output: Arc::clone(&config.last_output),
         command_line: config.command_line.clone(),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {
@@ -282,23 +281,21 @@ fn start(
     })
 }
 
-fn spawn(
-    server: &Arc<str>,
-    target: &Target,
-    gateways: Option<&str>,
-) -> Result<Process, ConnectError> {
-    match target {
-        Target::Command {
-            program,
-            args,
-            env,
-            cwd,
-        } => Process::start(server, program, args, env, cwd.as_deref(), gateways),
-        Target::Http { .. } => Err(ConnectError::Handshake {
+fn spawn(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, ConnectError> {
+    let Target::Command {
+        program,
+        args,
+        env,
+        cwd,
+    } = &config.target
+    else {
+        return Err(ConnectError::Handshake {
             server: Arc::clone(server),
             what: "it has an address, not a command".to_owned(),
-        }),
-    }
+        });
+    };
+    let variables = (config.chain.variable(), config.variables);
+    Process::start(server, program, args, env, cwd.as_deref(), variables)
 }
 
 /// How long to wait whether a process that has answered `server/discover` answers `initialize`, too.

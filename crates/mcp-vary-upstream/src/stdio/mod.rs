@@ -24,7 +24,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::oversize::LostMessage;
 use self::stderr::StderrTail;
-use super::config::Limits;
+use super::config::{LastOutput, Limits};
 use super::error::{STDERR_LINES, UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
@@ -81,9 +81,7 @@ pub(super) struct Shared {
     reply_permits: Arc<Semaphore>,
     last_skipped_line: ScopedLock<String>,
     stderr_tail: StderrTail,
-    last_stderr_line: Arc<ScopedLock<Option<String>>>,
-    /// How a process of the server last ended by itself.
-    last_end: Arc<ScopedLock<Option<String>>>,
+    last_output: Arc<ScopedLock<LastOutput>>,
     command_line: Option<CommandLine>,
 }
 

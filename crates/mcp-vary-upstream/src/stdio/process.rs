@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json;
+use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
 use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
@@ -45,9 +46,9 @@ impl Process {
         args: &[String],
         env: &BTreeMap<String, String>,
         cwd: Option<&Path>,
-        gateways: Option<&str>,
+        (gateways, variables): (Option<&str>, Variables),
     ) -> Result<Self, ConnectError> {
-        let marker = stragglers::next_value();
+        let marker = stragglers::next_value(variables(stragglers::VARIABLE));
         let mut command = Command::new(program);
         command
             .args(args)

@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The variable; its value is that of one start of a server.
 pub(super) const VARIABLE: &str = "VARY_SERVER_PROCESS";
 
-/// The value for a new start of a server. If this Vary was itself started by one, its value begins with that start's, so
-/// that the outer Vary ends what an inner one leaves.
-pub(super) fn next_value() -> String {
+/// The value for a new start of a server. If this Vary was itself started by one, it begins with `outer`, the value of that
+/// start, so that the outer Vary ends what an inner one leaves.
+pub(super) fn next_value(outer: Option<String>) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let start = format!("{}-{number}", std::process::id());
-    #[expect(clippy::disallowed_methods, reason = "the value of an outer Vary")]
-    let outer = std::env::var(VARIABLE).ok();
     match outer.filter(|outer| outer.len() <= MAX_OUTER) {
         Some(outer) => format!("{outer}/{start}"),
         None => start,

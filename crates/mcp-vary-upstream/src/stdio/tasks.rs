@@ -75,7 +75,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
         };
         if !line.is_empty() {
             rate.log(&line);
-            *shared.last_stderr_line.lock() = Some(line.clone());
+            shared.last_output.lock().line = Some(line.clone());
             shared.stderr_tail.push(line);
         }
     }
@@ -125,7 +125,7 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     };
     let output = if is_unexpected {
         let output = watch.shared.last_output();
-        *watch.shared.last_end.lock() = Some(format!("{how}; {output}"));
+        watch.shared.last_output.lock().end = Some(format!("{how}; {output}"));
         output
     } else {
         watch.shared.output_summary()

@@ -81,6 +81,24 @@ fn answer(seen: &ReceivedRequest, stream: &Sender) -> Reply {
 }
 
 #[tokio::test]
+async fn a_server_that_opens_its_stream_and_says_nothing_there_is_told_from_one_that_says_nothing()
+{
+    let silent = |_: &ReceivedRequest, _: &Sender| Some(Reply::new(202, "text/plain", "Accepted"));
+    let server = OldServer::start(405, silent).await;
+    let mut config = config(&server.peer);
+    config.limits.handshake = Duration::from_millis(500);
+    let error = UpstreamConnection::connect(config).await.unwrap_err();
+    says(
+        &error,
+        &[
+            "`remote`",
+            "not ready within 500ms: `http://",
+            "opened its event stream (the transport of 2024-11-05, SSE), and did not answer `initialize` there",
+        ],
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_to_be_posted_to_is_reached_on_its_stream() {
     for refusal in [400, 404, 405] {
         let server = OldServer::start(refusal, |_, _| None).await;
