@@ -22,6 +22,8 @@ pub(crate) async fn run(
 ) -> Result<Verdict, Failure> {
     let name = command.path().trim_start_matches('/');
     let address = GatewayAddress::find(args.address.as_deref(), name).await?;
+    // Known as long as it runs.
+    let known = address.known_by().filter(|_| command == Command::Drain);
     let token = args.token.or_else(|| written_token(&address));
     let request = address.request(Method::POST, command.path(), token.as_deref());
     let request = async {
@@ -34,7 +36,6 @@ pub(crate) async fn run(
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     match (status, answer["message"].as_str(), answer["error"].as_str()) {
         (StatusCode::OK, Some(message), _) => {
-            let known = address.known_by().filter(|_| command == Command::Drain);
             let gateway = known.map_or_else(String::new, |known| format!("{known}: "));
             print::data(&sanitize(&format!("{gateway}{message}\n")))?;
             Ok(Verdict::Fine)

@@ -101,12 +101,16 @@ impl GatewayAddress {
         running().into_iter().find(is_it)
     }
 
-    /// By what the user knows the gateway at a socket: its address for clients, and its file.
+    /// By what the user knows a gateway of theirs: its address for clients, and its file.
     pub(crate) fn known_by(&self) -> Option<String> {
-        let Self::Socket(path) = self else {
-            return None;
+        let about = match self {
+            Self::Socket(path) => about(path),
+            Self::Tcp(authority) => {
+                let mut all = running().into_iter().map(|path| about(&path));
+                all.find(|about| about["admin"] == **authority)?
+            }
+            Self::Default => return None,
         };
-        let about = about(path);
         let url = about["url"]
             .as_str()
             .unwrap_or("a client's standard streams");
@@ -159,9 +163,22 @@ impl GatewayAddress {
                 "{why}; no gateway of this user is running here either. Run this command as the user who started it, or name \
                  the address of its `--admin`"
             ),
-            _ => format!(
-                "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status ...` has"
-            ),
+            _ => {
+                let all = running().into_iter();
+                let known: Vec<_> = all
+                    .filter_map(|path| Self::Socket(path).known_by())
+                    .collect();
+                if known.is_empty() {
+                    return format!(
+                        "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status \
+                         ...` has"
+                    );
+                }
+                format!(
+                    "{why}; the gateways of yours that are running: {}",
+                    known.join("; ")
+                )
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum RegistrationError {
     /// Neither a client nor a way to register one.
     #[error(
         "its authorization server, {issuer}, registers no clients by itself; register one there with the redirect \
-         http://127.0.0.1/callback, and log in again with `--client-id ID`, or write `client-id` into `auth` of the server; if it \
+         http://127.0.0.1/callback, and log in again with `--client-id ID` (in a file: `auth: {{login: {{client-id: ID}}}}` of the server); if it \
          wants the port of the redirect as well, add `--redirect-port PORT`, and register http://127.0.0.1:PORT/callback"
     )]
     NoWay {
@@ -31,7 +31,7 @@ pub enum RegistrationError {
     /// The authorization server refused the client.
     #[error(
         "the authorization server refused to register a client: {0}; register one there, and log in again with \
-         `--client-id ID`, or write `client-id` into `auth` of the server"
+         `--client-id ID` (in a file: `auth: {{login: {{client-id: ID}}}}` of the server)"
     )]
     Refused(OAuthError),
 }

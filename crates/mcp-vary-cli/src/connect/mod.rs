@@ -31,10 +31,11 @@ use crate::stop::Stop;
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = ClientFile::read(path(&args)?)?;
     if args.remove {
-        write::remove(args.client.client(), &file, args.name.as_deref())?;
+        let removed = write::remove(args.client.client(), &file, args.name.as_deref());
         if !args.project {
             other_files::report_taken_out(args.client);
         }
+        removed?;
         return Ok(Verdict::Fine);
     }
     let plan = Plan::new(&args, file)?;
@@ -52,6 +53,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     }
     if let Some(other) = written.other {
         let command = remove_command(args.client, true);
+        let other = std::path::absolute(&other).unwrap_or(other);
         undo.push_str(&format!(
             "; what was taken out of {}: {command}",
             other.display()
@@ -278,7 +280,7 @@ impl Plan {
         let (path, title) = (self.file.path.display(), self.client().title);
         if failure.is_of_command() {
             return Failure::looked_at(sanitize(&format!(
-                "{failure}; {path} is written, and the connection was not tried"
+                "{failure}; {path} is written, and whether the connection works is not known; repeat the command to try it"
             )));
         }
         if let (true, Endpoint::Http { headers, .. }) = (failure.is_unauthorized(), &self.endpoint)

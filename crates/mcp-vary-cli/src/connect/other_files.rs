@@ -75,7 +75,8 @@ pub(crate) fn report_taken_out(client: ClientName) {
         return;
     };
     if record.entries.iter().any(|written| written.entry.is_none()) {
-        let (path, command) = (file.path.display(), super::remove_command(client, true));
+        let path = std::path::absolute(&file.path).unwrap_or(file.path);
+        let (path, command) = (path.display(), super::remove_command(client, true));
         notice(&sanitize(&format!(
             "to put back what was taken out of {path}, too: {command}"
         )));

@@ -271,8 +271,13 @@ pub(super) fn remove(
         notice(&sanitize(&line));
     }
     let has_entry = record.entries.iter().any(|written| written.entry.is_some());
+    let moved = record.entries.iter().flat_map(|written| &written.moved);
+    let moved = moving::listed(moved.map(String::as_str));
+    // Notes say what could not be put back.
+    let is_all = undone.notes.is_empty() && !moved.is_empty();
     notice(&sanitize(&match undone.text {
-        Some(_) if !has_entry => format!("put back what was taken out of {path}"),
+        Some(_) if !has_entry => format!("put back into {path}: {moved}"),
+        Some(_) if is_all => format!("took Vary out of {path}, and put back {moved}"),
         Some(_) => format!("took Vary out of {path}"),
         None => format!("removed {path}, which had only Vary"),
     }));

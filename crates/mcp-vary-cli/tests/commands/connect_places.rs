@@ -104,8 +104,12 @@ fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
     ends(&moved, 0, "took out `git`\n");
     ends(&moved, 0, "took out of .mcp.json: `git`, `time`\n");
     ends(&moved, 0, ".claude.json for this project alone: `files`\n");
-    let undo = "to undo it: vary connect claude-code --remove; what was taken out of .mcp.json: vary connect claude-code --project \
-                --remove\n";
+    ends(
+        &moved,
+        0,
+        "to undo it: vary connect claude-code --remove; what was taken out of /",
+    );
+    let undo = "/project/.mcp.json: vary connect claude-code --project --remove\n";
     ends(&moved, 0, undo);
     assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
     // Once more, and nothing is said to be there twice.
@@ -115,14 +119,16 @@ fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
         assert!(!again.stderr.contains(wrong), "{}", again.stderr);
     }
     assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
+    ends(&again, 0, undo);
     let removed = home.connect(&["claude-code", "--remove"]);
+    ends(&removed, 0, ".claude.json, and put back `files`, `git`\n");
     ends(
         &removed,
         0,
-        "to put back what was taken out of .mcp.json, too: vary connect claude-code --project --remove\n",
+        "/project/.mcp.json, too: vary connect claude-code --project --remove\n",
     );
     let removed = home.connect(&["claude-code", "--project", "--remove"]);
-    ends(&removed, 0, "put back what was taken out of .mcp.json\n");
+    ends(&removed, 0, "put back into .mcp.json: `git`, `time`\n");
     assert_eq!(
         [".claude.json", "project/.mcp.json"].map(|file| home.read(file)),
         before
@@ -171,7 +177,7 @@ fn vary_in_the_file_of_the_project_replaces_what_the_user_has_by_the_printed_ste
     ends(
         &home.connect(&["claude-code", "--project", "--remove"]),
         0,
-        "put back what was taken",
+        "put back into .mcp.json: ",
     );
     assert_eq!(names(&home), [&["vary"][..], &["git", "time"]]);
 }

@@ -188,7 +188,7 @@ fn a_connection_that_is_interrupted_was_not_tried_and_says_how_to_undo_the_entry
     let path = home.path(".cursor/mcp.json");
     let expected = [
         format!(
-            "error: interrupted; {} is written, and the connection was not tried",
+            "error: interrupted; {} is written, and whether the connection works is not known; repeat the command to try it",
             path.display()
         ),
         "to undo it: vary connect cursor --remove".to_owned(),

@@ -82,7 +82,10 @@ fn a_drain_ends_the_gateway_and_its_token() {
     let drained = Run::of(&mut vary(&state, &["drain", &address]));
     assert_eq!(
         drained.data(0),
-        "shutting down; requests in flight may finish\n"
+        format!(
+            "{}: shutting down; requests in flight may finish\n",
+            server.url()
+        )
     );
     let (code, text) = server.ended();
     assert_eq!(code, Some(0), "{text}");

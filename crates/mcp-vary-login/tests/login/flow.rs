@@ -119,7 +119,7 @@ async fn metadata_that_breaks_a_rule_ends_the_login_before_a_token_is_requested(
         ("issuer", json!("https://evil.example"), "another `issuer`"),
         ("code_challenge_methods_supported", json!(null), "PKCE"),
         ("code_challenge_methods_supported", json!(["plain"]), "PKCE"),
-        ("registration_endpoint", json!(null), "`client-id`"),
+        ("registration_endpoint", json!(null), "`--client-id ID`"),
         (
             "registration_endpoint",
             json!("http://10.0.0.1/"),
