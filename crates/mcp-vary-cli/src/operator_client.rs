@@ -148,8 +148,8 @@ impl GatewayAddress {
         #[cfg(unix)]
         if let Self::Socket(path) = self {
             let socket = UnixStream::connect(path).await;
-            let socket = socket.map_err(|error| io_error::describe(&error))?;
-            return exchange(socket, request).await;
+            let ended = |error| format!("{}; that gateway has ended", io_error::describe(&error));
+            return exchange(socket.map_err(ended)?, request).await;
         }
         let socket = TcpStream::connect(self.authority()).await;
         let socket = socket.map_err(|error| self.not_connected(&error))?;
@@ -170,8 +170,8 @@ impl GatewayAddress {
                     .collect();
                 if known.is_empty() {
                     return format!(
-                        "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status \
-                         ...` has"
+                        "{why}; no gateway of this user is running here. For another one, start Vary with `--admin {authority}`, or \
+                         name the address that its line `status: vary status ...` has"
                     );
                 }
                 format!(

@@ -14,6 +14,7 @@ mod record;
 mod write;
 
 use mcp_vary_config::ClientText;
+use mcp_vary_upstream::command_line::shell_word;
 
 use self::args::Connect;
 use self::client::{Client, ClientName};
@@ -31,9 +32,10 @@ use crate::stop::Stop;
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = ClientFile::read(path(&args)?)?;
     if args.remove {
+        let other = write::taken_out_of(&file).ok().flatten();
         let removed = write::remove(args.client.client(), &file, args.name.as_deref());
         if !args.project {
-            other_files::report_taken_out(args.client);
+            other_files::report_taken_out(args.client, other);
         }
         removed?;
         return Ok(Verdict::Fine);
@@ -98,6 +100,8 @@ struct Plan {
     served: Option<Served>,
     /// The variant that the client is to get.
     variant: Option<String>,
+    /// The command that says which server of the configuration does not answer.
+    check_command: Option<String>,
     /// The command that writes the same entry, and takes out what Vary serves.
     moving_command: String,
     /// The same for the user's file.
@@ -148,6 +152,13 @@ impl Plan {
             others,
             served,
             variant: args.variant.clone(),
+            check_command: match &target {
+                Target::File(path) => {
+                    let path = shell_word(&path.display().to_string());
+                    Some(format!("vary config check {path}"))
+                }
+                Target::Address(_) | Target::Command(_) => None,
+            },
             moving_command: args.moving_command(placeholder, args.project),
             user_moving_command: args.moving_command(placeholder, false),
         })
@@ -279,8 +290,12 @@ impl Plan {
     fn not_connected(&self, failure: &Failure) -> Failure {
         let (path, title) = (self.file.path.display(), self.client().title);
         if failure.is_of_command() {
+            let next = match &self.check_command {
+                Some(check) => format!("to see which server does not answer: {check}"),
+                None => "repeat the command to try it".to_owned(),
+            };
             return Failure::looked_at(sanitize(&format!(
-                "{failure}; {path} is written, and whether the connection works is not known; repeat the command to try it"
+                "{failure}; {path} is written, and whether the connection works is not known; {next}"
             )));
         }
         if let (true, Endpoint::Http { headers, .. }) = (failure.is_unauthorized(), &self.endpoint)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_vary_config::{ClientText, Diagnostic};
+use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
 use super::client::ClientName;
@@ -64,23 +65,30 @@ pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -
     found
 }
 
-/// Says how what was taken out of the project's file is put back.
-pub(crate) fn report_taken_out(client: ClientName) {
-    let path = places::project_file(client, Path::new("")).ok();
-    let file = path.and_then(|path| ClientFile::read(path).ok());
-    let record = file
-        .as_ref()
-        .and_then(|file| Record::read(file).ok().flatten());
-    let (Some(file), Some(record)) = (file, record) else {
+/// Says how what was taken out of the project's file is put back: of `other`, or of the one of this directory.
+pub(crate) fn report_taken_out(client: ClientName, other: Option<PathBuf>) {
+    let here = places::project_file(client, Path::new("")).ok();
+    let here = here.and_then(|path| std::path::absolute(path).ok());
+    let has_moved = |path: &PathBuf| {
+        let file = ClientFile::read(path.clone()).ok();
+        let record = file.and_then(|file| Record::read(&file).ok().flatten());
+        record.is_some_and(|record| record.entries.iter().any(|it| it.entry.is_none()))
+    };
+    let Some(path) = other.into_iter().chain(here.clone()).find(has_moved) else {
         return;
     };
-    if record.entries.iter().any(|written| written.entry.is_none()) {
-        let path = std::path::absolute(&file.path).unwrap_or(file.path);
-        let (path, command) = (path.display(), super::remove_command(client, true));
-        notice(&sanitize(&format!(
-            "to put back what was taken out of {path}, too: {command}"
-        )));
+    let mut command = super::remove_command(client, true);
+    // Its name may have a directory of the project in front.
+    let inside = places::project_file(client, Path::new("")).unwrap_or_default();
+    let project = path.ancestors().nth(inside.components().count());
+    if let (Some(project), false) = (project, here.is_some_and(|here| here == path)) {
+        let project = shell_word(&project.display().to_string());
+        command = format!("cd {project} && {command}");
     }
+    notice(&sanitize(&format!(
+        "to put back what was taken out of {}, too: {command}",
+        path.display()
+    )));
 }
 
 /// Whether both paths lead to one file.

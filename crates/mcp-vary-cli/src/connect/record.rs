@@ -1,5 +1,7 @@
 //! What Vary wrote to a client's file, so that it can be taken out again.
 
+use std::path::PathBuf;
+
 use mcp_vary_config::{ClientText, Diagnostic, Syntax};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -15,6 +17,8 @@ pub(crate) struct Record {
     /// Whether Vary created the file.
     pub(crate) is_created: bool,
     pub(crate) entries: Vec<Written>,
+    /// The other file of the client from which servers were taken out.
+    pub(crate) other: Option<PathBuf>,
 }
 
 /// One entry that Vary wrote.
@@ -71,6 +75,10 @@ impl Record {
             })
         });
         Some(Self {
+            other: value
+                .get("other")
+                .and_then(Value::as_str)
+                .map(PathBuf::from),
             digest: value.get("sha256")?.as_str()?.to_owned(),
             is_created: value.get("created")?.as_bool()?,
             entries: entries.collect::<Option<_>>()?,
@@ -94,6 +102,9 @@ impl Record {
         out.insert("sha256".to_owned(), Value::from(self.digest.as_str()));
         out.insert("created".to_owned(), Value::from(self.is_created));
         out.insert("entries".to_owned(), entries.collect());
+        if let Some(other) = &self.other {
+            out.insert("other".to_owned(), Value::from(other.display().to_string()));
+        }
         format!("{:#}\n", Value::Object(out))
     }
 

@@ -38,8 +38,7 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     let mut moved = take_moved(&mut entries, &plan.name, &container);
     present.retain(|(name, _)| !moved.contains(name));
     let chosen = moving::choose(plan, &present, is_moving)?;
-    let taken_out = chosen.here.clone();
-    moved.extend(chosen.here);
+    moved.extend(chosen.here.iter().cloned());
     let is_native = container.len() > plan.client().container.len();
     entries.push(Written {
         name: plan.name.clone(),
@@ -54,17 +53,13 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     {
         add_moved(&mut entries, plan, place, names);
     }
-    let record = apply(plan.client(), file, base.as_deref(), entries)?;
-    report(plan, &record, &taken_out);
-    let is_project = |place: &&OtherPlace| place.file.is_some() && !plan.is_project;
-    let others = plan.others.iter().filter(is_project);
-    let mut other = others
-        .filter(|place| place.has_moved)
-        .find_map(|place| Some(place.file.as_ref()?.path.clone()));
+    let other = changed_file(plan, &chosen);
+    let known = other.clone().or(taken_out_of(file)?);
+    let record = apply(plan.client(), file, base.as_deref(), (entries, known))?;
+    report(plan, &record, &chosen.here);
     for (place, names) in &chosen.elsewhere {
         if let Some(file) = &place.file {
             move_out(plan, place, file, names)?;
-            other = Some(file.path.clone());
         }
         let names = moving::listed(names.iter().map(String::as_str));
         notice(&sanitize(&format!("took out of {}: {names}", place.shown)));
@@ -81,6 +76,17 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
         has_others: record.entries.iter().any(|it| it.name != plan.name),
         other,
     })
+}
+
+/// The other file out of which something is or was taken.
+fn changed_file(plan: &Plan, chosen: &moving::Chosen<'_>) -> Option<PathBuf> {
+    let is_chosen = |place: &OtherPlace| {
+        let mut chosen = chosen.elsewhere.iter();
+        chosen.any(|(it, _)| std::ptr::eq(*it, place))
+    };
+    let mut others = plan.others.iter().filter(|_| !plan.is_project);
+    let other = others.find(|it| it.file.is_some() && (it.has_moved || is_chosen(it)))?;
+    std::path::absolute(&other.file.as_ref()?.path).ok()
 }
 
 /// Takes the servers `names` out of the `file` of `place`, and what Vary wrote there.
@@ -101,8 +107,13 @@ fn move_out(
         .cloned()
         .collect();
     add_moved(&mut entries, plan, place, &servers);
-    apply(plan.client(), file, base.as_deref(), entries)?;
+    apply(plan.client(), file, base.as_deref(), (entries, None))?;
     Ok(())
+}
+
+/// The other file from which servers were taken out when the entry was written to `file`.
+pub(super) fn taken_out_of(file: &ClientFile) -> Result<Option<PathBuf>, Failure> {
+    Ok(Record::read(file)?.and_then(|record| record.other))
 }
 
 /// Adds to `entries` that `servers` are taken out of `place`.
@@ -130,7 +141,7 @@ fn apply(
     client: &Client,
     file: &ClientFile,
     base: Option<&str>,
-    entries: Vec<Written>,
+    (entries, other): (Vec<Written>, Option<PathBuf>),
 ) -> Result<Record, Failure> {
     let text = applied(client, base.unwrap_or_default(), &entries);
     let text = text.map_err(|diagnostic| at(file, &diagnostic))?;
@@ -138,6 +149,7 @@ fn apply(
         digest: digest(&text),
         is_created: base.is_none(),
         entries,
+        other,
     };
     if let Some(base) = base {
         file.store(&file.backup(), base)?;
@@ -229,7 +241,10 @@ pub(super) fn remove(
     let path = file.path.display();
     let Some(record) = Record::read(file)? else {
         return Err(Failure::command(format!(
-            "Vary has written nothing to {path}"
+            "Vary has written nothing to {}",
+            std::path::absolute(&file.path)
+                .unwrap_or_else(|_| file.path.clone())
+                .display()
         )));
     };
     let backup = ClientFile::read(file.backup())?.text;
@@ -289,7 +304,8 @@ fn remove_one(client: &Client, file: &ClientFile, name: &str) -> Result<(), Fail
     file.check_writable()?;
     let (base, mut entries) = base(client, file)?;
     entries.retain(|written| written.name != name);
-    apply(client, file, base.as_deref(), entries)?;
+    let other = taken_out_of(file)?;
+    apply(client, file, base.as_deref(), (entries, other))?;
     let line = format!("took `{name}` out of {}", file.path.display());
     notice(&sanitize(&line));
     Ok(())

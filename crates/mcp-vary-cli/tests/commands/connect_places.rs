@@ -120,13 +120,15 @@ fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
     }
     assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
     ends(&again, 0, undo);
-    let removed = home.connect(&["claude-code", "--remove"]);
+    // Where the project is, is known from any directory.
+    let mut removed = home.command(&["claude-code", "--remove"]);
+    let removed = Run::of(removed.current_dir(home.path("")));
     ends(&removed, 0, ".claude.json, and put back `files`, `git`\n");
-    ends(
-        &removed,
-        0,
-        "/project/.mcp.json, too: vary connect claude-code --project --remove\n",
-    );
+    ends(&removed, 0, "/project/.mcp.json, too: cd /");
+    std::fs::create_dir_all(home.path("elsewhere")).unwrap();
+    let mut elsewhere = home.command(&["claude-code", "--project", "--remove"]);
+    let elsewhere = Run::of(elsewhere.current_dir(home.path("elsewhere")));
+    ends(&elsewhere, 2, "/elsewhere/.mcp.json\n");
     let removed = home.connect(&["claude-code", "--project", "--remove"]);
     ends(&removed, 0, "put back into .mcp.json: `git`, `time`\n");
     assert_eq!(

@@ -135,7 +135,7 @@ fn a_gateway_that_does_not_answer_is_named() {
     let state = state("gone-state");
     let gone = Run::of(&mut vary(&state, &["drain", "127.0.0.1:1"]));
     gone.refuses(&[
-        "no answer from 127.0.0.1:1: connection refused; start Vary with `--admin 127.0.0.1:1`",
+        "no answer from 127.0.0.1:1: connection refused; no gateway of this user is running here. For another one, start Vary with `--admin 127.0.0.1:1`",
     ]);
 }
 
@@ -188,7 +188,9 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     drop(second);
     assert!(sockets[1].exists());
     run(&["status", "--json"]).data(0);
-    run(&["status", other]).refuses(&[&format!("no status from {other}: connection refused")]);
+    run(&["status", other]).refuses(&[&format!(
+        "no status from {other}: connection refused; that gateway has ended\n"
+    )]);
     let third = serve();
     assert!(!sockets[1].exists());
     let drained = run(&["drain", &first.address.port().to_string()]).data(0);
