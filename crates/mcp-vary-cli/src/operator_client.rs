@@ -157,7 +157,7 @@ impl GatewayAddress {
     }
 
     fn not_connected(&self, error: &io::Error) -> String {
-        let (why, authority) = (io_error::describe(error), self.authority());
+        let why = io_error::describe(error);
         match self {
             Self::Default => format!(
                 "{why}; no gateway of this user is running here either. Run this command as the user who started it, or name \
@@ -170,8 +170,8 @@ impl GatewayAddress {
                     .collect();
                 if known.is_empty() {
                     return format!(
-                        "{why}; no gateway of this user is running here. For another one, start Vary with `--admin {authority}`, or \
-                         name the address that its line `status: vary status ...` has"
+                        "{why}; no gateway of this user is running here: it has ended, or was not started. `vary serve FILE` starts \
+                         one; that of another user is reached by the address of its `--admin`"
                     );
                 }
                 format!(

@@ -291,7 +291,9 @@ impl Plan {
         let (path, title) = (self.file.path.display(), self.client().title);
         if failure.is_of_command() {
             let next = match &self.check_command {
-                Some(check) => format!("to see which server does not answer: {check}"),
+                Some(check) => {
+                    format!("to see which server does not answer, after a minute at most: {check}")
+                }
                 None => "repeat the command to try it".to_owned(),
             };
             return Failure::looked_at(sanitize(&format!(

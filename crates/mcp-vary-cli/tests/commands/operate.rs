@@ -135,7 +135,8 @@ fn a_gateway_that_does_not_answer_is_named() {
     let state = state("gone-state");
     let gone = Run::of(&mut vary(&state, &["drain", "127.0.0.1:1"]));
     gone.refuses(&[
-        "no answer from 127.0.0.1:1: connection refused; no gateway of this user is running here. For another one, start Vary with `--admin 127.0.0.1:1`",
+        "no answer from 127.0.0.1:1: connection refused; no gateway of this user is running here: it has ended, or was not started. `vary serve FILE` \
+         starts one; that of another user is reached by the address of its `--admin`\n",
     ]);
 }
 

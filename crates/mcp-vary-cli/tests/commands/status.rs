@@ -154,7 +154,7 @@ fn where_no_gateway_answers_is_said() {
     };
     other_user(&port).refuses(&[
         &format!("no status from 127.0.0.1:{port}: connection refused; "),
-        &format!("start Vary with `--admin 127.0.0.1:{port}`, or name the address that its line"),
+        "`vary serve FILE` starts one; that of another user is reached by the address of its `--admin`\n",
     ]);
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     // The gateway of another user: this one's is found by the address for clients, too.
