@@ -39,12 +39,14 @@ impl Stop {
         Ok(Self { hangup: None })
     }
 
-    /// Receives `SIGHUP`, too: the terminal was closed, and nothing reloads a configuration.
+    /// Receives `SIGHUP`, too: the terminal was closed, and nothing reloads a configuration. A process that was started to
+    /// ignore it, as by `nohup`, goes on; where that cannot be known, the signal does what it did.
     pub(crate) fn with_hangup(self) -> Result<Self, Failure> {
-        Ok(Self {
-            hangup: Some(Hangup::listen()?),
-            ..self
-        })
+        let hangup = match ignores_hangup() {
+            Some(false) => Some(Hangup::listen()?),
+            Some(true) | None => None,
+        };
+        Ok(Self { hangup, ..self })
     }
 
     /// Waits for the next signal.
@@ -99,6 +101,17 @@ impl Stop {
         }
         Err(Failure::command("interrupted"))
     }
+}
+
+/// Whether this process was started to ignore `SIGHUP`, as far as the system tells it. Linux does.
+fn ignores_hangup() -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+    // The lowest bit is that of signal 1, `SIGHUP`.
+    Some(ignored & 1 == 1)
 }
 
 /// Receives `SIGHUP`, which only Unix has.

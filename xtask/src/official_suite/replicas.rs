@@ -49,8 +49,8 @@ pub(crate) fn through_replicas(workspace: &Workspace, store: &Store) -> Result<O
     Ok(outcome)
 }
 
-/// What needs all requests of a client at one replica, as the documentation says: a program that a replica has started may change
-/// its lists, and those of the other replicas are another program's.
+/// What needs all requests of a client at one replica, as the documentation says: a program that a replica has started may
+/// change its lists, and those of the other replicas are another program's.
 const OF_ONE_REPLICA: [&str; 2] = [
     "server-stateless/sep-2575-server-sends-prompts-list-changed-on-subscription",
     "server-stateless/sep-2575-server-sends-tools-list-changed-on-subscription",

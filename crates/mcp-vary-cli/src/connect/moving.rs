@@ -1,6 +1,7 @@
 //! Which servers of the client's files Vary serves as well, which of them are taken out, and what is said of the others.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
@@ -61,30 +62,25 @@ pub(super) fn choose<'a>(
             .filter(|written| served.has_all(&written.moved));
         all.extend(replaced.map(|written| written.name.clone()));
         if !all.is_empty() {
-            if let (true, Some(file)) = (is_moving, &place.file) {
-                places::check_inside(&file.path, std::path::Path::new("."))?;
-            }
             elsewhere.push((place, all));
         }
     }
     let nothing = here.is_empty() && elsewhere.is_empty();
-    if nothing || is_moving {
-        return Ok(Chosen {
-            here: names(here),
-            elsewhere,
-        });
+    if !nothing && !is_moving && !confirmed("take them out? --remove puts them back [y/N] ") {
+        let line = format!("they stay; to take them out: {}", plan.moving_command);
+        notice(&sanitize(&line));
+        return Ok(Chosen::default());
     }
-    if confirmed("take them out? --remove puts them back [y/N] ") {
-        return Ok(Chosen {
-            here: names(here),
-            elsewhere,
-        });
+    for file in elsewhere
+        .iter()
+        .filter_map(|(place, _)| place.file.as_ref())
+    {
+        places::check_inside(&file.path, Path::new("."))?;
     }
-    notice(&sanitize(&format!(
-        "they stay; to take them out: {}",
-        plan.moving_command
-    )));
-    Ok(Chosen::default())
+    Ok(Chosen {
+        here: names(here),
+        elsewhere,
+    })
 }
 
 /// Asks at a terminal; without one the answer is no.

@@ -81,8 +81,8 @@ pub(crate) fn with_logins(config: Config, mode: LoginMode) -> Config {
 }
 
 /// Adds the credentials in `auth` to the servers that have them, and the stored logins to those that have a URL and no
-/// credentials in the configuration. `option` names the file to `vary login`. Without a directory for logins there are none. A gateway with `auth` serves several
-/// people, and none of them gets the login of the person who started it.
+/// credentials in the configuration. `option` names the file to `vary login`. Without a directory for logins there are
+/// none. A gateway with `auth` serves several people, and none of them gets the login of the person who started it.
 fn add(
     mut config: Config,
     (auth, option): (&BTreeMap<String, ServerAuth>, &str),

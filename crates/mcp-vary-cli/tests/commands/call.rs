@@ -43,7 +43,7 @@ fn several_clients_are_shown_side_by_side() {
     "#);
 }
 
-/// The client is told that the server ended; the operator also why.
+/// The client gets the exit status, and who runs the command also what the server wrote last.
 #[cfg(unix)]
 #[test]
 fn the_last_output_of_a_server_that_ends_in_a_call_is_shown() {

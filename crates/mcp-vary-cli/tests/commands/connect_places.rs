@@ -152,6 +152,19 @@ fn names(home: &Home) -> [Vec<String>; 2] {
     })
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_is_taken_out_of_a_file_that_a_link_leads_out_of_the_project() {
+    let home = Home::new("linked");
+    home.write("project/vary.json", &servers(&["git"]));
+    let secret = home.write("secret.json", &servers(&["git"]));
+    std::os::unix::fs::symlink(&secret, home.path("project/.mcp.json")).unwrap();
+    let run = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
+    ends(&run, 2, ".mcp.json leads out of the project, to ");
+    assert_eq!(home.read("secret.json"), servers(&["git"]));
+    assert!(!home.path(".claude.json").exists());
+}
+
 /// Each server is there once after the step that is printed.
 #[cfg(unix)]
 #[test]

@@ -213,9 +213,8 @@ fn a_server_that_ignores_every_signal_ends_with_the_command_that_is_interrupted(
             &["serve", "--listen", "0", "--", "/bin/sh", "-c", script],
         ),
     ] {
-        let mut command = home.command_of(args);
-        let stderr = std::process::Stdio::null();
-        let mut child = command.stderr(stderr).spawn().unwrap();
+        let mut command = with_hangup("--default-signal=HUP", &home.command_of(args));
+        let mut child = command.spawn().unwrap();
         let pid = home.path("project/pid");
         let server = loop {
             let read = std::fs::read_to_string(&pid).unwrap_or_default();
@@ -235,6 +234,43 @@ fn a_server_that_ignores_every_signal_ends_with_the_command_that_is_interrupted(
             "{args:?}: it still runs"
         );
     }
+}
+
+/// The command without messages, for which `option` of `env` decides what SIGHUP does.
+#[cfg(target_os = "linux")]
+fn with_hangup(option: &str, inner: &std::process::Command) -> std::process::Command {
+    let mut command = std::process::Command::new("/usr/bin/env");
+    command.arg(option).arg(inner.get_program());
+    command
+        .args(inner.get_args())
+        .stderr(std::process::Stdio::null());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(inner.get_current_dir().unwrap());
+    command
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_nohup_started_goes_on_when_its_terminal_is_closed() {
+    let home = Home::new("nohup");
+    let script = format!("echo $$ > pid; exec '{VARY}' weather");
+    let args = ["serve", "--listen", "0", "--", "/bin/sh", "-c", &script];
+    let mut command = with_hangup("--ignore-signal=HUP", &home.command_of(&args));
+    let mut child = command.spawn().unwrap();
+    // Its server runs, so it has begun to receive signals.
+    while !home.path("project/pid").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    crate::program::signal("HUP", child.id());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none(), "it has ended");
+    crate::program::signal("INT", child.id());
+    child.wait().unwrap();
 }
 
 #[test]

@@ -160,7 +160,8 @@ pub(super) async fn listen_elsewhere(
     }))
 }
 
-/// The answer to an accepted message. If it cancels a request that runs at another replica, that one is told first.
+/// The answer to an accepted message. First, a cancellation of a request that does not run here is sent to the other
+/// replicas.
 pub(super) async fn accept(
     snapshot: &ConfigSnapshot,
     head: &Parts,
