@@ -42,7 +42,10 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         print::data(&(shown + &lint::report(&called.titles(), &answers)))
     };
     if answers.iter().any(|called| called.answer.is_err()) {
-        session.summary.note_missing_servers();
+        // Nobody has waited for other servers than the one that has the tool.
+        if !session.summary.has_tool(tool) {
+            session.summary.note_missing_servers();
+        }
         session.note_ended_servers();
     }
     let closed = session.close(&mut stop).await;

@@ -179,10 +179,10 @@ impl Client {
         (!parts.is_empty()).then(|| parts.join(", and "))
     }
 
-    /// Whether servers behind it were starting at the last list of its tools.
-    pub(crate) fn has_starting_servers(&self) -> bool {
+    /// The servers behind it that were starting at the last list of its tools.
+    pub(crate) fn starting_servers(&self) -> Vec<String> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        !missing[0].is_empty()
+        missing[0].clone()
     }
 
     /// Whether servers behind it were down at the last list of its tools, and none was starting.

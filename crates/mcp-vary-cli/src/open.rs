@@ -14,7 +14,6 @@ use crate::login::browser;
 use crate::operate::{written_token, wrong_token};
 use crate::operator_client::{self, GatewayAddress, about};
 use crate::operator_token;
-use crate::print::servers::plural;
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
 
@@ -65,32 +64,57 @@ fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
 
 /// The address of the running gateway of this user, or the default one.
 fn running() -> Result<GatewayAddress, Failure> {
-    let sockets = operator_client::running();
-    match &operator_token::running()[..] {
-        [] if sockets.is_empty() => Ok(GatewayAddress::Default),
-        [] => Err(Failure::command(format!(
-            "none of your {} has a page; start one with `--admin 8801`",
-            plural(sockets.len(), "running gateway")
+    let gateways = operator_client::running().len();
+    match &pages()[..] {
+        [] if gateways == 0 => Ok(GatewayAddress::Default),
+        [] => Err(Failure::command(no_page(gateways))),
+        [one] => Ok(GatewayAddress::Tcp(one.clone())),
+        several => Err(Failure::command(format!(
+            "{} gateways with a page are running; name one of them:{}",
+            several.len(),
+            commands(several)
         ))),
-        [one] => Ok(GatewayAddress::Tcp(one.to_string())),
+    }
+}
+
+/// The addresses of the running gateways of this user that have a page.
+fn pages() -> Vec<String> {
+    let written = operator_token::running();
+    let mut all: Vec<_> = written.iter().map(ToString::to_string).collect();
+    // One whose token is in its configuration has written none.
+    let abouts = operator_client::running().into_iter();
+    all.extend(abouts.filter_map(|path| Some(about(&path)["admin"].as_str()?.to_owned())));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A line for each page: the command that opens it, and by what the user knows its gateway.
+fn commands(pages: &[String]) -> String {
+    let command = |address: &String| {
+        let known = GatewayAddress::Tcp(address.clone()).known_by();
+        let comment = known.map(|known| format!("  # {known}"));
+        format!("\n  vary open {address}{}", comment.unwrap_or_default())
+    };
+    sanitize(&pages.iter().map(command).collect::<String>())
+}
+
+/// That none of this many running gateways has a page, and what to do.
+fn no_page(gateways: usize) -> String {
+    match gateways {
+        0 => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
+        1 => "your running gateway has no page; start it with `--admin 8801`".to_owned(),
         several => {
-            let comment = |admin: &str| {
-                let mut sockets = sockets.iter();
-                let socket = sockets.find(|socket| about(socket)["admin"] == admin)?;
-                let known = GatewayAddress::Socket(socket.clone()).known_by()?;
-                Some(format!("  # {known}"))
-            };
-            let lines = several.iter().map(|address| {
-                let comment = comment(&address.to_string()).unwrap_or_default();
-                format!("  vary open {address}{comment}")
-            });
-            let lines: Vec<_> = lines.collect();
-            Err(Failure::command(sanitize(&format!(
-                "{} gateways with a page are running; name one of them:\n{}",
-                several.len(),
-                lines.join("\n")
-            ))))
+            format!("none of your {several} running gateways has a page; start one with `--admin 8801`")
         }
+    }
+}
+
+/// What to do where there is no page: which ones there are.
+fn other_pages() -> String {
+    match &pages()[..] {
+        [] => no_page(operator_client::running().len()),
+        pages => format!("your running gateways with a page:{}", commands(pages)),
     }
 }
 
@@ -100,11 +124,8 @@ async fn check(address: &GatewayAddress, token: Option<&AdminToken>) -> Result<(
     let request = address.request(Method::GET, "/api/status", token);
     let answer = tokio::time::timeout(TIMEOUT, request).await;
     let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-    let no_page = |why: &str| {
-        Failure::command(format!(
-            "no page at {address}: {why}; `vary open` finds a gateway that was started with `--admin 8801`"
-        ))
-    };
+    let no_page =
+        |why: &str| Failure::command(format!("no page at {address}: {why}; {}", other_pages()));
     match answer.unwrap_or_else(|_| late()) {
         Ok((StatusCode::OK, _)) => Ok(()),
         Ok((StatusCode::UNAUTHORIZED, _)) => Err(wrong_token(address)),

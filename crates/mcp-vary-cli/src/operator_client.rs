@@ -183,14 +183,17 @@ impl GatewayAddress {
     }
 }
 
-/// The servers behind the gateway at a socket; `None` if it does not say so at once.
-async fn served_at(path: &Path) -> Option<String> {
+/// The status of the gateway at a socket; `None` if it does not say so at once.
+pub(crate) async fn status_at(path: &Path) -> Option<Value> {
     let socket = GatewayAddress::Socket(path.to_owned());
     let request = socket.request(Method::GET, "/status", None);
-    let Ok(Ok((_, status))) = tokio::time::timeout(SOON, request).await else {
-        return None;
-    };
-    let status: Value = serde_json::from_slice(&status).unwrap_or_default();
+    let (_, status) = tokio::time::timeout(SOON, request).await.ok()?.ok()?;
+    serde_json::from_slice(&status).ok()
+}
+
+/// The servers behind the gateway at a socket; `None` if it does not say so at once.
+async fn served_at(path: &Path) -> Option<String> {
+    let status = status_at(path).await?;
     let servers = status["servers"].as_array().into_iter().flatten();
     let names: Vec<_> = servers.filter_map(|it| it["name"].as_str()).collect();
     let shown = names.len().min(MAX_NAMES);

@@ -37,6 +37,12 @@ impl ServerSummary {
         sanitize(&status_table(&self.servers))
     }
 
+    /// Whether one of the servers has the tool `name`.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        let mut served = self.served.iter();
+        served.any(|item| item.list == "tools/list" && *item.id == *name)
+    }
+
     /// Prints which of several servers are not up, and why: nothing that was printed has their items.
     pub(crate) fn note_missing_servers(&self) {
         let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;

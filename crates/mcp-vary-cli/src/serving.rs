@@ -357,9 +357,9 @@ const MAX_ANSWER: usize = 4096;
 /// How long a program that has the address may take to answer.
 const PROBE: Duration = Duration::from_millis(500);
 /// How often a terminal shows for how long the start has waited.
-const TICK: Duration = Duration::from_secs(1);
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// How long the start waits before it prints which servers it waits for, if no terminal shows that already.
-const SILENT_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const SILENT_WAIT: Duration = Duration::from_secs(5);
 /// The time between two lines about servers that are still starting.
 pub(crate) const REMINDER: Duration = Duration::from_secs(15);
 

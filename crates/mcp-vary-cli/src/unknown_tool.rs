@@ -57,7 +57,7 @@ pub(crate) async fn suggestion(
         ends.next().map(String::as_str)
     };
     let meant = meant.or_else(ending);
-    Ok(match (meant, client.has_starting_servers()) {
+    Ok(match (meant, !client.starting_servers().is_empty()) {
         // The answer names the servers that are starting.
         (None, true) => None,
         (Some(meant), true) => Some(format!("if you meant `{meant}`, that is listed already")),

@@ -11,6 +11,7 @@ mod other_files;
 mod places;
 mod probe;
 mod record;
+mod waiting;
 mod write;
 
 use mcp_vary_config::ClientText;
@@ -64,7 +65,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     plan.check_variables()?;
     let seen = match tried {
         Some(seen) => seen,
-        None => probe::probe(plan.client(), &snippet, &mut stop).await,
+        None => probe::probe(plan.client(), &plan.endpoint, &snippet, &mut stop).await,
     };
     let seen = seen.map_err(|failure| plan.not_connected(&failure).with_line(&undo))?;
     notice(&sanitize(&seen));
@@ -228,7 +229,7 @@ impl Plan {
         if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
             return Ok(None);
         }
-        let seen = match probe::probe(self.client(), snippet, stop).await {
+        let seen = match probe::probe(self.client(), &self.endpoint, snippet, stop).await {
             // A signal, for one.
             Err(failure) if failure.is_of_command() => return Err(failure),
             seen => seen,
@@ -292,7 +293,7 @@ impl Plan {
         if failure.is_of_command() {
             let next = match &self.check_command {
                 Some(check) => {
-                    format!("to see which server does not answer, after a minute at most: {check}")
+                    format!("to see what each server answers, after a minute at most: {check}")
                 }
                 None => "repeat the command to try it".to_owned(),
             };

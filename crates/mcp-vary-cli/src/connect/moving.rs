@@ -66,7 +66,8 @@ pub(super) fn choose<'a>(
         }
     }
     let nothing = here.is_empty() && elsewhere.is_empty();
-    if !nothing && !is_moving && !confirmed("take them out? --remove puts them back [y/N] ") {
+    if !nothing && !is_moving && !confirmed("take them out? the command to undo it follows [y/N] ")
+    {
         let line = format!("they stay; to take them out: {}", plan.moving_command);
         notice(&sanitize(&line));
         return Ok(Chosen::default());

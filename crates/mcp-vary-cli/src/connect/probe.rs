@@ -1,7 +1,7 @@
 //! Connects as the client will, from what was written.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcp_vary::json::Members;
 use mcp_vary_config::{ImportSource, SecretFiles, import};
@@ -9,47 +9,51 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client as KnownClient;
+use super::endpoint::Endpoint;
+use super::waiting::Waiting;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
 use crate::file;
-use crate::print::{Progress, notice, sanitize};
+use crate::print::{notice, sanitize};
 use crate::start_report::limit_of;
 use crate::stop::Stop;
 
-/// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
+/// Connects to the server of `snippet`, a client's file with Vary at `endpoint` alone, and says in one line what it lists.
 ///
 /// # Errors
 ///
 /// If it cannot connect, with what to do.
 pub(crate) async fn probe(
     client: &KnownClient,
+    endpoint: &Endpoint,
     snippet: &str,
     stop: &mut Stop,
 ) -> Result<String, Failure> {
-    let _progress = Progress::show(&format!("connecting as {} will ...", client.title));
+    let waiting = Waiting::begin(client.title, endpoint);
     let ending = CancellationToken::new();
-    stop.ending(&ending, connect(client, snippet, &ending))
-        .await
+    let connected = tokio::select! {
+        connected = stop.ending(&ending, connect(client, snippet, &waiting, &ending)) => connected,
+        never = waiting.report(&ending) => match never {},
+    };
+    if ending.is_cancelled() {
+        return Err(waiting.interruption());
+    }
+    connected
 }
 
 /// The tools of a gateway. While it has none but may list some later, its servers may be starting.
-async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
-    let began = Instant::now();
+async fn first_tools(connected: &Client, waiting: &Waiting) -> Result<Vec<String>, Failure> {
     let capabilities: Value =
         serde_json::from_str(&connected.handshake().capabilities).unwrap_or_default();
     let may_change = capabilities["tools"]["listChanged"] == true;
-    let mut has_reported = false;
     loop {
         let tools = connected.tools(None).await?;
         // Vary reports its servers once all of them are up or have failed.
         let is_settled = !servers_not_up(connected).is_empty() || connected.has_only_servers_down();
-        if !tools.is_empty() || !may_change || is_settled || began.elapsed() >= PATIENCE {
+        if !tools.is_empty() || !may_change || is_settled || waiting.is_over() {
             return Ok(tools);
         }
-        if !has_reported {
-            notice("it lists no tools yet; waiting for its servers to start ...");
-            has_reported = true;
-        }
+        waiting.lacks(connected.starting_servers());
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -64,8 +68,6 @@ fn servers_not_up(connected: &Client) -> Vec<String> {
 /// How the report of the start names the state of such a server.
 const NOT_UP: [&str; 3] = ["down, and Vary keeps trying: ", "  left out: ", "is down: "];
 
-/// How long servers may take to list their tools.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -73,6 +75,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 async fn connect(
     client: &KnownClient,
     snippet: &str,
+    waiting: &Waiting,
     ending: &CancellationToken,
 ) -> Result<String, Failure> {
     let written = match client.project_directory {
@@ -97,8 +100,11 @@ async fn connect(
     let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
     let connected = Client::connect_until(server, &ClientIdentity::default(), ending).await;
     let connected = connected.map_err(Failure::into_looked_at)?;
-    let tools = ending.run_until_cancelled(first_tools(&connected)).await;
+    let tools = ending
+        .run_until_cancelled(first_tools(&connected, waiting))
+        .await;
     let tools = tools.unwrap_or_else(|| Ok(Vec::new()));
+    waiting.look().await;
     let mut not_up = servers_not_up(&connected);
     // Those that are left out were reported when the file was read.
     not_up.retain(|line| !line.contains("  left out: "));
@@ -113,7 +119,7 @@ async fn connect(
     if !not_up.is_empty() {
         notice(&sanitize(&format!("not all servers work:\n  {not_up}")));
     }
-    result_line(client, &connected, &tools)
+    result_line(client, (&connected, &waiting.connected()), &tools)
 }
 
 /// What the client gets, in a sentence.
@@ -123,13 +129,13 @@ async fn connect(
 /// When it gets no tools, since servers are missing.
 fn result_line(
     client: &KnownClient,
-    connected: &Client,
+    (connected, to): (&Client, &str),
     tools: &[String],
 ) -> Result<String, Failure> {
-    let so_far = if connected.has_starting_servers() {
-        " so far"
-    } else {
+    let so_far = if connected.starting_servers().is_empty() {
         ""
+    } else {
+        " so far"
     };
     let missing = connected.missing_servers();
     if let (true, Some(missing)) = (tools.is_empty(), &missing) {
@@ -142,11 +148,11 @@ fn result_line(
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
     let line = match (tools.len(), first) {
-        (1, Some(name)) => format!("connected: 1 tool{so_far}, `{name}`{missing}"),
+        (1, Some(name)) => format!("{to}: 1 tool{so_far}, `{name}`{missing}"),
         (count, Some(name)) => {
-            format!("connected: {count} tools{so_far}, `{name}` for one{missing}")
+            format!("{to}: {count} tools{so_far}, `{name}` for one{missing}")
         }
-        _ => return Ok("connected; it lists no tools".to_owned()),
+        _ => return Ok(format!("{to}; it lists no tools")),
     };
     Ok(match limit_of(client.title) {
         Some(limit) if tools.len() > limit => format!(

@@ -114,7 +114,7 @@ fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
     assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
     // Once more, and nothing is said to be there twice.
     let again = home.connect(&["claude-code", "vary.json", "--write"]);
-    ends(&again, 0, "connected: ");
+    ends(&again, 0, ": 6 tools, `files_get_weather` for one");
     for wrong in ["also has", "also reaches", "would have", "they stay"] {
         assert!(!again.stderr.contains(wrong), "{}", again.stderr);
     }

@@ -197,6 +197,43 @@ fn a_connection_that_is_interrupted_was_not_tried_and_says_how_to_undo_the_entry
     child.wait().unwrap();
 }
 
+/// Its progress says how long the wait is, and for whom.
+#[cfg(unix)]
+#[test]
+fn a_connection_that_is_interrupted_names_the_servers_that_were_not_ready() {
+    let home = Home::new("not-ready");
+    let state = std::env::temp_dir().join(format!("vary-not-ready-{}", std::process::id()));
+    let sky = json!({"command": VARY, "args": ["weather"]});
+    let hang = json!({"command": "/bin/sleep", "args": ["1000"]});
+    let config = |more: &Value| json!({"servers": {"sky": sky, "other": more}, "start-wait": "1h"});
+    home.write("project/vary.json", &config(&hang).to_string());
+    let mut connect = home.command(&["cursor", "vary.json", "--write"]);
+    connect.env("XDG_STATE_HOME", &state);
+    let mut child = connect
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(lines.any(|line| line == "waiting for `other` ... 5 s, 60 at most"));
+    crate::program::signal("INT", child.id());
+    let path = home.path(".cursor/mcp.json");
+    let expected = format!(
+        "error: interrupted before `other` was ready; ready: `sky`; {} is written, and whether the connection works is not \
+         known; to see what each server answers, after a minute at most: vary config check vary.json",
+        path.display()
+    );
+    let said: Vec<_> = lines.collect();
+    assert!(said.contains(&expected), "{said:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    home.write("project/vary.json", &config(&sky).to_string());
+    let mut connect = home.command(&["cursor", "vary.json", "--write"]);
+    let connected = Run::of(connect.env("XDG_STATE_HOME", &state));
+    connected.says(&["connected to `sky`, `other`: 4 tools, `"]);
+    std::fs::remove_dir_all(state).unwrap();
+}
+
 /// Also when the terminal is closed, which is another signal.
 #[cfg(target_os = "linux")]
 #[test]

@@ -90,9 +90,11 @@ fn the_browser_gets_the_address() {
     let refused = Run::of(&mut vary(&state, &["open", &address]));
     refused.refuses(&["does not accept the token", "VARY_ADMIN_TOKEN"]);
     let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
-    nobody.refuses(&[
-        "no page at 127.0.0.1:1: connection refused; `vary open` finds a gateway that was started with `--admin 8801`\n",
-    ]);
+    let file = path.display();
+    nobody.refuses(&[&format!(
+        "no page at 127.0.0.1:1: connection refused; your running gateways with a page:\n  vary open {address}  # {}, {file}\n",
+        server.url()
+    )]);
     let (browser, opened) = (state.join("browser"), state.join("opened"));
     let script = format!(
         "#!/bin/sh\nprintf %s \"$1\" > {0}.new && mv {0}.new {0}\n",
@@ -112,6 +114,12 @@ fn the_browser_gets_the_address() {
         }
     };
     assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
+    drop(server);
+    let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
+    nobody.refuses(&[
+        "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary serve FILE --admin 8801` \
+         starts one with a page\n",
+    ]);
 }
 
 /// What the program gives to the page: the file that it serves, and what that allows.

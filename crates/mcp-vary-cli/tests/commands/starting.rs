@@ -345,7 +345,7 @@ fn a_client_is_connected_once_the_servers_list_their_tools() {
     let mut child = Killed(connect.stderr(Stdio::piped()).spawn().unwrap());
     let lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
     let mut lines = lines.map(Result::unwrap);
-    let waits = "it lists no tools yet; waiting for its servers to start ...";
+    let waits = "waiting for `sky` ... 5 s, 60 at most";
     assert!(lines.any(|line| line == waits));
     std::fs::write(&flag, "").unwrap();
     let connected = lines.next().unwrap();

@@ -1,0 +1,176 @@
+//! What a connection waits for, as the gateway that is connected to tells its user at its socket, or in its lists.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::endpoint::Endpoint;
+use super::moving::listed;
+use crate::failure::Failure;
+use crate::operator_client::{GatewayAddress, about, running, status_at};
+use crate::print::{Progress, progress, sanitize};
+use crate::serving::{REMINDER, SILENT_WAIT, TICK};
+
+/// A connection that is being made, and what it waits for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    title: &'static str,
+    began: Instant,
+    /// The socket of a gateway that runs already.
+    socket: Option<PathBuf>,
+    /// The sockets of other gateways.
+    others: Vec<PathBuf>,
+    servers: Mutex<Servers>,
+}
+
+/// The servers behind the gateway, as far as they are known.
+#[derive(Clone, Debug, Default)]
+struct Servers {
+    starting: Vec<String>,
+    up: Vec<String>,
+}
+
+impl Waiting {
+    /// Begins to wait, before the gateway is started that the client starts.
+    pub(super) fn begin(title: &'static str, endpoint: &Endpoint) -> Self {
+        let socket = match endpoint {
+            Endpoint::Http { url, .. } => {
+                let address = GatewayAddress::parse(url).ok();
+                address.and_then(|address| address.of_clients())
+            }
+            Endpoint::Stdio { .. } => None,
+        };
+        Self {
+            title,
+            began: Instant::now(),
+            socket,
+            others: running(),
+            servers: Mutex::default(),
+        }
+    }
+
+    /// Shows who is waited for, and for how long, until `ending` is cancelled.
+    pub(super) async fn report(&self, ending: &CancellationToken) -> Infallible {
+        let line = Progress::show(&self.text());
+        let mut next = SILENT_WAIT;
+        while !ending.is_cancelled() {
+            self.look().await;
+            if line.is_shown() {
+                line.replace(&self.text());
+            } else if self.began.elapsed() >= next {
+                progress(&sanitize(&self.text()));
+                next += REMINDER;
+            }
+            tokio::time::sleep(TICK).await;
+        }
+        std::future::pending().await
+    }
+
+    /// Asks the gateway for its servers. One that does not say so at once is asked again later.
+    pub(super) async fn look(&self) {
+        let Some(socket) = self.socket() else {
+            return;
+        };
+        let Some(status) = status_at(&socket).await else {
+            return;
+        };
+        let servers = status["servers"].as_array().into_iter().flatten();
+        let mut seen = Servers::default();
+        for server in servers {
+            let name = server["name"].as_str().unwrap_or_default().to_owned();
+            match server["state"].as_str() {
+                Some("starting") => seen.starting.push(name),
+                Some("up") => seen.up.push(name),
+                _ => {}
+            }
+        }
+        *self.servers() = seen;
+    }
+
+    /// The socket of the gateway: if it runs already, or if it is the only one that has been started since, for a client's
+    /// standard streams.
+    fn socket(&self) -> Option<PathBuf> {
+        if self.socket.is_some() {
+            return self.socket.clone();
+        }
+        let mut started = running();
+        started.retain(|path| !self.others.contains(path) && about(path)["url"] == Value::Null);
+        started.pop().filter(|_| started.is_empty())
+    }
+
+    /// Takes the names of servers that a list lacks, if the gateway has no socket here.
+    pub(super) fn lacks(&self, starting: Vec<String>) {
+        let mut servers = self.servers();
+        if servers.up.is_empty() && !starting.is_empty() {
+            servers.starting = starting;
+        }
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Servers> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the servers have had the time that they may take to list their tools.
+    pub(super) fn is_over(&self) -> bool {
+        self.began.elapsed() >= PATIENCE
+    }
+
+    /// Who is waited for, and for how long.
+    fn text(&self) -> String {
+        let starting = quoted(&self.servers().starting);
+        let mut text = match &*starting {
+            "" => format!("connecting as {} will ...", self.title),
+            starting => format!("waiting for {starting} ..."),
+        };
+        let seconds = self.began.elapsed().as_secs();
+        if seconds > 0 {
+            text.push_str(&format!(" {seconds} s, {} at most", PATIENCE.as_secs()));
+        }
+        text
+    }
+
+    /// Where the tools are from: `connected`, and to which servers if they are several.
+    pub(super) fn connected(&self) -> String {
+        match &self.servers().up[..] {
+            [] | [_] => "connected".to_owned(),
+            several => format!("connected to {}", quoted(several)),
+        }
+    }
+
+    /// The failure of a user who did not want to wait longer.
+    pub(super) fn interruption(&self) -> Failure {
+        let servers = self.servers();
+        let was = match &servers.starting[..] {
+            [] => return Failure::command("interrupted"),
+            [_] => "was",
+            _ => "were",
+        };
+        let mut why = format!(
+            "interrupted before {} {was} ready",
+            quoted(&servers.starting)
+        );
+        if !servers.up.is_empty() {
+            why.push_str(&format!("; ready: {}", quoted(&servers.up)));
+        }
+        Failure::command(why)
+    }
+}
+
+/// Names in a sentence, not too many of them.
+fn quoted(names: &[String]) -> String {
+    let shown = names.len().min(MAX_NAMES);
+    let first = listed(names[..shown].iter().map(String::as_str));
+    match names.len() - shown {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// How long servers may take to list their tools.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The servers that are named.
+const MAX_NAMES: usize = 5;
