@@ -90,6 +90,7 @@ pub struct TraceCollector {
 struct Received {
     spans: Vec<ReceivedSpan>,
     heads: Vec<(String, HeaderMap)>,
+    connections: usize,
 }
 
 impl TraceCollector {
@@ -103,6 +104,7 @@ impl TraceCollector {
         let serving = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 let (shared, record) = (Arc::clone(&shared), Arc::clone(&record));
+                record.lock().unwrap().connections += 1;
                 let service = service_fn(move |request| {
                     answer(request, Arc::clone(&shared), Arc::clone(&record))
                 });
@@ -136,6 +138,11 @@ impl TraceCollector {
     /// The paths and headers of the requests that arrived so far.
     pub fn heads(&self) -> Vec<(String, HeaderMap)> {
         self.received.lock().unwrap().heads.clone()
+    }
+
+    /// How often it was connected to.
+    pub fn connections(&self) -> usize {
+        self.received.lock().unwrap().connections
     }
 
     /// Waits until `count` spans arrived, and returns them and forgets them.

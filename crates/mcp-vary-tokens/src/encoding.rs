@@ -121,7 +121,7 @@ const O200K_PATTERN: &str = concat!(
     r"|\s+",
 );
 
-const O200K: &[u8] = include_bytes!("../data/o200k.bin");
+const O200K: &[u8] = include_bytes!("../data/o200k.deflate");
 
 /// Those that are not special.
 const O200K_TOKENS: usize = 199_998;

@@ -1,9 +1,11 @@
 //! The table of tokens: the rank of each, found by its bytes.
 
+use miniz_oxide::inflate::decompress_to_vec;
+
 /// The tokens of an encoding, by rank.
 #[derive(Debug)]
 pub(crate) struct Table {
-    bytes: &'static [u8],
+    bytes: Vec<u8>,
     /// Where the token of each rank ends in `bytes`. It begins where the one before ends.
     ends: Vec<usize>,
     /// A hash table of ranks, with open addressing. Its length is a power of two, and at least half of it is [`EMPTY`].
@@ -11,20 +13,20 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads a file of `examples/table.rs`: the length of each token in one byte, then the bytes of all.
-    pub(crate) fn new(file: &'static [u8], tokens: usize) -> Self {
-        let (lengths, bytes) = file.split_at(tokens);
+    /// Reads a file of `examples/table.rs`: compressed, the length of each token in one byte, then the bytes of all.
+    pub(crate) fn new(file: &[u8], tokens: usize) -> Self {
+        let mut lengths = decompress_to_vec(file).expect("the file is a constant");
         let mut table = Self {
-            bytes,
+            bytes: lengths.split_off(tokens),
             ends: Vec::with_capacity(tokens),
             slots: vec![EMPTY; (tokens * 2).next_power_of_two()],
         };
         let mut end = 0;
         for (length, rank) in lengths.iter().zip(0..) {
-            let token = &bytes[end..end + usize::from(*length)];
-            end += token.len();
+            let start = end;
+            end += usize::from(*length);
             table.ends.push(end);
-            let slot = table.slot(token);
+            let slot = table.slot(&table.bytes[start..end]);
             table.slots[slot] = rank;
         }
         table

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary_upstream::document::{self, DocumentError};
+use mcp_vary_upstream::document::{DocumentClient, DocumentError};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -80,6 +80,7 @@ impl Exporter {
             counts: Arc::clone(&counts),
             filled: Arc::clone(&filled),
             closing: closing.clone(),
+            client: None,
             is_failing: false,
         };
         let ended = closed.clone().drop_guard();
@@ -136,6 +137,8 @@ struct Worker {
     counts: Arc<Counts>,
     filled: Arc<Notify>,
     closing: CancellationToken,
+    /// What the last batch was sent with, if the collector answered.
+    client: Option<DocumentClient>,
     /// Whether the last batch was lost, which was logged.
     is_failing: bool,
 }
@@ -200,7 +203,7 @@ impl Worker {
     }
 
     /// Posts a batch, again if that may help. Returns how many spans the collector rejects.
-    async fn post(&self, body: Bytes) -> Result<u64, DocumentError> {
+    async fn post(&mut self, body: Bytes) -> Result<u64, DocumentError> {
         let mut retries = RETRIES.into_iter();
         loop {
             let error = match self.post_once(body.clone()).await {
@@ -217,15 +220,20 @@ impl Worker {
         }
     }
 
-    async fn post_once(&self, body: Bytes) -> Result<u64, DocumentError> {
+    async fn post_once(&mut self, body: Bytes) -> Result<u64, DocumentError> {
         let Target {
             url,
             headers,
             variables,
         } = &self.target;
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => DocumentClient::new(url, *variables)?,
+        };
         let content = ("application/x-protobuf", body);
         let limits = (MAX_RESPONSE, TIMEOUT);
-        let response = document::post(url, content, headers.clone(), limits, *variables).await?;
+        let response = client.post(content, headers.clone(), limits).await?;
+        self.client = Some(client);
         // A collector may answer with anything, as long as the status is 200.
         let response = ExportResponse::decode(response).unwrap_or_default();
         let rejected = response.partial_success.map(|it| it.rejected_spans);
@@ -255,12 +263,7 @@ mod tests {
     async fn spans_that_come_while_a_batch_is_sent_wait_for_others() {
         let time = Duration::from_millis(50);
         let collector = TraceCollector::start(CollectorBehavior::Delays(time)).await;
-        let target = Target {
-            url: format!("{}/v1/traces", collector.url()),
-            headers: http::HeaderMap::new(),
-            variables: |_| None,
-        };
-        let exporter = Exporter::start(target, "test", "1");
+        let exporter = Exporter::start(target(&collector), "test", "1");
         let submit = |count| (0..count).for_each(|_| exporter.submit(Vec::new()));
         submit(BATCH);
         until(async || collector.heads().len() == 1).await;
@@ -271,5 +274,32 @@ mod tests {
         exporter.close().await;
         assert_eq!(collector.heads().len(), 2);
         assert_eq!(exporter.stats().exported, BATCH as u64 + 20);
+    }
+
+    #[tokio::test]
+    async fn batches_are_sent_over_one_connection_until_one_fails() {
+        let collector = TraceCollector::start(CollectorBehavior::Accepts).await;
+        let exporter = Exporter::start(target(&collector), "test", "1");
+        let submit = || (0..BATCH).for_each(|_| exporter.submit(Vec::new()));
+        for batches in 1..=2 {
+            submit();
+            until(async || exporter.stats().exported == batches * BATCH as u64).await;
+        }
+        assert_eq!(collector.connections(), 1);
+        collector.set(CollectorBehavior::Refuses(400));
+        submit();
+        until(async || exporter.stats().lost == BATCH as u64).await;
+        collector.set(CollectorBehavior::Accepts);
+        submit();
+        until(async || exporter.stats().exported == 3 * BATCH as u64).await;
+        assert_eq!(collector.connections(), 2);
+    }
+
+    fn target(collector: &TraceCollector) -> Target {
+        Target {
+            url: format!("{}/v1/traces", collector.url()),
+            headers: http::HeaderMap::new(),
+            variables: |_| None,
+        }
     }
 }

@@ -9,6 +9,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
@@ -18,7 +19,7 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::http::address::root_cause;
-use crate::http::proxy::Proxy;
+use crate::http::proxy::{Proxy, ProxyConnector};
 use crate::http::tls::{self, TlsFiles};
 
 /// The time in which a connection must be made.
@@ -65,9 +66,8 @@ pub async fn fetch(
     timeout: Duration,
     variables: Variables,
 ) -> Result<Bytes, DocumentError> {
-    let mut request = Request::new(Full::default());
-    *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
-    send(request, limit, timeout, variables).await
+    let client = DocumentClient::new(url, variables)?;
+    client.send(Request::default(), limit, timeout).await
 }
 
 /// Posts `body`, JSON text, to `url`, with `authorization` if there is one. Returns the answer of at most `limit` bytes
@@ -86,29 +86,83 @@ pub async fn post_json(
     let authorization = authorization.map(|value| (AUTHORIZATION, value.clone()));
     let headers = authorization.into_iter().collect();
     let content = ("application/json", body.into());
-    post(url, content, headers, (limit, timeout), variables).await
+    let client = DocumentClient::new(url, variables)?;
+    client.post(content, headers, (limit, timeout)).await
 }
 
-/// Posts a body of some content type to `url` with `headers`. Returns the answer of at most `limit` bytes that arrives
-/// within `timeout`.
-///
-/// # Errors
-///
-/// See [`DocumentError`]. Redirects are not followed: the headers would go elsewhere.
-pub async fn post(
-    url: &str,
-    (content_type, body): (&'static str, Bytes),
-    headers: HeaderMap,
-    (limit, timeout): (usize, Duration),
-    variables: Variables,
-) -> Result<Bytes, DocumentError> {
-    let mut request = Request::new(Full::from(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
-    *request.headers_mut() = headers;
-    let content_type = HeaderValue::from_static(content_type);
-    request.headers_mut().insert(CONTENT_TYPE, content_type);
-    send(request, limit, timeout, variables).await
+/// A client for one address, whose connection stays open between requests.
+#[derive(Debug)]
+pub struct DocumentClient {
+    url: Uri,
+    client: OutgoingClient<GaiResolver>,
+}
+
+impl DocumentClient {
+    /// A client for `url`, through the proxy that `variables` name. It connects with the first request.
+    ///
+    /// # Errors
+    ///
+    /// See [`DocumentError`].
+    pub fn new(url: &str, variables: Variables) -> Result<Self, DocumentError> {
+        let url: Uri = url.parse().map_err(|_| DocumentError::Url)?;
+        let client = OutgoingClient::new(&url, None, variables, |_| GaiResolver::new())?;
+        Ok(Self { url, client })
+    }
+
+    /// Posts a body of some content type with `headers`. Returns the answer of at most `limit` bytes that arrives within
+    /// `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// See [`DocumentError`]. Redirects are not followed: the headers would go elsewhere.
+    pub async fn post(
+        &self,
+        (content_type, body): (&'static str, Bytes),
+        headers: HeaderMap,
+        (limit, timeout): (usize, Duration),
+    ) -> Result<Bytes, DocumentError> {
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = headers;
+        let content_type = HeaderValue::from_static(content_type);
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
+        self.send(request, limit, timeout).await
+    }
+
+    /// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
+    async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Bytes, DocumentError> {
+        request.uri_mut().clone_from(&self.url);
+        // A document is JSON, unless another kind was sent and is expected back.
+        let accept = request.headers().get(CONTENT_TYPE).cloned();
+        let accept = accept.unwrap_or(HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(ACCEPT, accept);
+        let by_proxy = self.client.proxy.as_deref();
+        let sending = async {
+            let response = self.client.send(request).await;
+            let response = response.map_err(|error| failed(&error, by_proxy))?;
+            match response.status() {
+                StatusCode::OK => {}
+                status if status.is_redirection() => return Err(DocumentError::Redirect(status)),
+                status => return Err(DocumentError::Status(status)),
+            }
+            let body = Limited::new(response.into_body(), limit).collect().await;
+            let body = body.map_err(|error| {
+                if error.is::<http_body_util::LengthLimitError>() {
+                    DocumentError::TooLarge(limit)
+                } else {
+                    failed(&*error, by_proxy)
+                }
+            })?;
+            Ok(body.to_bytes())
+        };
+        let answered = tokio::time::timeout(timeout, sending).await;
+        answered.unwrap_or(Err(DocumentError::Timeout(timeout)))
+    }
 }
 
 /// Why a request that goes elsewhere than to a server has no response.
@@ -135,73 +189,82 @@ pub enum OutgoingError {
 ///
 /// See [`OutgoingError`].
 pub async fn send_over<R>(
-    mut request: Request<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
     ca: Option<&Path>,
     variables: Variables,
     resolver: impl FnOnce(Option<&str>) -> R,
 ) -> Result<Response<Incoming>, OutgoingError>
 where
-    HttpConnector<R>:
-        Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static,
+    HttpConnector<R>: Connecting,
     <HttpConnector<R> as Service<Uri>>::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let setup = OutgoingError::Setup;
-    let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy);
-    let proxy = proxy.map_err(setup)?;
-    if let Some(authorization) = proxy.as_ref().and_then(Proxy::authorization) {
-        let headers = request.headers_mut();
-        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
-    }
-    let described = proxy.as_ref().map(Proxy::describe);
-    let http = HttpConnector::new_with_resolver(resolver(proxy.as_ref().map(Proxy::host)));
-    let files = TlsFiles { ca, client: None };
-    let connector = tls::connector_over(http, request.uri(), CONNECT_TIMEOUT, (files, proxy));
-    let connector = connector.map_err(|why| setup(DocumentError::Tls(why)))?;
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
-    let response = client.request(request).await;
+    let client = OutgoingClient::new(request.uri(), ca, variables, resolver);
+    let client = client.map_err(OutgoingError::Setup)?;
+    let response = client.send(request).await;
     response.map_err(|error| OutgoingError::Transport {
         error,
-        proxy: described,
+        proxy: client.proxy,
     })
 }
 
-/// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
-async fn send(
-    mut request: Request<Full<Bytes>>,
-    limit: usize,
-    timeout: Duration,
-    variables: Variables,
-) -> Result<Bytes, DocumentError> {
-    let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy)?;
-    let by_proxy = proxy.as_ref().map(Proxy::describe);
-    let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
-    // A document is JSON, unless another kind was sent and is expected back.
-    let accept = request.headers().get(CONTENT_TYPE).cloned();
-    let accept = accept.unwrap_or(HeaderValue::from_static("application/json"));
-    request.headers_mut().insert(ACCEPT, accept);
-    let sending = async {
-        let response = send_over(request, None, variables, |_| GaiResolver::new()).await;
-        let response = response.map_err(|error| match error {
-            OutgoingError::Setup(error) => error,
-            OutgoingError::Transport { error, .. } => failed(&error),
-        })?;
-        match response.status() {
-            StatusCode::OK => {}
-            status if status.is_redirection() => return Err(DocumentError::Redirect(status)),
-            status => return Err(DocumentError::Status(status)),
+/// What opens sockets, with some way to look up names.
+pub trait Connecting:
+    Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+impl<T> Connecting for T where
+    T: Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+/// Sends requests to one address, through a proxy if the environment names one.
+#[derive(Debug)]
+struct OutgoingClient<R> {
+    client: Client<Connector<R>, Full<Bytes>>,
+    /// What the proxy asks for.
+    authorization: Option<HeaderValue>,
+    /// The proxy, and the variable that names it.
+    proxy: Option<String>,
+}
+
+type Connector<R> = HttpsConnector<ProxyConnector<HttpConnector<R>>>;
+
+impl<R> OutgoingClient<R>
+where
+    HttpConnector<R>: Connecting,
+    <HttpConnector<R> as Service<Uri>>::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    fn new(
+        url: &Uri,
+        ca: Option<&Path>,
+        variables: Variables,
+        resolver: impl FnOnce(Option<&str>) -> R,
+    ) -> Result<Self, DocumentError> {
+        let proxy = Proxy::find(url, variables).map_err(DocumentError::Proxy)?;
+        let authorization = proxy.as_ref().and_then(Proxy::authorization).cloned();
+        let described = proxy.as_ref().map(Proxy::describe);
+        let http = HttpConnector::new_with_resolver(resolver(proxy.as_ref().map(Proxy::host)));
+        let files = TlsFiles { ca, client: None };
+        let connector = tls::connector_over(http, url, CONNECT_TIMEOUT, (files, proxy));
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new())
+                .build(connector.map_err(DocumentError::Tls)?),
+            authorization,
+            proxy: described,
+        })
+    }
+
+    async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        if let Some(authorization) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
-        let body = Limited::new(response.into_body(), limit).collect().await;
-        let body = body.map_err(|error| {
-            if error.is::<http_body_util::LengthLimitError>() {
-                DocumentError::TooLarge(limit)
-            } else {
-                failed(&*error)
-            }
-        })?;
-        Ok(body.to_bytes())
-    };
-    let fetched = tokio::time::timeout(timeout, sending).await;
-    fetched.unwrap_or(Err(DocumentError::Timeout(timeout)))
+        self.client.request(request).await
+    }
 }
 
 fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
