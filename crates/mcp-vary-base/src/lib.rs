@@ -11,3 +11,4 @@ pub mod log_backoff;
 pub mod memo;
 pub mod memory_budget;
 mod setters;
+pub mod tasks;

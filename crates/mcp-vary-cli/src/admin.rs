@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_vary_base::io_error;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_config::File;
 use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
@@ -256,7 +257,7 @@ impl ListenerTask {
         let until = Box::pin(async move { drop(stopped.await) });
         Self {
             _stop: stop,
-            _task: tokio::spawn(serve(until)),
+            _task: spawn(serve(until)),
         }
     }
 }

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
+use mcp_vary_base::tasks::spawn;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -160,7 +161,7 @@ impl GatewayAddress {
         let why = io_error::describe(error);
         match self {
             Self::Default => format!(
-                "{why}; no gateway of this user is running here either. Run this command as the user who started it, or name \
+                "{why}; no gateway of this user is running here: `vary serve FILE` starts one; that of another user is reached by \
                  the address of its `--admin`"
             ),
             _ => {
@@ -221,7 +222,7 @@ where
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
     let (mut client, connection) = handshake.map_err(no_http)?;
     // The task ends when the client is dropped. The body arrives through it, too.
-    tokio::spawn(connection);
+    spawn(connection);
     let response = client.send_request(request).await.map_err(no_http)?;
     let status = response.status();
     let body = Limited::new(response.into_body(), MAX_BYTES)

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_base::io_error;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_gateway::{Config, Gateway};
 use mcp_vary_upstream::ConnectionState;
 use tokio::net::TcpListener;
@@ -51,7 +52,7 @@ impl Serving {
         let gateway = Gateway::open(config).await;
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&gateway);
-        let task = tokio::spawn(async move {
+        let task = spawn(async move {
             let until = async move { drop(stopped.await) };
             serving.serve_http(listener, until).await
         });

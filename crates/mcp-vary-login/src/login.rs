@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_base::tasks::spawn;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::address::{Address, AddressPolicy};
@@ -192,7 +193,7 @@ impl LoginCredentials {
     /// Refreshes the tokens in a task: if the caller goes away, the answer with the next refresh token is still stored.
     async fn refresh(&self, state: OwnedMutexGuard<State>) -> Result<Secret, CredentialError> {
         let shared = Arc::clone(&self.0);
-        let refreshing = tokio::spawn(async move {
+        let refreshing = spawn(async move {
             let mut state = state;
             let refreshed = shared.refresh(&mut state).await;
             let now = (shared.environment.now)();
@@ -205,7 +206,7 @@ impl LoginCredentials {
 
     pub(crate) async fn refused(&self, refusal: Refusal) -> Result<Retry, CredentialError> {
         let shared = Arc::clone(&self.0);
-        let replacing = tokio::spawn(async move {
+        let replacing = spawn(async move {
             let mut state = Arc::clone(&shared.state).lock_owned().await;
             shared.replace(&mut state, refusal).await
         });

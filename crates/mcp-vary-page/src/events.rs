@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::StatusCode;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_gateway::{Gateway, RequestWatch, WatchEvent};
 use mcp_vary_operator::PageBody;
 use serde_json::json;
@@ -23,7 +24,7 @@ pub(crate) fn stream(gateway: &Gateway, clock: Clock) -> PageAnswer {
     };
     // What waits, waits in the watch, which counts what it drops.
     let (events, sent) = mpsc::channel(1);
-    tokio::spawn(send(watch, events, clock));
+    spawn(send(watch, events, clock));
     let mut response = typed(StatusCode::OK, "text/event-stream", Bytes::new());
     *response.body_mut() = PageBody::Events(sent);
     response

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_upstream::document::{DocumentClient, DocumentError};
 use prost::Message as _;
 use tokio::sync::Notify;
@@ -84,7 +85,7 @@ impl Exporter {
             is_failing: false,
         };
         let ended = closed.clone().drop_guard();
-        tokio::spawn(async move {
+        spawn(async move {
             worker.run(spans).await;
             drop(ended);
         });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_base::tasks::{spawn, spawn_on};
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast;
@@ -150,13 +151,13 @@ impl UpstreamConnection {
             (Era::Legacy, Transport::Stdio(_)) => {}
             (Era::Legacy, Transport::Http(connection)) => {
                 let reading = connection.read_standalone_stream();
-                tokio::spawn(async move { stop.run_until_cancelled(reading).await });
+                spawn(async move { stop.run_until_cancelled(reading).await });
             }
             (Era::Modern, _) => {
                 if let Some(lists) = ListSubscription::new(&self.config, &self.handshake) {
                     let transport = Arc::downgrade(&self.transport);
                     let running = lists.run(transport, self.events.clone());
-                    tokio::spawn(async move { stop.run_until_cancelled(running).await });
+                    spawn(async move { stop.run_until_cancelled(running).await });
                 }
             }
         }
@@ -308,7 +309,7 @@ impl Drop for UpstreamConnection {
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let connection = Arc::clone(connection);
-            runtime.spawn(async move { connection.close().await });
+            spawn_on(&runtime, async move { connection.close().await });
         }
     }
 }

@@ -14,10 +14,10 @@ use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_upstream::document::{self, DocumentError};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::settings::authentication::KeySource;

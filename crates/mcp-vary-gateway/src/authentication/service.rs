@@ -16,7 +16,7 @@ use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{InvalidToken, IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::log_backoff::LogBackoff;
-use tokio_util::task::TaskTracker;
+use mcp_vary_base::tasks::TaskTracker;
 use tracing::{debug, warn};
 
 use super::certificate::PeerCertificate;

@@ -5,7 +5,7 @@ use http::header::AUTHORIZATION;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_base::environment::Environment;
-use tokio_util::task::TaskTracker;
+use mcp_vary_base::tasks::TaskTracker;
 
 use super::service::AuthenticationService;
 use crate::settings::authentication::Authentication;

@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_http::connections::{ConnectionGuard, Connections};
 use mcp_vary_http::tls::TlsAcceptor;
 use mcp_vary_http::{ConnectionTimer, WriteTimeout};
@@ -21,7 +22,6 @@ use mcp_vary_upstream::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::endpoint::ConnectionScope;

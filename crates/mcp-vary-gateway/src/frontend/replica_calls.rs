@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use http::Request;
 use http_body::Body as _;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_http::ConnectionTimer;
 use mcp_vary_store::{ForwardError, ReplicaCall, RequestHead, Responder};
-use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::endpoint::{self, ConnectionScope};

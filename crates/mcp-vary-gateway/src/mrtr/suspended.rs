@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
 use mcp_vary_base::lock::Lock;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_upstream::{Exchange, ServerRequest};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::required::without_elicitation_id;

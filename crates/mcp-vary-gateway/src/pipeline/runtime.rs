@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::list_tokens::ListTokens;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_metrics::Metrics;
@@ -18,7 +19,6 @@ use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::Counters;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::audit::AuditService;
 use crate::audit::request_feed::RequestFeed;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_wire::client_id::ClientId;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::id::TaskKey;
 use crate::pool::lists::ids::ConnectionId;

@@ -14,6 +14,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_base::caller_token::CallerToken;
+use mcp_vary_base::tasks::{spawn, spawn_on};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
@@ -233,7 +234,7 @@ impl Attempt {
             self.state = State::ReadingError(status, Collect::new(body, endpoint.limits.body));
         } else if let State::Posted { response, .. } = &mut self.state {
             *response = None;
-            tokio::spawn(drain(body));
+            spawn(drain(body));
         }
         self.touch();
         Ok(())
@@ -469,7 +470,7 @@ impl Attempt {
         if let State::Streaming(stream) = state
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(drain(stream.into_body()));
+            spawn_on(&runtime, drain(stream.into_body()));
         }
     }
 }

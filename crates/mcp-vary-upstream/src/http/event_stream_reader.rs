@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Uri};
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_message;
 use mcp_vary_wire::sse::{EventTooLarge, SseEvent};
@@ -62,7 +63,7 @@ pub(super) async fn enter_event_stream(
         session: Arc::new(session.clone()),
         stream,
     };
-    tokio::spawn(reader.run(events));
+    spawn(reader.run(events));
     tracing::info!(server = %endpoint.server, "stream of the transport of 2024-11-05 opened");
     Ok(session)
 }

@@ -12,6 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error as TransportError, ResponseFuture};
 use mcp_vary_base::caller_token::CallerToken;
+use mcp_vary_base::tasks::spawn;
 
 use super::body::drain;
 use super::pool::Pool;
@@ -130,7 +131,7 @@ impl Authorizer {
         if !is_repeated {
             return Ok(response);
         }
-        tokio::spawn(drain(response.into_body()));
+        spawn(drain(response.into_body()));
         let mut request = outgoing.to_request();
         self.authorize(&mut request, caller).await?;
         Ok(self.pool.request(request).await?)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::HeaderMap;
+use mcp_vary_base::tasks::spawn_on;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message;
@@ -181,7 +182,7 @@ impl Shared {
             return self.endpoint.diagnostics.message_dropped();
         };
         let (shared, session) = (Arc::clone(self), Arc::clone(session));
-        runtime.spawn(async move {
+        spawn_on(&runtime, async move {
             let headers = HeaderMap::new();
             if let Err(error) = shared.endpoint.deliver(&session, &headers, message).await {
                 on_error(&shared, error);

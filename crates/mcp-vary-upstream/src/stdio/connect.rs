@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
@@ -226,7 +227,7 @@ fn start(
     events: &broadcast::Sender<Event>,
 ) -> Result<Connection, ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let mut process = spawn(&server, config)?;
+    let mut process = start_process(&server, config)?;
     let (outbox, queue) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),
@@ -263,13 +264,13 @@ fn start(
     };
     let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
     let (ended, has_ended) = watch::channel(false);
-    tokio::spawn(tasks::supervise(ProcessSupervisor {
+    spawn(tasks::supervise(ProcessSupervisor {
         process,
         shared: Arc::clone(&shared),
         stop: stop.clone(),
-        writer: tokio::spawn(tasks::write(stdin, queue, end_writer.clone())),
-        reader: tokio::spawn(tasks::read(stdout, Arc::clone(&shared))),
-        logger: tokio::spawn(tasks::log(stderr, Arc::clone(&shared))),
+        writer: spawn(tasks::write(stdin, queue, end_writer.clone())),
+        reader: spawn(tasks::read(stdout, Arc::clone(&shared))),
+        logger: spawn(tasks::log(stderr, Arc::clone(&shared))),
         end_writer,
         ended,
     }));
@@ -281,7 +282,7 @@ fn start(
     })
 }
 
-fn spawn(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, ConnectError> {
+fn start_process(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, ConnectError> {
     let Target::Command {
         program,
         args,

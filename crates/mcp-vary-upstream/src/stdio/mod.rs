@@ -19,6 +19,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_base::tasks::spawn_on;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -222,7 +223,7 @@ impl Shared {
             return;
         };
         let shared = Arc::clone(self);
-        runtime.spawn(async move {
+        spawn_on(&runtime, async move {
             // A process that has ended needs no answer.
             if let Err(error) = shared.send(message).await
                 && !matches!(error, UpstreamError::Closed { .. })

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::dedup::UpdateDedup;
 use super::subscriptions::Subscriptions;

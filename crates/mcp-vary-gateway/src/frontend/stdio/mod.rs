@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_vary::error_code::INVALID_REQUEST;
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::response::RpcError;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -84,7 +85,7 @@ impl StdioConnection {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (tasks, to_write) = ConnectionTasks::new();
-        let writer = tokio::spawn(write(output, to_write));
+        let writer = spawn(write(output, to_write));
         let connection = Self {
             gateway: Arc::clone(gateway),
             endpoint: gateway.new_endpoint(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, edit, may_contain};
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{Exchange, Request, UpstreamError};
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use crate::tasks::task_text::core_task_id;

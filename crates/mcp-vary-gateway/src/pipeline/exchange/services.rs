@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::link_index::LinkIndex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::leases::Leases;
 use crate::mrtr::{MrtrServices, SuspendedCalls};

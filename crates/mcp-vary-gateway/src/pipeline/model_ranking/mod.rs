@@ -21,6 +21,7 @@ use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{self as audit, LongText, Text};
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::Lock;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
 use mcp_vary_rates::{
@@ -33,7 +34,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use self::cache::{AnswerCache, Known};

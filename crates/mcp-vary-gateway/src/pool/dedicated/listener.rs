@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_upstream::{Event, NotificationSink, ServerRequest};
 use mcp_vary_wire::log_level::is_level_enabled;
 use mcp_vary_wire::task_dialect::rename_related_task;
@@ -12,7 +13,6 @@ use mcp_vary_wire::{envelope, era};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::client_lists::ConnectionObserver;

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mcp_vary_access::PrincipalId;
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::client_lists::{ClientLists, ConnectionObserver, DedicatedLists};

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_catalog::shared::SharedLists;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::changes::ResourceUpdates;
 use super::ids::{CatalogId, ConnectionId};

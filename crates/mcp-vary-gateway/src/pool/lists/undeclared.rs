@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_base::tasks::spawn;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_upstream::UpstreamConnection;
 use mcp_vary_wire::response::RpcError;
@@ -37,7 +38,7 @@ pub(super) async fn request(source: &Arc<ServerSource>, kind: ListKind) {
     };
     let source = Arc::clone(source);
     // A separate task: the client may leave, and the response is for all clients.
-    let probe = tokio::spawn(async move {
+    let probe = spawn(async move {
         probe(&source, &upstream, kind).await;
         drop(guard);
     });
@@ -48,7 +49,7 @@ pub(super) async fn request(source: &Arc<ServerSource>, kind: ListKind) {
 pub(super) fn send_requested(source: &Arc<ServerSource>) {
     for kind in source.revalidation.take_requested() {
         let source = Arc::clone(source);
-        tokio::spawn(async move { request(&source, kind).await });
+        spawn(async move { request(&source, kind).await });
     }
 }
 

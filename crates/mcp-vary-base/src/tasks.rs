@@ -1,0 +1,71 @@
+//! Tasks in the background.
+//!
+//! Each is behind a pointer: the program has the code around a task once, and not for each kind of task and of scheduler.
+
+use std::pin::Pin;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio_util::task::task_tracker::{self, TaskTrackerWaitFuture};
+
+/// A task of some kind.
+pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Spawns a task on the runtime of the caller.
+///
+/// # Panics
+///
+/// Without a runtime.
+pub fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    spawn_on(&Handle::current(), task)
+}
+
+/// Spawns a task on a runtime.
+pub fn spawn_on<T: Send + 'static>(
+    runtime: &Handle,
+    task: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let task: Task<T> = Box::pin(task);
+    runtime.spawn(task)
+}
+
+/// Tasks that are waited for at the end.
+#[derive(Clone, Debug, Default)]
+pub struct TaskTracker(task_tracker::TaskTracker);
+
+impl TaskTracker {
+    /// Without tasks.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Spawns a task on the runtime of the caller.
+    ///
+    /// # Panics
+    ///
+    /// Without a runtime.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        let task: Task<T> = Box::pin(task);
+        self.0.spawn(task)
+    }
+
+    /// The work, as one of the tasks, which whoever gets it has to poll.
+    pub fn track_future<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        self.0.track_future(work)
+    }
+
+    /// Lets those end who wait, once the last task has ended. Tasks can be spawned all the same.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Waits until it is closed and has no task.
+    #[must_use]
+    pub fn wait(&self) -> TaskTrackerWaitFuture<'_> {
+        self.0.wait()
+    }
+}
