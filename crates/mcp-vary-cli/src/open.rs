@@ -57,7 +57,7 @@ fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
     let admin = about["admin"].as_str().map(str::to_owned);
     admin.map(GatewayAddress::Tcp).ok_or_else(|| {
         Failure::command(format!(
-            "the gateway at {address} has no page; start it with `--admin 8801`"
+            "the gateway at {address} has no page; start it again with `--admin 8801`"
         ))
     })
 }
@@ -67,7 +67,7 @@ fn running() -> Result<GatewayAddress, Failure> {
     let gateways = operator_client::running().len();
     match &pages()[..] {
         [] if gateways == 0 => Ok(GatewayAddress::Default),
-        [] => Err(Failure::command(no_page(gateways))),
+        [] => Err(Failure::command(no_page())),
         [one] => Ok(GatewayAddress::Tcp(one.clone())),
         several => Err(Failure::command(format!(
             "{} gateways with a page are running; name one of them:{}",
@@ -99,22 +99,33 @@ fn commands(pages: &[String]) -> String {
     sanitize(&pages.iter().map(command).collect::<String>())
 }
 
-/// That none of this many running gateways has a page, and what to do.
-fn no_page(gateways: usize) -> String {
-    match gateways {
-        0 => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
-        1 => "your running gateway has no page; start it with `--admin 8801`".to_owned(),
-        several => {
-            format!("none of your {several} running gateways has a page; start one with `--admin 8801`")
+/// That no running gateway has a page, and what to do.
+fn no_page() -> String {
+    match &operator_client::running()[..] {
+        [] => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
+        [one] => {
+            let known = GatewayAddress::Socket(one.clone()).known_by();
+            let known = known.map_or_else(String::new, |known| format!(" at {known}"));
+            sanitize(&format!(
+                "your gateway{known} runs without a page; start it again with `--admin 8801`"
+            ))
         }
+        several => format!(
+            "none of your {} running gateways has a page; start one again with `--admin 8801`",
+            several.len()
+        ),
     }
 }
 
 /// What to do where there is no page: which ones there are.
 fn other_pages() -> String {
     match &pages()[..] {
-        [] => no_page(operator_client::running().len()),
-        pages => format!("your running gateways with a page:{}", commands(pages)),
+        [] => no_page(),
+        [page] => format!(
+            "a gateway with a page runs elsewhere:{}",
+            commands(std::slice::from_ref(page))
+        ),
+        pages => format!("gateways with a page run elsewhere:{}", commands(pages)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A summary of the servers of a gateway: status, what each serves, and collisions.
 
 use mcp_vary_gateway::{Collision, Gateway, ServedItem, ServerReport};
+use mcp_vary_upstream::without_server;
 use serde_json::{Map, Value, json};
 
 use crate::print::servers::{is_up, reason, state, status_table};
@@ -48,8 +49,10 @@ impl ServerSummary {
         let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;
         for server in self.servers.iter().filter(is_missing) {
             if let Some(reason) = reason(server) {
+                let (name, state) = (&server.name, state(&server.state));
+                let reason = without_server(&reason, name);
                 print::notice(&sanitize(&format!(
-                    "nothing of this server is shown: {reason}"
+                    "nothing of server `{name}` is shown, which is {state}: {reason}"
                 )));
             }
         }

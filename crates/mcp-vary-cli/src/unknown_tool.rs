@@ -58,11 +58,11 @@ pub(crate) async fn suggestion(
     };
     let meant = meant.or_else(ending);
     Ok(match (meant, !client.starting_servers().is_empty()) {
-        // The answer names the servers that are starting.
-        (None, true) => None,
+        // The answer names the servers that are starting or down, and it may be one of theirs.
+        (None, _) if client.missing_servers().is_some() => None,
         (Some(meant), true) => Some(format!("if you meant `{meant}`, that is listed already")),
         (Some(meant), false) => Some(format!("`{name}` is not listed; did you mean `{meant}`?")),
-        (None, false) => Some(format!(
+        (None, _) => Some(format!(
             "`{name}` is not listed; `vary tools TARGET` shows what is"
         )),
     })

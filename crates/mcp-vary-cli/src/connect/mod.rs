@@ -328,9 +328,10 @@ impl Plan {
                     "is the gateway running? `vary serve` starts it; `vary inspect {url}` tries again"
                 )
             }
-            Endpoint::Stdio { program, args } => {
-                format!("to see what is wrong, run: {program} {}", args.join(" "))
-            }
+            Endpoint::Stdio { program, args } => match &self.check_command {
+                Some(check) => format!("to see what each server answers: {check}"),
+                None => format!("to see what is wrong, run: {program} {}", args.join(" ")),
+            },
         };
         Failure::looked_at(format!(
             "{path} is written, but {title} could not connect: {failure}\n{advice}"

@@ -66,7 +66,12 @@ fn servers_not_up(connected: &Client) -> Vec<String> {
 }
 
 /// How the report of the start names the state of such a server.
-const NOT_UP: [&str; 3] = ["down, and Vary keeps trying: ", "  left out: ", "is down: "];
+const NOT_UP: [&str; 4] = [
+    "down, and Vary keeps trying: ",
+    "  down: ",
+    "  left out: ",
+    "is down: ",
+];
 
 /// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -99,7 +104,12 @@ async fn connect(
     let server = read.servers.into_iter().next();
     let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
     let connected = Client::connect_until(server, &ClientIdentity::default(), ending).await;
-    let connected = connected.map_err(Failure::into_looked_at)?;
+    let connected = connected.map_err(|failure| match waiting.late() {
+        Some(late) => Failure::looked_at(sanitize(&format!(
+            "{late}; the first answer waits for all, as long as `start-wait` says"
+        ))),
+        None => failure.into_looked_at(),
+    })?;
     let tools = ending
         .run_until_cancelled(first_tools(&connected, waiting))
         .await;
@@ -119,7 +129,7 @@ async fn connect(
     if !not_up.is_empty() {
         notice(&sanitize(&format!("not all servers work:\n  {not_up}")));
     }
-    result_line(client, (&connected, &waiting.connected()), &tools)
+    result_line(client, (&connected, waiting), &tools)
 }
 
 /// What the client gets, in a sentence.
@@ -129,7 +139,7 @@ async fn connect(
 /// When it gets no tools, since servers are missing.
 fn result_line(
     client: &KnownClient,
-    (connected, to): (&Client, &str),
+    (connected, waiting): (&Client, &Waiting),
     tools: &[String],
 ) -> Result<String, Failure> {
     let so_far = if connected.starting_servers().is_empty() {
@@ -137,13 +147,23 @@ fn result_line(
     } else {
         " so far"
     };
+    let to = waiting.connected();
     let missing = connected.missing_servers();
     if let (true, Some(missing)) = (tools.is_empty(), &missing) {
+        let why = waiting.late().unwrap_or_else(|| missing.clone());
         return Err(Failure::looked_at(sanitize(&format!(
-            "the gateway answers, but lists no tools: {missing}; `vary status` says why"
+            "the gateway answers, but lists no tools: {why}{}",
+            waiting.advice()
         ))));
     }
     let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
+    let missing = match so_far {
+        "" => missing,
+        _ => format!(
+            "{missing}, and {} gets its tools when it is ready",
+            client.title
+        ),
+    };
     let first = tools
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));

@@ -20,6 +20,8 @@ use crate::serving::{REMINDER, SILENT_WAIT, TICK};
 pub(super) struct Waiting {
     title: &'static str,
     began: Instant,
+    /// Whether the client starts the gateway, which ends with the connection.
+    is_of_client: bool,
     /// The socket of a gateway that runs already.
     socket: Option<PathBuf>,
     /// The sockets of other gateways.
@@ -47,6 +49,7 @@ impl Waiting {
         Self {
             title,
             began: Instant::now(),
+            is_of_client: matches!(endpoint, Endpoint::Stdio { .. }),
             socket,
             others: running(),
             servers: Mutex::default(),
@@ -85,6 +88,8 @@ impl Waiting {
             match server["state"].as_str() {
                 Some("starting") => seen.starting.push(name),
                 Some("up") => seen.up.push(name),
+                // That gateway ends, and another one is started to find out its era.
+                Some("closed") => return,
                 _ => {}
             }
         }
@@ -126,11 +131,20 @@ impl Waiting {
             "" => format!("connecting as {} will ...", self.title),
             starting => format!("waiting for {starting} ..."),
         };
-        let seconds = self.began.elapsed().as_secs();
+        let (seconds, most) = (self.began.elapsed().as_secs(), PATIENCE.as_secs());
         if seconds > 0 {
-            text.push_str(&format!(" {seconds} s, {} at most", PATIENCE.as_secs()));
+            text.push_str(&format!(" {} s, {most} at most", seconds.min(most)));
         }
         text
+    }
+
+    /// What says more about a gateway that goes on running.
+    pub(super) fn advice(&self) -> &'static str {
+        if self.is_of_client {
+            ""
+        } else {
+            "; `vary status` says why"
+        }
     }
 
     /// Where the tools are from: `connected`, and to which servers if they are several.
@@ -141,6 +155,25 @@ impl Waiting {
         }
     }
 
+    /// Which servers were not ready in the time that they have; `None` if it is not over, or they are not known.
+    pub(super) fn late(&self) -> Option<String> {
+        let servers = self.servers();
+        if !self.is_over() || servers.starting.is_empty() {
+            return None;
+        }
+        let was = if servers.starting.len() == 1 {
+            "was"
+        } else {
+            "were"
+        };
+        let limit = PATIENCE.as_secs();
+        Some(format!(
+            "{} {was} not ready within {limit} s{}",
+            quoted(&servers.starting),
+            ready(&servers)
+        ))
+    }
+
     /// The failure of a user who did not want to wait longer.
     pub(super) fn interruption(&self) -> Failure {
         let servers = self.servers();
@@ -149,14 +182,19 @@ impl Waiting {
             [_] => "was",
             _ => "were",
         };
-        let mut why = format!(
-            "interrupted before {} {was} ready",
-            quoted(&servers.starting)
-        );
-        if !servers.up.is_empty() {
-            why.push_str(&format!("; ready: {}", quoted(&servers.up)));
-        }
-        Failure::command(why)
+        Failure::command(format!(
+            "interrupted before {} {was} ready{}",
+            quoted(&servers.starting),
+            ready(&servers)
+        ))
+    }
+}
+
+/// The end of a sentence about those that are not.
+fn ready(servers: &Servers) -> String {
+    match &servers.up[..] {
+        [] => String::new(),
+        up => format!("; ready: {}", quoted(up)),
     }
 }
 

@@ -567,3 +567,20 @@ fn a_link_stays_a_link_and_the_file_keeps_its_mode() {
     let left: Vec<_> = std::fs::read_dir(home.path(".cursor")).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+/// A program that is not there is known at once.
+#[test]
+fn a_connection_in_front_of_servers_that_are_down_has_the_reason_of_each() {
+    let home = Home::new("some-down");
+    let sky = json!({"command": VARY, "args": ["weather"]});
+    let servers = json!({"sky": sky, "bad": {"command": "no-such-program"}});
+    home.write(
+        "project/vary.json",
+        &json!({"servers": servers}).to_string(),
+    );
+    let run = home.connect(&["cursor", "vary.json", "--write"]);
+    run.says(&[
+        "not all servers work:\n  bad  down: the program `no-such-program` was not found",
+        "connected: 2 tools, `sky_get_weather` for one; `bad` is down\n",
+    ]);
+}

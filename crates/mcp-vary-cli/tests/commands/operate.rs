@@ -180,10 +180,11 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
         run(&["status", &port]).data(0).lines().next(),
         shown.lines().next()
     );
-    run(&["open"])
-        .refuses(&["none of your 2 running gateways has a page; start one with `--admin 8801`\n"]);
+    run(&["open"]).refuses(&[
+        "none of your 2 running gateways has a page; start one again with `--admin 8801`\n",
+    ]);
     run(&["open", &port]).refuses(&[&format!(
-        "the gateway at 127.0.0.1:{port} has no page; start it with `--admin 8801`\n"
+        "the gateway at 127.0.0.1:{port} has no page; start it again with `--admin 8801`\n"
     )]);
     // It leaves its socket, which nobody answers at.
     drop(second);

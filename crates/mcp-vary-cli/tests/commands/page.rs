@@ -92,7 +92,7 @@ fn the_browser_gets_the_address() {
     let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
     let file = path.display();
     nobody.refuses(&[&format!(
-        "no page at 127.0.0.1:1: connection refused; your running gateways with a page:\n  vary open {address}  # {}, {file}\n",
+        "no page at 127.0.0.1:1: connection refused; a gateway with a page runs elsewhere:\n  vary open {address}  # {}, {file}\n",
         server.url()
     )]);
     let (browser, opened) = (state.join("browser"), state.join("opened"));
