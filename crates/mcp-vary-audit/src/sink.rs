@@ -4,7 +4,6 @@ mod file;
 mod stream;
 mod syslog;
 
-use std::fmt;
 use std::io;
 
 use crate::line::Line;
@@ -14,7 +13,7 @@ pub use stream::StreamSink;
 pub use syslog::{MAX_SYSLOG_MESSAGE, SyslogAddress, SyslogHeader, SyslogHeaderError, SyslogSink};
 
 /// Where an audit log writes its lines. Only the log's own thread calls it, so it may block.
-pub trait Sink: fmt::Debug + Send + 'static {
+pub trait Sink: Send + 'static {
     /// Names it in logs: `file audit.jsonl`.
     fn name(&self) -> String;
 
@@ -35,6 +34,8 @@ pub trait Sink: fmt::Debug + Send + 'static {
         Ok(())
     }
 }
+
+mcp_vary_base::debug_by_name!(dyn Sink);
 
 /// How many lines were written.
 #[derive(Debug)]

@@ -12,3 +12,4 @@ pub mod memo;
 pub mod memory_budget;
 mod setters;
 pub mod tasks;
+mod trait_objects;

@@ -1,11 +1,10 @@
 //! How a person is shown where to authorize.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 /// Shows a person where to authorize. The command line has one with a browser, and one with text alone.
-pub trait UserAgent: fmt::Debug + Send + Sync {
+pub trait UserAgent: Send + Sync {
     /// Shows `url`, an address of the authorization server. It ends with the address that a person pasted, with an error
     /// if `url` cannot be shown, and not at all if nothing can be pasted.
     fn authorize<'a>(
@@ -16,6 +15,8 @@ pub trait UserAgent: fmt::Debug + Send + Sync {
     /// Shows the code that a person enters on another device.
     fn show_device_code(&self, code: &DeviceCode);
 }
+
+mcp_vary_base::debug_by_name!(dyn UserAgent);
 
 /// What a person needs on another device (RFC 8628, section 3.2). The texts are those of the authorization server: they
 /// are bounded, and have no control characters.

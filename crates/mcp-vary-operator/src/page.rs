@@ -1,6 +1,5 @@
 //! The page of the operator: what the listener asks the program that has one.
 
-use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -8,11 +7,13 @@ use http::{Request, Response};
 use tokio::sync::mpsc;
 
 /// A page in the browser of the operator, at every path of the listener that is neither the status nor a command.
-pub trait Page: fmt::Debug + Send + Sync {
+pub trait Page: Send + Sync {
     /// Answers a request whose `Host` and `Origin` were checked. Without access the page must tell nothing, and the body is
     /// empty.
     fn respond(&self, request: Request<Bytes>, access: PageAccess) -> PageResponse<'_>;
 }
+
+mcp_vary_base::debug_by_name!(dyn Page);
 
 /// What a request to the page may do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,6 +1,5 @@
 //! Variants as the configuration writes them, and what a change of one would list. Nothing is written.
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +13,7 @@ use crate::catalog::{CountedCatalog, CountedVariant};
 use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The variants and rules of the configuration as they are written, from the program that reads it.
-pub trait VariantSource: fmt::Debug + Send + Sync {
+pub trait VariantSource: Send + Sync {
     /// The entry of the variant `id` in the configuration; `None` without one.
     ///
     /// # Errors
@@ -36,6 +35,8 @@ pub trait VariantSource: fmt::Debug + Send + Sync {
     /// When the configuration cannot be read.
     fn rules(&self) -> Result<Vec<(String, String)>, String>;
 }
+
+mcp_vary_base::debug_by_name!(dyn VariantSource);
 
 /// A variant as it is written.
 #[derive(Clone, Debug)]

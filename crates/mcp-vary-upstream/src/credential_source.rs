@@ -42,7 +42,7 @@ use mcp_vary_base::caller_token::CallerToken;
 ///     }
 /// }
 /// ```
-pub trait CredentialSource: fmt::Debug + Send + Sync {
+pub trait CredentialSource: Send + Sync {
     /// The value for the next request; `None` to send it without.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>>;
 
@@ -88,12 +88,14 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
     fn identity(&self) -> &str;
 }
 
+mcp_vary_base::debug_by_name!(dyn CredentialSource);
+
 /// Gives each client of a server credentials of its own.
 ///
 /// # Properties
 ///
 /// The clients of a connection with such credentials are one principal. `Debug` contains no secret.
-pub trait ClientCredentials: fmt::Debug + Send + Sync {
+pub trait ClientCredentials: Send + Sync {
     /// The source of the values of `Authorization` for the connections of the client with this token.
     fn for_client(&self, caller: &CallerToken) -> Arc<dyn CredentialSource>;
 
@@ -106,6 +108,8 @@ pub trait ClientCredentials: fmt::Debug + Send + Sync {
     /// As [`CredentialSource::identity`].
     fn identity(&self) -> &str;
 }
+
+mcp_vary_base::debug_by_name!(dyn ClientCredentials);
 
 /// The credentials of a server, as the operator sees them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,7 +1,6 @@
 //! Requests to a server, and the messages that come back.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -67,10 +66,12 @@ impl OutOfBand {
 }
 
 /// Receives notifications without a call.
-pub trait NotificationSink: fmt::Debug + Send + Sync {
+pub trait NotificationSink: Send + Sync {
     /// Receives one notification of `server`: the whole message as it was sent.
     fn receive(&self, server: &str, message: &Bytes);
 }
+
+mcp_vary_base::debug_by_name!(dyn NotificationSink);
 
 impl Request {
     /// A request without progress token, name and caller.

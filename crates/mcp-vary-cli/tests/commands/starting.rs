@@ -230,7 +230,8 @@ fn while_servers_start_the_numbers_of_tools_are_not_final() {
     let url = server.url();
     let home = crate::connect::Home::new("slow-one");
     let connected = home.connect(&["cursor", &url, "--write"]).stderr;
-    let expected = "connected: 2 tools so far, `sky_get_weather` for one; `slow` is still starting, and Cursor gets its tools when it is ready\n";
+    let expected = "connected: 2 tools so far, `sky_get_weather` for one; `slow` is still starting, and Cursor gets its \
+         tools when it is ready\n";
     assert!(connected.contains(expected), "{connected}");
     let note = "note: `slow` is still starting, so the list of tools is not complete\n";
     for command in ["tools", "inspect"] {

@@ -1,6 +1,5 @@
 //! What a session is opened with.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
@@ -34,7 +33,7 @@ pub(crate) struct Negotiated {
 /// Decides which servers and tools the clients of sessions may know.
 ///
 /// Sessions know neither rules nor catalogs; this is implemented where both are known.
-pub(crate) trait ServerVisibility: fmt::Debug + Send + Sync {
+pub(crate) trait ServerVisibility: Send + Sync {
     /// Whether `client`, which has a session, may know that `server` exists: where there are access rules, if they show
     /// something of it.
     fn may_know(&self, client: ClientId, server: &str) -> bool;
@@ -42,6 +41,8 @@ pub(crate) trait ServerVisibility: fmt::Debug + Send + Sync {
     /// The same for a tool of `server`, by its name there: where there are access rules, if they show it.
     fn may_know_tool(&self, client: ClientId, server: &str, tool: &str) -> bool;
 }
+
+mcp_vary_base::debug_by_name!(dyn ServerVisibility);
 
 /// The class of a client without forwardable capabilities.
 pub(crate) const BASE_CLASS: &str = "{}";

@@ -1,6 +1,5 @@
 //! The parts of the gateway that the work on tasks uses.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary_base::environment::Environment;
@@ -14,13 +13,15 @@ use crate::session::Session;
 use crate::session::pending_server_requests::PendingServerRequests;
 
 /// Receives the status of tasks. Subscriptions implement it, so that tasks do not depend on them.
-pub(crate) trait TaskObserver: fmt::Debug + Send + Sync {
+pub(crate) trait TaskObserver: Send + Sync {
     /// The current session of `client`, if it receives notifications.
     fn session(&self, client: ClientId) -> Option<Arc<Session>>;
 
     /// A task has a new status; only subscribers on `connection` are meant, if that is given.
     fn task_changed(&self, key: &TaskKey, params: &str, connection: Option<ConnectionId>);
 }
+
+mcp_vary_base::debug_by_name!(dyn TaskObserver);
 
 /// The parts of the gateway that the work on tasks uses, until the gateway stops.
 #[derive(Debug)]

@@ -54,6 +54,8 @@ pub(crate) trait ConnectionObserver: ListObserver {
     fn task_progress(&self, client: ClientId, params: &str) -> Option<String>;
 }
 
+mcp_vary_base::debug_by_name!(dyn ConnectionObserver);
+
 /// The clients that have separate lists, or may soon.
 #[derive(Debug)]
 pub(crate) struct ClientLists {

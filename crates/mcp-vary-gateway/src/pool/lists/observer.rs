@@ -1,6 +1,5 @@
 //! The reports about lists to the rest of the gateway, and what following servers needs of it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary_base::tasks::TaskTracker;
@@ -15,7 +14,7 @@ use super::ids::{CatalogId, ConnectionId};
 ///
 /// The pool knows neither subscriptions nor tasks; this is implemented where both are known. It is called for each
 /// change, never for a call.
-pub(crate) trait ListObserver: fmt::Debug + Send + Sync {
+pub(crate) trait ListObserver: Send + Sync {
     /// Lists of `catalog` changed.
     fn lists_changed(&self, catalog: CatalogId, changed: &ChangedLists);
 
@@ -31,6 +30,8 @@ pub(crate) trait ListObserver: fmt::Debug + Send + Sync {
         connection: Option<ConnectionId>,
     );
 }
+
+mcp_vary_base::debug_by_name!(dyn ListObserver);
 
 /// The parts of the gateway that are needed to follow servers.
 #[derive(Clone, Debug)]

@@ -1,0 +1,27 @@
+//! How a trait object is written for developers.
+
+/// Writes a trait object by the name of its trait. With `Debug` as a supertrait, the program would have the code that
+/// writes each type behind it, and everything in that, which nobody calls.
+///
+/// # Examples
+///
+/// ```
+/// trait Clock { fn now(&self) -> u64; }
+///
+/// mcp_vary_base::debug_by_name!(dyn Clock);
+///
+/// impl Clock for u64 { fn now(&self) -> u64 { *self } }
+///
+/// let clock: Box<dyn Clock> = Box::new(7);
+/// assert_eq!(format!("{clock:?}"), "dyn Clock");
+/// ```
+#[macro_export]
+macro_rules! debug_by_name {
+    ($object:ty) => {
+        impl std::fmt::Debug for $object {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($object))
+            }
+        }
+    };
+}
