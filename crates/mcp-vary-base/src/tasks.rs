@@ -17,16 +17,17 @@ pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 ///
 /// Without a runtime.
 pub fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    spawn_on(&Handle::current(), task)
+    let task: Task<T> = Box::pin(task);
+    tokio::spawn(task)
 }
 
-/// Spawns a task on a runtime.
-pub fn spawn_on<T: Send + 'static>(
-    runtime: &Handle,
+/// Spawns a task on the runtime of the caller; `None` without one, as when a program ends.
+pub fn try_spawn<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
-) -> JoinHandle<T> {
+) -> Option<JoinHandle<T>> {
+    let runtime = Handle::try_current().ok()?;
     let task: Task<T> = Box::pin(task);
-    runtime.spawn(task)
+    Some(runtime.spawn(task))
 }
 
 /// Tasks that are waited for at the end.
@@ -64,7 +65,6 @@ impl TaskTracker {
     }
 
     /// Waits until it is closed and has no task.
-    #[must_use]
     pub fn wait(&self) -> TaskTrackerWaitFuture<'_> {
         self.0.wait()
     }

@@ -1,5 +1,6 @@
 //! The page of the operator: what the listener asks the program that has one.
 
+use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -13,7 +14,12 @@ pub trait Page: Send + Sync {
     fn respond(&self, request: Request<Bytes>, access: PageAccess) -> PageResponse<'_>;
 }
 
-mcp_vary_base::debug_by_name!(dyn Page);
+// As a supertrait, it would keep the code in the program that writes each type behind it.
+impl fmt::Debug for dyn Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dyn Page")
+    }
+}
 
 /// What a request to the page may do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

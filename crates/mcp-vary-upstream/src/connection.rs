@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::ScopedLock;
-use mcp_vary_base::tasks::{spawn, spawn_on};
+use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast;
@@ -305,11 +305,9 @@ impl UpstreamConnection {
 impl Drop for UpstreamConnection {
     fn drop(&mut self) {
         // A process ends with its connection; a session must be ended explicitly.
-        if let Transport::Http(connection) = &*self.transport
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
+        if let Transport::Http(connection) = &*self.transport {
             let connection = Arc::clone(connection);
-            spawn_on(&runtime, async move { connection.close().await });
+            let _ = try_spawn(async move { connection.close().await });
         }
     }
 }

@@ -14,7 +14,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_base::caller_token::CallerToken;
-use mcp_vary_base::tasks::{spawn, spawn_on};
+use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
@@ -467,10 +467,8 @@ impl Attempt {
     /// Drains the response after the answer was fetched, so that the socket can be reused.
     fn drain(&mut self) {
         let state = std::mem::replace(&mut self.state, State::Finished);
-        if let State::Streaming(stream) = state
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            spawn_on(&runtime, drain(stream.into_body()));
+        if let State::Streaming(stream) = state {
+            let _ = try_spawn(drain(stream.into_body()));
         }
     }
 }

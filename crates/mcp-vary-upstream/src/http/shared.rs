@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use mcp_vary_base::tasks::spawn_on;
+use mcp_vary_base::tasks::try_spawn;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message;
@@ -175,14 +175,11 @@ impl Shared {
         message: Bytes,
         on_error: impl FnOnce(&Self, UpstreamError) + Send + 'static,
     ) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
         let Some(permit) = permit else {
             return self.endpoint.diagnostics.message_dropped();
         };
         let (shared, session) = (Arc::clone(self), Arc::clone(session));
-        spawn_on(&runtime, async move {
+        let _ = try_spawn(async move {
             let headers = HeaderMap::new();
             if let Err(error) = shared.endpoint.deliver(&session, &headers, message).await {
                 on_error(&shared, error);

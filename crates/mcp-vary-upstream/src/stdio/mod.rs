@@ -19,7 +19,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
-use mcp_vary_base::tasks::spawn_on;
+use mcp_vary_base::tasks::try_spawn;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -219,11 +219,8 @@ impl Shared {
                 .end(UpstreamError::unread_replies(&self.server));
             return;
         };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
         let shared = Arc::clone(self);
-        spawn_on(&runtime, async move {
+        let _ = try_spawn(async move {
             // A process that has ended needs no answer.
             if let Err(error) = shared.send(message).await
                 && !matches!(error, UpstreamError::Closed { .. })
