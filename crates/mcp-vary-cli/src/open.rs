@@ -41,7 +41,8 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
         print::data(&format!("{}\n", sanitize(&url)))?;
         return Ok(Verdict::Fine);
     }
-    browser::open(&url).map_err(Failure::command)?;
+    browser::open(&url)
+        .map_err(|why| Failure::command(format!("{why}; `vary open --print` prints it")))?;
     print::notice(&sanitize(&format!(
         "opening http://{address}/ in the browser"
     )));

@@ -262,8 +262,8 @@ const DEFAULT: &str = "127.0.0.1:8801";
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
     format!(
-        "it answers {status}: it is the address for clients, and not the address of a status. `vary {command}` without an address \
-         finds your own gateway; another one needs `--admin 8801` or `admin: 8801` in its configuration"
+        "it answers {status}, as the address for clients does and other programs do, and not that of a status. `vary {command}` without \
+         an address finds your own gateway; another one needs `--admin 8801` or `admin: 8801` in its configuration"
     )
 }
 

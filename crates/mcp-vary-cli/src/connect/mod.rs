@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     plan.check_variables()?;
     let seen = match tried {
         Some(seen) => seen,
-        None => probe::probe(plan.client(), &plan.endpoint, &snippet, &mut stop).await,
+        None => probe::probe(plan.client(), plan.tried(), &snippet, &mut stop).await,
     };
     let seen = seen.map_err(|failure| plan.not_connected(&failure).with_line(&undo))?;
     notice(&sanitize(&seen));
@@ -169,6 +169,11 @@ impl Plan {
         self.client.client()
     }
 
+    /// What is connected to, and the command that checks its servers.
+    fn tried(&self) -> (&Endpoint, Option<&str>) {
+        (&self.endpoint, self.check_command.as_deref())
+    }
+
     /// A file of the client that has Vary alone.
     fn snippet(&self) -> Result<String, Failure> {
         let entry = entry::entry(self.client, &self.endpoint, false)?;
@@ -229,7 +234,7 @@ impl Plan {
         if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
             return Ok(None);
         }
-        let seen = match probe::probe(self.client(), &self.endpoint, snippet, stop).await {
+        let seen = match probe::probe(self.client(), self.tried(), snippet, stop).await {
             // A signal, for one.
             Err(failure) if failure.is_of_command() => return Err(failure),
             seen => seen,
@@ -293,7 +298,9 @@ impl Plan {
         if failure.is_of_command() {
             let next = match &self.check_command {
                 Some(check) => {
-                    format!("to see what each server answers, after a minute at most: {check}")
+                    format!(
+                        "to see what each server answers, after its `start-timeout` (a minute by default) at most: {check}"
+                    )
                 }
                 None => "repeat the command to try it".to_owned(),
             };

@@ -18,14 +18,15 @@ use crate::print::{notice, sanitize};
 use crate::start_report::limit_of;
 use crate::stop::Stop;
 
-/// Connects to the server of `snippet`, a client's file with Vary at `endpoint` alone, and says in one line what it lists.
+/// Connects to the server of `snippet`, a client's file with Vary at `endpoint` alone, whose servers a command
+/// checks if it has a file, and says in one line what it lists.
 ///
 /// # Errors
 ///
 /// If it cannot connect, with what to do.
 pub(crate) async fn probe(
     client: &KnownClient,
-    endpoint: &Endpoint,
+    endpoint: (&Endpoint, Option<&str>),
     snippet: &str,
     stop: &mut Stop,
 ) -> Result<String, Failure> {
@@ -159,10 +160,7 @@ fn result_line(
     let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     let missing = match so_far {
         "" => missing,
-        _ => format!(
-            "{missing}, and {} gets its tools when it is ready",
-            client.title
-        ),
+        _ => format!("{missing}, and {}", waiting.outlook()),
     };
     let first = tools
         .first()

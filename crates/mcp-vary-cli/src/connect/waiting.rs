@@ -22,6 +22,8 @@ pub(super) struct Waiting {
     began: Instant,
     /// Whether the client starts the gateway, which ends with the connection.
     is_of_client: bool,
+    /// The command that says what becomes of each server.
+    check: Option<String>,
     /// The socket of a gateway that runs already.
     socket: Option<PathBuf>,
     /// The sockets of other gateways.
@@ -38,7 +40,7 @@ struct Servers {
 
 impl Waiting {
     /// Begins to wait, before the gateway is started that the client starts.
-    pub(super) fn begin(title: &'static str, endpoint: &Endpoint) -> Self {
+    pub(super) fn begin(title: &'static str, (endpoint, check): (&Endpoint, Option<&str>)) -> Self {
         let socket = match endpoint {
             Endpoint::Http { url, .. } => {
                 let address = GatewayAddress::parse(url).ok();
@@ -50,6 +52,7 @@ impl Waiting {
             title,
             began: Instant::now(),
             is_of_client: matches!(endpoint, Endpoint::Stdio { .. }),
+            check: check.map(str::to_owned),
             socket,
             others: running(),
             servers: Mutex::default(),
@@ -60,7 +63,7 @@ impl Waiting {
     pub(super) async fn report(&self, ending: &CancellationToken) -> Infallible {
         let line = Progress::show(&self.text());
         let mut next = SILENT_WAIT;
-        while !ending.is_cancelled() {
+        loop {
             self.look().await;
             if line.is_shown() {
                 line.replace(&self.text());
@@ -68,8 +71,12 @@ impl Waiting {
                 progress(&sanitize(&self.text()));
                 next += REMINDER;
             }
-            tokio::time::sleep(TICK).await;
+            let slept = ending.run_until_cancelled(tokio::time::sleep(TICK)).await;
+            if slept.is_none() {
+                break;
+            }
         }
+        drop(line);
         std::future::pending().await
     }
 
@@ -145,6 +152,15 @@ impl Waiting {
         } else {
             "; `vary status` says why"
         }
+    }
+
+    /// What comes of servers that are still starting.
+    pub(super) fn outlook(&self) -> String {
+        let check = self.check.as_ref();
+        let check = check.map_or_else(String::new, |check| {
+            format!("; to see whether that happens: {check}")
+        });
+        format!("{} gets its tools when it is ready{check}", self.title)
     }
 
     /// Where the tools are from: `connected`, and to which servers if they are several.

@@ -221,7 +221,7 @@ fn a_connection_that_is_interrupted_names_the_servers_that_were_not_ready() {
     let path = home.path(".cursor/mcp.json");
     let expected = format!(
         "error: interrupted before `other` was ready; ready: `sky`; {} is written, and whether the connection works is not \
-         known; to see what each server answers, after a minute at most: vary config check vary.json",
+         known; to see what each server answers, after its `start-timeout` (a minute by default) at most: vary config check vary.json",
         path.display()
     );
     let said: Vec<_> = lines.collect();

@@ -161,7 +161,7 @@ fn where_no_gateway_answers_is_said() {
     other_user(&server.address.to_string())
         .refuses(&[
             "404",
-            "not the address of a status. `vary status` without an address finds your own gateway; another one needs `--admin 8801`",
+            "as the address for clients does and other programs do, and not that of a status. `vary status` without an address finds your own gateway; another one needs `--admin 8801`",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];
