@@ -11,6 +11,7 @@ mod changes;
 mod configurations;
 mod endpoint;
 mod fanout;
+mod forwarding;
 mod load;
 mod machine;
 mod reload;

@@ -224,6 +224,9 @@ fn variants() -> Vec<Row> {
 /// The row about lists that change.
 pub(crate) const CHANGES: &str = "one server's list of 40 tools changes, 200 tools of 5 servers";
 
+/// The row about requests for another replica.
+pub(crate) const FORWARDED: &str = "a call through another replica, with a store";
+
 /// The row about the memory of sessions.
 pub(crate) const MEMORY: &str = "memory of sessions";
 

@@ -13,11 +13,12 @@ use tokio::task::LocalSet;
 use crate::changes;
 use crate::configurations::server_name;
 use crate::fanout;
+use crate::forwarding;
 use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::reload;
 use crate::report::{Cell, Measured, Report};
-use crate::rows::{self, CHANGES, MEMORY, Row, two_builds};
+use crate::rows::{self, CHANGES, FORWARDED, MEMORY, Row, two_builds};
 use crate::sessions;
 use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
@@ -37,6 +38,9 @@ pub(crate) struct Options {
     /// Only rows whose name contains this; several are alternatives
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// No rows whose name contains this; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    without: Vec<String>,
     /// How many rounds each program has
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -95,7 +99,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         let others = [MEMORY, CHANGES].into_iter();
-        for name in others.chain(reload::NAMES).chain(fanout::NAMES) {
+        let others = others.chain(reload::NAMES).chain(fanout::NAMES);
+        for name in others.chain([FORWARDED]) {
             println!("{name}");
         }
         return ExitCode::SUCCESS;
@@ -154,8 +159,17 @@ async fn other_rows(options: &Options, programs: &Programs, report: &mut Report)
     if !sent.is_empty() {
         println!("{}", report.add_fans(sent));
     }
+    if options.wants(FORWARDED) {
+        let is_short = options.check || options.quick;
+        let calls = if is_short { 5 } else { FORWARDED_CALLS };
+        let forwarding = forwarding::measure(programs, calls).await?;
+        println!("{}", report.add_forwarding(forwarding));
+    }
     Ok(())
 }
+
+/// The calls of one session that are forwarded.
+const FORWARDED_CALLS: usize = 2000;
 
 fn programs(options: &Options) -> io::Result<Programs> {
     let cores = Cores::find()?;
@@ -173,7 +187,8 @@ fn programs(options: &Options) -> io::Result<Programs> {
 
 impl Options {
     fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|text| name.contains(text.as_str()))
+        let is_in = |texts: &[String]| texts.iter().any(|text| name.contains(text.as_str()));
+        (self.only.is_empty() || is_in(&self.only)) && !is_in(&self.without)
     }
 
     fn all_rows(&self) -> Vec<Row> {

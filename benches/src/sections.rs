@@ -36,10 +36,16 @@ pub(crate) enum Section {
     Hanging,
     /// `admin`, with the operator's page open.
     Page,
+    /// `store`, which no call of the row needs.
+    Store,
+    /// `rates`, counted in this process.
+    Limit,
+    /// `rates`, counted in the store.
+    StoredLimit,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Nothing,
         Self::ApiKey,
         Self::Token,
@@ -49,6 +55,9 @@ impl Section {
         Self::Sampled,
         Self::Hanging,
         Self::Page,
+        Self::Store,
+        Self::Limit,
+        Self::StoredLimit,
     ];
 
     /// What is measured, after `call`.
@@ -63,6 +72,9 @@ impl Section {
             Self::Sampled => "with traces, sampled",
             Self::Hanging => "with traces, sampled, and a collector that hangs",
             Self::Page => "with the page open",
+            Self::Store => "with a store",
+            Self::Limit => "with a limit",
+            Self::StoredLimit => "with a limit in a store",
         }
     }
 
@@ -70,9 +82,12 @@ impl Section {
     pub(crate) const fn most(self) -> Option<f64> {
         match self {
             // Without a bar: one interval of 95 % in twenty lies beside zero by chance. An open page has one in percent.
-            Self::Nothing | Self::ApiKey | Self::Token | Self::Audit | Self::Page => None,
-            Self::Metrics | Self::Unsampled => Some(0.5),
+            Self::Nothing | Self::ApiKey | Self::Token | Self::Audit | Self::Page | Self::Limit => {
+                None
+            }
+            Self::Metrics | Self::Unsampled | Self::Store => Some(0.5),
             Self::Sampled | Self::Hanging => Some(3.0),
+            Self::StoredLimit => Some(15.0),
         }
     }
 
@@ -86,6 +101,11 @@ impl Section {
         Some(arguments.iter().map(ToString::to_string).collect())
     }
 
+    /// Whether it has a store.
+    pub(crate) const fn has_store(self) -> bool {
+        matches!(self, Self::Store | Self::StoredLimit)
+    }
+
     /// The header lines of requests.
     pub(crate) fn headers(self) -> String {
         match self {
@@ -95,19 +115,26 @@ impl Section {
         }
     }
 
-    /// A configuration with this section, for a gateway at `address`, with its operator's listener at `admin`, and the
-    /// collector of its spans, if it has one. Its other files are in `scratch`.
+    /// A configuration with this section, for a gateway at `address`, with its operator's listener at `admin`, and `beside`
+    /// it the collector of its spans, or its store, if it has one. Its other files are in `scratch`.
     pub(crate) fn configuration(
         self,
         ways: &[ServerTarget],
         (address, admin): (SocketAddr, SocketAddr),
-        collector: Option<SocketAddr>,
+        beside: Option<SocketAddr>,
         scratch: &Path,
     ) -> io::Result<String> {
         let mut configuration = json!({"servers": entries(ways)});
-        let endpoint = collector.map(|collector| format!("http://{collector}"));
+        let endpoint = beside.map(|beside| format!("http://{beside}"));
+        if let (true, Some(store)) = (self.has_store(), beside) {
+            configuration["keys"] = json!([SEAL_KEY]);
+            configuration["store"] = json!(format!("redis://{store}"));
+        }
         match self {
-            Self::Nothing => {}
+            Self::Nothing | Self::Store => {}
+            Self::Limit | Self::StoredLimit => {
+                configuration["rates"] = json!([{"name": "bench", "rate": "1000000/s"}]);
+            }
             Self::ApiKey => {
                 configuration["auth"] = json!({"keys": [{"name": "bench", "sha256": DIGEST}]});
             }
@@ -170,6 +197,8 @@ pub(crate) fn open_page(admin: SocketAddr) -> io::Result<()> {
 const ADMIN_TOKEN: &str = "the-token-of-the-bench";
 /// Made of 32 bytes 1.
 const API_KEY: &str = "vary_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE";
+/// 32 bytes 1.
+const SEAL_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 const DIGEST: &str = "cc5ef2baf01a5ed39ba97ea303038b1e0307e17217dedc31afe78cb7bf0a1bf2";
 const AUDIENCE: &str = "vary-bench";
 const ISSUER: &str = "https://idp.example";

@@ -1,9 +1,11 @@
 //! The measured programs and the upstream servers: processes that run on given cores and end with this one.
 
+mod given_port;
+
 use std::fmt;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -12,9 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::configurations::{
-    ServerTarget, alike, mcp_proxy_config, mcp_servers, with_rules, with_variants,
-};
+use self::given_port::wait_until_reachable;
+use crate::configurations::{ServerTarget, alike, mcp_servers, with_rules, with_variants};
 use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
 use crate::sections::{Section, free_addresses, open_page};
@@ -131,8 +132,8 @@ pub(crate) struct Running {
 pub(crate) struct Upstream {
     behind: UpstreamSpec,
     running: Vec<Running>,
-    /// The collector of the gateway's spans, if the row is about these.
-    collector: Option<Running>,
+    /// The collector of the gateway's spans, or its store, if the row is about these.
+    beside: Option<Running>,
 }
 
 /// The time limit until a program serves.
@@ -152,11 +153,15 @@ impl Programs {
         };
         let running = (0..count).map(|_| start(&arguments));
         let collector = behind.section.and_then(Section::collector);
-        let collector = collector.map(|arguments| start(&arguments));
+        let beside = match collector {
+            Some(arguments) => Some(start(&arguments)?),
+            None if behind.section.is_some_and(Section::has_store) => Some(self.store()?),
+            None => None,
+        };
         Ok(Upstream {
             behind,
             running: running.collect::<io::Result<_>>()?,
-            collector: collector.transpose()?,
+            beside,
         })
     }
 
@@ -222,8 +227,8 @@ impl Programs {
                 self.vary_with("variants", &config)
             }
             Subject::Vary if let Some(section) = upstream.behind.section => {
-                let collector = upstream.collector.as_ref();
-                self.vary_with_section(section, &ways, collector.map(|it| it.endpoint.address))
+                let beside = upstream.beside.as_ref();
+                self.vary_with_section(section, &ways, beside.map(|it| it.endpoint.address))
             }
             Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
             Subject::Before => self.before()?.proxy(Subject::Vary, upstream),
@@ -282,11 +287,11 @@ impl Programs {
         &self,
         section: Section,
         ways: &[ServerTarget],
-        collector: Option<SocketAddr>,
+        beside: Option<SocketAddr>,
     ) -> io::Result<Running> {
         let [address, admin] = free_addresses()?;
         let file = self.scratch.join("section.json");
-        let text = section.configuration(ways, (address, admin), collector, &self.scratch)?;
+        let text = section.configuration(ways, (address, admin), beside, &self.scratch)?;
         fs::write(&file, text)?;
         let running = self.served_at(address, vec![file.display().to_string()])?;
         if section == Section::Page {
@@ -313,28 +318,6 @@ impl Programs {
     /// The configuration file of a gateway with configured variants.
     pub(crate) fn variants_file(&self) -> PathBuf {
         self.scratch.join("variants.json")
-    }
-
-    fn mcp_proxy(&self, ways: &[ServerTarget]) -> io::Result<Running> {
-        let Some(program) = &self.mcp_proxy else {
-            return Err(io::Error::other("mcp-proxy is not installed"));
-        };
-        // It does not print its address, so a port is chosen for it.
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let file = self.scratch.join("mcp-proxy.toml");
-        fs::write(&file, mcp_proxy_config(address, ways))?;
-        let arguments = ["--config".to_owned(), file.display().to_string()];
-        let place = Endpoint {
-            address,
-            path: "/".to_owned(),
-            headers: String::new(),
-        };
-        self.start(
-            program,
-            &arguments,
-            self.cores.subject,
-            AddressSource::Nothing(place),
-        )
     }
 
     fn start(
@@ -425,21 +408,6 @@ fn find_endpoint(
         "it does not serve: {}",
         reported.join(" · ")
     )))
-}
-
-/// Waits until the address accepts connections.
-fn wait_until_reachable(place: Endpoint) -> io::Result<Endpoint> {
-    let deadline = Instant::now() + START;
-    while TcpStream::connect(place.address).is_err() {
-        if Instant::now() > deadline {
-            return Err(io::Error::other(format!(
-                "nothing listens on {}",
-                place.address
-            )));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(place)
 }
 
 impl Running {

@@ -17,6 +17,7 @@ use crate::{cargo, process, release_build};
 #[derive(Debug, Parser)]
 #[command(after_help = "Options of the measurement:\n  \
     --only TEXT       rows whose name holds this; may be repeated\n  \
+    --without TEXT    no rows whose name holds this, as `store`, for which `redis-server` is started\n  \
     --rows            say which rows there are\n  \
     --rounds N        how often each program is asked [default: 5]\n  \
     --seconds S       how long it is asked each time [default: 1]\n  \

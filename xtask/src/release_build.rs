@@ -65,7 +65,16 @@ fn send_requests(workspace: &Workspace, target: &Path, program: &Path) -> Result
     let mut run = cargo::cargo(workspace);
     run.env("CARGO_TARGET_DIR", target)
         .args(["run", "--locked", "--release", "--package", "vary-bench"])
-        .args(["--", "run", "--check", "--quick", "--vary"])
+        // A store is another program, which need not be where releases are built.
+        .args([
+            "--",
+            "run",
+            "--check",
+            "--quick",
+            "--without",
+            "store",
+            "--vary",
+        ])
         .arg(program)
         .arg("--scratch")
         .arg(target.join("run"));

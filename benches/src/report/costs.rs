@@ -30,6 +30,58 @@ pub(crate) struct Change {
     pub(crate) took: Vec<f64>,
 }
 
+/// Calls that another replica has to answer, and the same ones at that replica.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forwarding {
+    pub(crate) direct: Vec<Duration>,
+    pub(crate) through: Vec<Duration>,
+    /// The times of a call with a large result, direct and forwarded.
+    pub(crate) large: [Duration; 2],
+    /// How many bytes more the store has in use at the end.
+    pub(crate) stored: u64,
+}
+
+impl Forwarding {
+    /// The medians of both, in µs.
+    fn medians(&self) -> [f64; 2] {
+        [&self.direct, &self.through].map(|times| {
+            let times = times.iter().map(|took| took.as_secs_f64() * 1e6);
+            median(times.collect())
+        })
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let [direct, through] = self.medians();
+        let [whole, forwarded] = self.large.map(|took| took.as_secs_f64() * 1e3);
+        format!(
+            "{:+.0} µs at p50 ({direct:.0} to {through:.0}), 1 MB in {forwarded:.1} ms ({whole:.1} direct), {} KB more in the \
+             store after {} calls",
+            through - direct,
+            self.stored / 1000,
+            self.through.len()
+        )
+    }
+
+    /// That forwarding takes too long.
+    pub(super) fn over_the_bar(&self, name: &str) -> Option<String> {
+        let [direct, through] = self.medians();
+        let more = through - direct;
+        (more > FORWARDED).then(|| format!("{name}: {more:+.0} µs at p50; at most {FORWARDED:+}"))
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let [direct, through] = self.medians();
+        let [whole, forwarded] = self.large.map(|took| took.as_secs_f64() * 1e3);
+        json!({
+            "directP50": direct, "forwardedP50": through, "calls": self.through.len(),
+            "largeMs": whole, "largeForwardedMs": forwarded, "storedBytes": self.stored,
+        })
+    }
+}
+
+/// The most µs that forwarding may add to a call.
+const FORWARDED: f64 = 400.0;
+
 /// The duration of a single operation, such as a start, measured several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {

@@ -2,18 +2,17 @@
 
 mod costs;
 mod growth;
+mod numbers;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use crate::load::Sample;
 use crate::machine::{Cores, Usage};
-use crate::rows::{CHANGES, MEMORY, Row};
+use crate::rows::{CHANGES, FORWARDED, MEMORY, Row};
 use crate::subject::Subject;
 
-pub(crate) use costs::{Change, Fan, Memory, Moment};
+pub(crate) use costs::{Change, Fan, Forwarding, Memory, Moment};
 
 /// One round of one program.
 #[derive(Clone, Debug)]
@@ -51,6 +50,7 @@ pub(crate) struct Report {
     changes: Vec<Change>,
     moments: Vec<Moment>,
     fans: Vec<Fan>,
+    forwarding: Option<Forwarding>,
 }
 
 #[expect(
@@ -169,6 +169,7 @@ impl Report {
             changes: Vec::new(),
             moments: Vec::new(),
             fans: Vec::new(),
+            forwarding: None,
         }
     }
 
@@ -260,6 +261,16 @@ impl Report {
         text
     }
 
+    pub(crate) fn add_forwarding(&mut self, forwarding: Forwarding) -> String {
+        let reported = if self.timed {
+            forwarding.summary()
+        } else {
+            "right".to_owned()
+        };
+        self.forwarding = Some(forwarding);
+        format!("{FORWARDED}\n  {:<18}{reported}\n", Subject::Vary)
+    }
+
     /// Whether every bar is met, and those that are not.
     pub(crate) fn verdict(&self) -> (String, bool) {
         let mut missed = Vec::new();
@@ -272,62 +283,14 @@ impl Report {
         if self.timed {
             missed.extend(growth::missed(&self.rows));
             missed.extend(self.memory.iter().filter_map(Memory::over_the_bar));
+            let forwarding = self.forwarding.as_ref();
+            missed.extend(forwarding.and_then(|it| it.over_the_bar(FORWARDED)));
         }
         match missed.is_empty() {
             true if self.timed => ("every answer was right, every bar is met".to_owned(), true),
             true => ("every answer was right".to_owned(), true),
             false => (format!("missed:\n  {}", missed.join("\n  ")), false),
         }
-    }
-
-    /// The numbers of every round.
-    pub(crate) fn to_json(&self) -> String {
-        let rows = self.rows.iter().map(|(row, cells)| {
-            let cells = cells.iter().map(Cell::to_json);
-            json!({
-                "name": row.name, "connections": row.connections,
-                "programs": cells.collect::<Vec<_>>(),
-            })
-        });
-        let memory = self.memory.iter().map(|memory| {
-            json!({
-                "program": memory.subject.name(), "sessions": memory.sessions, "none": memory.none,
-                "idle": memory.idle, "streams": memory.streams, "listening": memory.listening,
-            })
-        });
-        let changes = self.changes.iter().map(|change| {
-            json!({"variants": change.variants, "cpuMs": change.cpu, "wallMs": change.took})
-        });
-        let moments = self.moments.iter().map(|moment| {
-            let times = moment.times.iter();
-            let times = times.map(|(took, cpu)| json!({"ms": took, "cpuMs": cpu}));
-            json!({"name": moment.name, "rounds": times.collect::<Vec<_>>()})
-        });
-        let value = json!({
-            "changes": changes.collect::<Vec<_>>(),
-            "cores": {"measured": self.cores.subject, "rest": self.cores.load},
-            "rows": rows.collect::<Vec<_>>(),
-            "memory": memory.collect::<Vec<_>>(),
-            "moments": moments.collect::<Vec<_>>(),
-            "fans": self.fans.iter().map(Fan::to_json).collect::<Vec<_>>(),
-        });
-        format!("{value:#}\n")
-    }
-}
-
-impl Cell {
-    fn to_json(&self) -> Value {
-        let rounds = self.rounds.iter().map(|round| {
-            json!({
-                "requests": round.requests, "perSecond": round.per_second, "p50": round.median,
-                "p99": round.p99, "cpu": round.cpu, "resident": round.resident,
-                "answerBytes": round.answer, "wrong": round.wrong, "complaint": round.complaint,
-            })
-        });
-        json!({
-            "program": self.subject.name(), "failure": self.failure,
-            "rounds": rounds.collect::<Vec<_>>(),
-        })
     }
 }
 
@@ -565,6 +528,24 @@ mod tests {
                 "{name}: +4.9 % of CPU, at least +4.7 %; at most +2 %"
             )]
         );
+    }
+
+    #[test]
+    fn a_forwarded_call_takes_no_longer_than_its_bar() {
+        let times = |all: [u64; 3]| all.map(Duration::from_micros).to_vec();
+        let missed = |through| {
+            let direct = times([90, 100, 900]);
+            let through = times(through);
+            let forwarding = Forwarding {
+                direct,
+                through,
+                ..Forwarding::default()
+            };
+            forwarding.over_the_bar("x")
+        };
+        assert_eq!(missed([400, 500, 9000]), None);
+        let why = "x: +401 µs at p50; at most +400".to_owned();
+        assert_eq!(missed([400, 501, 9000]), Some(why));
     }
 
     #[test]
