@@ -1,23 +1,17 @@
 //! Requests for metadata and tokens: bounded, and only to addresses that the policy permits.
 
 use std::error::Error;
-use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper_util::client::legacy::connect::dns::Name;
 use mcp_vary_base::environment::Variables;
-use mcp_vary_upstream::document::{OutgoingError, describe_failure, send_over};
-use tower_service::Service;
+use mcp_vary_upstream::document::{AddressFilter, OutgoingError, describe_failure, send_over};
 
 use crate::address::{Address, AddressError, AddressPolicy};
 
@@ -137,12 +131,16 @@ impl HttpClient {
         let accept = HeaderValue::from_static("application/json, text/event-stream;q=0.5");
         request.headers_mut().insert(ACCEPT, accept);
         let Transport { ca, variables } = &self.transport;
-        let resolver = |proxy: Option<&str>| Resolver {
-            policy: Arc::clone(&self.policy),
-            proxy: proxy.map(str::to_ascii_lowercase),
-        };
+        let policy = Arc::clone(&self.policy);
+        let filter: AddressFilter = Arc::new(move |host, mut found| {
+            found.retain(|address| policy.permits(host, address.ip()));
+            match &found[..] {
+                [] => Err(io::Error::other(AddressError::Private)),
+                _ => Ok(found),
+            }
+        });
         let sending = async {
-            let response = send_over(request, ca.as_deref(), *variables, resolver).await;
+            let response = send_over(request, ca.as_deref(), *variables, Some(filter)).await;
             let response = response.map_err(|error| match error {
                 OutgoingError::Transport { error, proxy } => {
                     through(proxy.as_deref(), failed(&error, ca.as_deref()))
@@ -204,40 +202,6 @@ fn through(proxy: Option<&str>, error: HttpError) -> HttpError {
             HttpError::Connection(format!("through the proxy {proxy}: {why}"))
         }
         (_, error) => error,
-    }
-}
-
-/// Looks up names, and drops the addresses that the policy refuses. The connection uses the address that was checked.
-///
-/// A proxy may be in a private network, since the operator named it. It looks up the names of the requests that it gets.
-#[derive(Clone)]
-struct Resolver {
-    policy: Arc<AddressPolicy>,
-    proxy: Option<String>,
-}
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let Self { policy, proxy } = self.clone();
-        Box::pin(async move {
-            let host = name.as_str().to_ascii_lowercase();
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            let is_proxy = proxy.is_some_and(|proxy| proxy == host);
-            let is_permitted = |ip: IpAddr| is_proxy || policy.permits(&host, ip);
-            let permitted: Vec<_> = found.filter(|it| is_permitted(it.ip())).collect();
-            if permitted.is_empty() {
-                return Err(io::Error::other(AddressError::Private));
-            }
-            Ok(permitted.into_iter())
-        })
     }
 }
 

@@ -9,17 +9,15 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::GaiResolver;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioExecutor;
 use mcp_vary_base::environment::Variables;
-use tokio::net::TcpStream;
-use tower_service::Service;
 
 use crate::http::address::root_cause;
-use crate::http::proxy::{Proxy, ProxyConnector};
+use crate::http::pool::Connector;
+use crate::http::proxy::Proxy;
+pub use crate::http::resolver::AddressFilter;
+use crate::http::resolver::Resolver;
 use crate::http::tls::{self, TlsFiles};
 
 /// The time in which a connection must be made.
@@ -94,7 +92,7 @@ pub async fn post_json(
 #[derive(Debug)]
 pub struct DocumentClient {
     url: Uri,
-    client: OutgoingClient<GaiResolver>,
+    client: OutgoingClient,
 }
 
 impl DocumentClient {
@@ -105,7 +103,7 @@ impl DocumentClient {
     /// See [`DocumentError`].
     pub fn new(url: &str, variables: Variables) -> Result<Self, DocumentError> {
         let url: Uri = url.parse().map_err(|_| DocumentError::Url)?;
-        let client = OutgoingClient::new(&url, None, variables, |_| GaiResolver::new())?;
+        let client = OutgoingClient::new(&url, None, variables, None)?;
         Ok(Self { url, client })
     }
 
@@ -183,22 +181,18 @@ pub enum OutgoingError {
 }
 
 /// Sends `request` on a connection of its own, through the proxy that `variables` name. The authorities in the file `ca`
-/// are trusted, too. `resolver` is given the host of the proxy, if there is one, and gives what looks up names.
+/// are trusted, too. `filter` says which addresses may be connected to; that of a proxy may.
 ///
 /// # Errors
 ///
 /// See [`OutgoingError`].
-pub async fn send_over<R>(
+pub async fn send_over(
     request: Request<Full<Bytes>>,
     ca: Option<&Path>,
     variables: Variables,
-    resolver: impl FnOnce(Option<&str>) -> R,
-) -> Result<Response<Incoming>, OutgoingError>
-where
-    HttpConnector<R>: Connecting,
-    <HttpConnector<R> as Service<Uri>>::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    let client = OutgoingClient::new(request.uri(), ca, variables, resolver);
+    filter: Option<AddressFilter>,
+) -> Result<Response<Incoming>, OutgoingError> {
+    let client = OutgoingClient::new(request.uri(), ca, variables, filter);
     let client = client.map_err(OutgoingError::Setup)?;
     let response = client.send(request).await;
     response.map_err(|error| OutgoingError::Transport {
@@ -207,46 +201,32 @@ where
     })
 }
 
-/// What opens sockets, with some way to look up names.
-pub trait Connecting:
-    Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static
-{
-}
-
-impl<T> Connecting for T where
-    T: Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static
-{
-}
-
 /// Sends requests to one address, through a proxy if the environment names one.
 #[derive(Debug)]
-struct OutgoingClient<R> {
-    client: Client<Connector<R>, Full<Bytes>>,
+struct OutgoingClient {
+    client: Client<Connector, Full<Bytes>>,
     /// What the proxy asks for.
     authorization: Option<HeaderValue>,
     /// The proxy, and the variable that names it.
     proxy: Option<String>,
 }
 
-type Connector<R> = HttpsConnector<ProxyConnector<HttpConnector<R>>>;
-
-impl<R> OutgoingClient<R>
-where
-    HttpConnector<R>: Connecting,
-    <HttpConnector<R> as Service<Uri>>::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+impl OutgoingClient {
     fn new(
         url: &Uri,
         ca: Option<&Path>,
         variables: Variables,
-        resolver: impl FnOnce(Option<&str>) -> R,
+        filter: Option<AddressFilter>,
     ) -> Result<Self, DocumentError> {
         let proxy = Proxy::find(url, variables).map_err(DocumentError::Proxy)?;
         let authorization = proxy.as_ref().and_then(Proxy::authorization).cloned();
         let described = proxy.as_ref().map(Proxy::describe);
-        let http = HttpConnector::new_with_resolver(resolver(proxy.as_ref().map(Proxy::host)));
+        let resolver = Resolver {
+            filter,
+            proxy: proxy.as_ref().map(|it| it.host().to_ascii_lowercase()),
+        };
         let files = TlsFiles { ca, client: None };
-        let connector = tls::connector_over(http, url, CONNECT_TIMEOUT, (files, proxy));
+        let connector = tls::connector(url, CONNECT_TIMEOUT, (files, proxy), resolver);
         Ok(Self {
             client: Client::builder(TokioExecutor::new())
                 .build(connector.map_err(DocumentError::Tls)?),

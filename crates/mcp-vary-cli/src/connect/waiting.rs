@@ -103,10 +103,10 @@ impl Waiting {
         *self.servers() = seen;
     }
 
-    /// The socket of the gateway: if it runs already, or if it is the only one that has been started since, for a client's
-    /// standard streams.
+    /// The socket of the gateway: of one that runs already, or the only one that has been started since for a client's standard
+    /// streams.
     fn socket(&self) -> Option<PathBuf> {
-        if self.socket.is_some() {
+        if !self.is_of_client {
             return self.socket.clone();
         }
         let mut started = running();

@@ -18,6 +18,7 @@ use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
 use super::proxy::Proxy;
+use super::resolver::Resolver;
 use super::sending::{Authorizer, OutgoingRequest, SendError, Sending};
 use super::session::Session;
 use super::tls::{self, TlsFiles};
@@ -74,7 +75,8 @@ impl Endpoint {
             client: config.client_certificate.as_ref(),
         };
         let limit = config.limits.connect;
-        let connector = tls::connector(url, limit, files, proxy.clone()).map_err(unusable)?;
+        let connector = tls::connector(url, limit, (files, proxy.clone()), Resolver::default())
+            .map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
         let pool = Arc::new(Pool::new(connector, &uri));
         let sent = Arc::<SentValues>::default();

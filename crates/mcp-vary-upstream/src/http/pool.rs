@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::proxy::ProxyConnector;
 
-pub(super) type Connector = HttpsConnector<ProxyConnector>;
+pub(crate) type Connector = HttpsConnector<ProxyConnector>;
 type Sockets = Client<Connector, Full<Bytes>>;
 
 /// The sockets to one endpoint.

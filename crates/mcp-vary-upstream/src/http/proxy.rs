@@ -16,6 +16,7 @@ use mcp_vary_base::environment::Variables;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::resolver::Resolver;
 use crate::config::origin;
 
 /// The proxy on the way to one address.
@@ -131,18 +132,14 @@ fn is_loopback(host: &str) -> bool {
 
 /// Opens connections to one server, through a proxy if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct ProxyConnector<H = HttpConnector> {
-    pub(super) http: H,
+pub(crate) struct ProxyConnector {
+    pub(super) http: HttpConnector<Resolver>,
     pub(super) proxy: Option<Proxy>,
 }
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-impl<H> Service<Uri> for ProxyConnector<H>
-where
-    H: Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + 'static,
-    H::Error: Into<BoxError>,
-{
+impl Service<Uri> for ProxyConnector {
     type Response = Socket;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Socket, BoxError>> + Send>>;
@@ -156,7 +153,7 @@ where
         Box::pin(async move {
             let is_forwarded = proxy.as_ref().is_some_and(|proxy| !proxy.is_tunnel);
             let stream = match proxy {
-                None => http.call(url).await.map_err(Into::into)?,
+                None => http.call(url).await?,
                 Some(Proxy {
                     intercept,
                     is_tunnel: true,
@@ -168,10 +165,7 @@ where
                     }
                     tunnel.call(url).await?
                 }
-                Some(proxy) => {
-                    let connected = http.call(proxy.intercept.uri().clone()).await;
-                    connected.map_err(Into::into)?
-                }
+                Some(proxy) => http.call(proxy.intercept.uri().clone()).await?,
             };
             Ok(Socket {
                 stream,

@@ -18,6 +18,7 @@ use rustls::{
 
 use super::client_certificate::ReloadedCertificate;
 use super::proxy::{Proxy, ProxyConnector};
+use super::resolver::Resolver;
 use super::tls_failure;
 use crate::config::{ClientCertificate, origin};
 
@@ -32,23 +33,14 @@ pub(crate) struct TlsFiles<'a> {
     pub(crate) client: Option<&'a ClientCertificate>,
 }
 
-/// The connector for `url`; or why there is none.
+/// The connector for `url`, whose names `resolver` looks up; or why there is none.
 pub(crate) fn connector(
     url: &Uri,
     connect: Duration,
-    files: TlsFiles<'_>,
-    proxy: Option<Proxy>,
-) -> Result<HttpsConnector<ProxyConnector>, String> {
-    connector_over(HttpConnector::new(), url, connect, (files, proxy))
-}
-
-/// The connector for `url` over sockets of `http`; or why there is none.
-pub(crate) fn connector_over<R>(
-    mut http: HttpConnector<R>,
-    url: &Uri,
-    connect: Duration,
     (files, proxy): (TlsFiles<'_>, Option<Proxy>),
-) -> Result<HttpsConnector<ProxyConnector<HttpConnector<R>>>, String> {
+    resolver: Resolver,
+) -> Result<HttpsConnector<ProxyConnector>, String> {
+    let mut http = HttpConnector::new_with_resolver(resolver);
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(connect));
