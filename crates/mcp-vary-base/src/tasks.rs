@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::task_tracker::{self, TaskTrackerWaitFuture};
 
-/// A task of some kind.
+/// A task whose kind the program does not distinguish.
 pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Spawns a task on the runtime of the caller.
@@ -54,7 +54,7 @@ impl TaskTracker {
         self.0.spawn(task)
     }
 
-    /// The work, as one of the tasks, which whoever gets it has to poll.
+    /// The future `work`, which is one of the tasks until it is dropped. It is not spawned: the caller polls it.
     pub fn track_future<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         self.0.track_future(work)
     }

@@ -1,7 +1,7 @@
-//! How a trait object is written for developers.
+//! `Debug` for trait objects.
 
-/// Writes a trait object by the name of its trait. With `Debug` as a supertrait, the program would have the code that
-/// writes each type behind it, and everything in that, which nobody calls.
+/// Implements `Debug` for a trait object, as the name of its trait. With `Debug` as a supertrait, the program would contain
+/// the code that writes each implementor and all of its fields, although nobody calls it.
 ///
 /// # Examples
 ///

@@ -118,7 +118,7 @@ fn no_page() -> String {
     }
 }
 
-/// What to do where there is no page: which ones there are.
+/// Which pages there are, for a message that there is none at an address.
 fn other_pages() -> String {
     match &pages()[..] {
         [] => no_page(),

@@ -20,6 +20,7 @@ use tokio::net::UnixStream;
 
 use crate::failure::Failure;
 use crate::print::sanitize;
+use crate::print::servers::first_names;
 
 /// Where a running gateway answers its operator.
 #[derive(Clone, Debug)]
@@ -196,19 +197,14 @@ pub(crate) async fn status_at(path: &Path) -> Option<Value> {
 async fn served_at(path: &Path) -> Option<String> {
     let status = status_at(path).await?;
     let servers = status["servers"].as_array().into_iter().flatten();
-    let names: Vec<_> = servers.filter_map(|it| it["name"].as_str()).collect();
-    let shown = names.len().min(MAX_NAMES);
-    let more = match names.len() - shown {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("{}{more}", names[..shown].join(", ")))
+    let names: Vec<_> = servers
+        .filter_map(|it| it["name"].as_str().map(str::to_owned))
+        .collect();
+    Some(first_names(&names))
 }
 
 /// The time in which a gateway says what it serves.
 const SOON: Duration = Duration::from_secs(1);
-/// The servers that are named.
-const MAX_NAMES: usize = 5;
 
 /// Sends a request over a connection of its own.
 async fn exchange<S>(

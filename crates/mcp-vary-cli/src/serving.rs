@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
-use crate::print::servers::plural;
+use crate::print::servers::{first_names, plural};
 use crate::print::{Progress, notice, progress, sanitize};
 use crate::stop::Stop;
 
@@ -184,15 +184,25 @@ fn waiting_text(ready: usize, starting: &[String]) -> String {
 
 fn interruption(gateway: &Gateway) -> String {
     let (ready, starting) = names_by_state(gateway);
+    interrupted_before(&starting, &ready)
+}
+
+/// What a user interrupted who did not want to wait longer for the servers that are `starting`.
+pub(crate) fn interrupted_before(starting: &[String], ready: &[String]) -> String {
     if starting.is_empty() {
         return "interrupted".to_owned();
     }
+    format!("interrupted before {}", were(starting, "ready", ready))
+}
+
+/// A sentence about the servers that are `starting`, with those that are `ready` at its end.
+pub(crate) fn were(starting: &[String], state: &str, ready: &[String]) -> String {
     let was = if starting.len() == 1 { "was" } else { "were" };
-    let mut why = format!("interrupted before {} {was} ready", starting.join(", "));
+    let mut sentence = format!("{} {was} {state}", first_names(starting));
     if !ready.is_empty() {
-        why.push_str(&format!("; ready: {}", ready.join(", ")));
+        sentence.push_str(&format!("; ready: {}", first_names(ready)));
     }
-    why
+    sentence
 }
 
 /// The servers that are up, and those that are still being connected to.

@@ -30,7 +30,7 @@ pub struct StoreUrl {
 /// A text is not the address of a store. The message does not repeat it, since it may have a password.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "it is not the address of a store; write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS, with special characters of the password as `%XX`"
+    "it is not the address of a store; write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS, with special characters of the password as `%XX`, and an international name of the host as `xn--...`"
 )]
 #[non_exhaustive]
 pub struct StoreUrlError;
@@ -52,7 +52,9 @@ impl FromStr for StoreUrl {
             return Err(StoreUrlError);
         }
         let info = text.into_connection_info().map_err(|_| StoreUrlError)?;
-        if info.redis_settings().db() < 0 {
+        // The client would look up the name with its escapes.
+        let is_escaped = info.addr().to_string().contains('%');
+        if is_escaped || info.redis_settings().db() < 0 {
             return Err(StoreUrlError);
         }
         // Messages of other replicas come over the same connection.
@@ -120,6 +122,7 @@ mod tests {
             "redis://",
             "redis://a:secret@b/-1",
             "redis://a:secret@b/x",
+            "redis://a:secret@b\u{fc}cher.example",
             "redis://a:secret@b:port",
             "rediss://a:secret@b#insecure",
             "redis://a:secret@b?protocol=resp2",

@@ -16,7 +16,7 @@ use mcp_vary_base::caller_token::CallerToken;
 /// - It is asked for every request, so it caches what it fetches, and fetches once for all who wait (single flight).
 /// - A future of it can be dropped at any time; the next one must not depend on its end.
 /// - The time that it takes counts as time of the request. It has a limit of its own.
-/// - `Debug` and errors contain no secret.
+/// - Errors contain no secret. `Debug` writes only the name of the trait.
 ///
 /// # Examples
 ///
@@ -94,7 +94,7 @@ mcp_vary_base::debug_by_name!(dyn CredentialSource);
 ///
 /// # Properties
 ///
-/// The clients of a connection with such credentials are one principal. `Debug` contains no secret.
+/// The clients of a connection with such credentials are one principal. `Debug` writes only the name of the trait.
 pub trait ClientCredentials: Send + Sync {
     /// The source of the values of `Authorization` for the connections of the client with this token.
     fn for_client(&self, caller: &CallerToken) -> Arc<dyn CredentialSource>;

@@ -18,8 +18,8 @@ use crate::print::{notice, sanitize};
 use crate::start_report::limit_of;
 use crate::stop::Stop;
 
-/// Connects to the server of `snippet`, a client's file with Vary at `endpoint` alone, whose servers a command
-/// checks if it has a file, and says in one line what it lists.
+/// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists. `endpoint` is
+/// where that Vary is, and the command that checks the servers behind it, if they are in a file.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ async fn first_tools(connected: &Client, waiting: &Waiting) -> Result<Vec<String
         if !tools.is_empty() || !may_change || is_settled || waiting.is_over() {
             return Ok(tools);
         }
-        waiting.lacks(connected.starting_servers());
+        waiting.are_starting(&connected.starting_servers());
         tokio::time::sleep(PAUSE).await;
     }
 }

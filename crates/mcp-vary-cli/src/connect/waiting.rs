@@ -9,11 +9,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
-use super::moving::listed;
 use crate::failure::Failure;
 use crate::operator_client::{GatewayAddress, about, running, status_at};
+use crate::print::servers::first_names;
 use crate::print::{Progress, progress, sanitize};
-use crate::serving::{REMINDER, SILENT_WAIT, TICK};
+use crate::serving::{REMINDER, SILENT_WAIT, TICK, interrupted_before, were};
 
 /// A connection that is being made, and what it waits for.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Waiting {
     servers: Mutex<Servers>,
 }
 
-/// The servers behind the gateway, as far as they are known.
+/// The servers behind the gateway by their names in backticks, as far as they are known.
 #[derive(Clone, Debug, Default)]
 struct Servers {
     starting: Vec<String>,
@@ -91,7 +91,7 @@ impl Waiting {
         let servers = status["servers"].as_array().into_iter().flatten();
         let mut seen = Servers::default();
         for server in servers {
-            let name = server["name"].as_str().unwrap_or_default().to_owned();
+            let name = format!("`{}`", server["name"].as_str().unwrap_or_default());
             match server["state"].as_str() {
                 Some("starting") => seen.starting.push(name),
                 Some("up") => seen.up.push(name),
@@ -114,11 +114,11 @@ impl Waiting {
         started.pop().filter(|_| started.is_empty())
     }
 
-    /// Takes the names of servers that a list lacks, if the gateway has no socket here.
-    pub(super) fn lacks(&self, starting: Vec<String>) {
+    /// Takes the names of servers that are starting from a list of tools, if the gateway has no socket here.
+    pub(super) fn are_starting(&self, names: &[String]) {
         let mut servers = self.servers();
-        if servers.up.is_empty() && !starting.is_empty() {
-            servers.starting = starting;
+        if servers.up.is_empty() && !names.is_empty() {
+            servers.starting = names.iter().map(|name| format!("`{name}`")).collect();
         }
     }
 
@@ -133,7 +133,7 @@ impl Waiting {
 
     /// Who is waited for, and for how long.
     fn text(&self) -> String {
-        let starting = quoted(&self.servers().starting);
+        let starting = first_names(&self.servers().starting);
         let mut text = match &*starting {
             "" => format!("connecting as {} will ...", self.title),
             starting => format!("waiting for {starting} ..."),
@@ -167,64 +167,23 @@ impl Waiting {
     pub(super) fn connected(&self) -> String {
         match &self.servers().up[..] {
             [] | [_] => "connected".to_owned(),
-            several => format!("connected to {}", quoted(several)),
+            several => format!("connected to {}", first_names(several)),
         }
     }
 
     /// Which servers were not ready in the time that they have; `None` if it is not over, or they are not known.
     pub(super) fn late(&self) -> Option<String> {
-        let servers = self.servers();
-        if !self.is_over() || servers.starting.is_empty() {
-            return None;
-        }
-        let was = if servers.starting.len() == 1 {
-            "was"
-        } else {
-            "were"
-        };
-        let limit = PATIENCE.as_secs();
-        Some(format!(
-            "{} {was} not ready within {limit} s{}",
-            quoted(&servers.starting),
-            ready(&servers)
-        ))
+        let Servers { starting, up } = &*self.servers();
+        let state = format!("not ready within {} s", PATIENCE.as_secs());
+        (self.is_over() && !starting.is_empty()).then(|| were(starting, &state, up))
     }
 
     /// The failure of a user who did not want to wait longer.
     pub(super) fn interruption(&self) -> Failure {
-        let servers = self.servers();
-        let was = match &servers.starting[..] {
-            [] => return Failure::command("interrupted"),
-            [_] => "was",
-            _ => "were",
-        };
-        Failure::command(format!(
-            "interrupted before {} {was} ready{}",
-            quoted(&servers.starting),
-            ready(&servers)
-        ))
-    }
-}
-
-/// The end of a sentence about those that are not.
-fn ready(servers: &Servers) -> String {
-    match &servers.up[..] {
-        [] => String::new(),
-        up => format!("; ready: {}", quoted(up)),
-    }
-}
-
-/// Names in a sentence, not too many of them.
-fn quoted(names: &[String]) -> String {
-    let shown = names.len().min(MAX_NAMES);
-    let first = listed(names[..shown].iter().map(String::as_str));
-    match names.len() - shown {
-        0 => first,
-        more => format!("{first} and {more} more"),
+        let Servers { starting, up } = &*self.servers();
+        Failure::command(interrupted_before(starting, up))
     }
 }
 
 /// How long servers may take to list their tools.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The servers that are named.
-const MAX_NAMES: usize = 5;

@@ -172,6 +172,18 @@ pub(crate) fn naming_note(served: &[ServedItem], naming: Naming) -> Option<Strin
     })
 }
 
+/// Names in a sentence: the first ones, and how many more there are.
+pub(crate) fn first_names(names: &[String]) -> String {
+    let first = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// The names that a sentence has at most.
+const MAX_NAMES: usize = 5;
+
 /// A count with its noun.
 pub(crate) fn plural(count: usize, what: &str) -> String {
     match count {
