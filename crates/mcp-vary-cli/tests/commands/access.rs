@@ -323,7 +323,8 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     let foreign = old.clone();
     let old = server.sign(old);
     let expired = "it has expired: its `exp` is 2023-11-14 22:13:20Z, ";
-    let get = "h ago by this machine's clock; get another token\n";
+    // Not the unit: it is `h` but in the hour in which whole days have passed.
+    let get = " ago by this machine's clock; get another token\n";
     let dead = ", jwks: 'http://127.0.0.1:1/keys'";
     // Even where nothing else was checked.
     for (name, more) in [("token-old", ", scopes: [mcp]"), ("token-old-keys", dead)] {
