@@ -70,6 +70,7 @@ impl Store {
             };
             self.connection.store(None);
             self.mailbox.disconnect();
+            self.counting.disconnect();
             self.note_away(&cause);
             tokio::select! {
                 () = sleep(PAUSE) => {}
@@ -250,7 +251,7 @@ impl Store {
         }
     }
 
-    /// Sends what goes to other replicas until the connection is of no use, or all was sent after `end`.
+    /// Sends what goes to other replicas, and counts requests, until the connection is of no use, or all was sent after `end`.
     async fn deliver(
         &self,
         connection: MultiplexedConnection,
@@ -258,8 +259,13 @@ impl Store {
     ) -> Result<(), String> {
         match self.namespaces.first() {
             Some(namespace) => {
-                let delivered = self.mailbox.deliver(namespace, connection, end).await;
-                delivered.map_err(|it| cause(&it))
+                let counted = self.counting.run(namespace, connection.clone());
+                tokio::select! {
+                    () = counted => Ok(()),
+                    delivered = self.mailbox.deliver(namespace, connection, end) => {
+                        delivered.map_err(|it| cause(&it))
+                    }
+                }
             }
             None => std::future::pending().await,
         }

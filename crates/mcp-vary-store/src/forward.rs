@@ -54,15 +54,12 @@ impl Store {
         let head = {
             let mut sent = pin!(sending.send(Kind::Open, request, true));
             let mut answered = pin!(async {
-                let ack = timeout(SILENCE, response.next_frame()).await;
-                let ack = ack.unwrap_or_else(|_| {
+                let first = timeout(SILENCE, response.next_frame()).await;
+                let first = first.unwrap_or_else(|_| {
                     self.mailbox.avoid(to);
                     Err(ForwardError::Unanswered)
                 })?;
-                if ack.kind != Kind::Ack {
-                    return Err(ForwardError::Unanswered);
-                }
-                response.read_head().await
+                response.read_head(first).await
             });
             // The owner may refuse a request before it has all of it.
             tokio::select! {

@@ -19,6 +19,7 @@
 //! - Passwords are in no text that this crate makes.
 
 mod connection;
+mod counting;
 mod ended;
 mod forward;
 mod mailbox;

@@ -13,6 +13,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
+use crate::counting::Counting;
 use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
 use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
@@ -46,7 +47,7 @@ pub struct Store {
     pub(crate) changes: LogBackoff,
     /// What goes to other replicas, and comes from them.
     pub(crate) mailbox: Arc<Mailbox>,
-    count: Script,
+    pub(crate) counting: Counting,
     end: Script,
 }
 
@@ -156,7 +157,7 @@ impl Store {
             suspected: Notify::new(),
             changes: LogBackoff::default(),
             mailbox: Mailbox::new(replica),
-            count: Script::new(COUNT),
+            counting: Counting::new(),
             end: Script::new(END),
         }
     }
@@ -185,24 +186,12 @@ impl Store {
     /// # Errors
     ///
     /// If the store does not answer in time. It may have counted the request then.
-    pub async fn count(&self, counts: &[Count]) -> Result<Verdict, StoreAway> {
-        let namespace = self.namespaces.first().ok_or(StoreAway)?;
-        let mut script = self.count.prepare_invoke();
-        for count in counts {
-            script.key(namespace.count(&count.name));
-            script.arg(microseconds(count.interval));
-            script.arg(microseconds(count.tolerance));
+    pub async fn count(&self, counts: Vec<Count>) -> Result<Verdict, StoreAway> {
+        if counts.is_empty() {
+            return Ok(Verdict::Allowed);
         }
-        let answer = self.ask(Operation::Count, async |mut connection| {
-            script.invoke_async::<(usize, u64)>(&mut connection).await
-        });
-        Ok(match answer.await? {
-            (0, _) => Verdict::Allowed,
-            (place, wait) => Verdict::Refused {
-                index: place - 1,
-                wait: Duration::from_micros(wait),
-            },
-        })
+        let counted = async |_| self.counting.count(counts).await.ok_or(StoreAway);
+        self.ask(Operation::Count, counted).await
     }
 
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
@@ -255,10 +244,10 @@ impl Store {
     }
 
     /// Does something at the store, if it is up.
-    async fn ask<T>(
+    async fn ask<T, E>(
         &self,
         operation: Operation,
-        ask: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<T>,
+        ask: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,
     ) -> Result<T, StoreAway> {
         let connection = self.connection.load_full();
         let (Some(connection), Ok(_permit)) = (connection, self.permits.try_acquire()) else {
@@ -288,37 +277,6 @@ impl fmt::Debug for Store {
     }
 }
 
-/// Microseconds with three decimals.
-fn microseconds(duration: Duration) -> String {
-    let nanoseconds = duration.as_nanos();
-    format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
-}
-
-/// The generic cell rate algorithm over several buckets, all or none. Numbers are doubles, so times are microseconds since
-/// 2026: those since 1970 would be exact to a quarter of one. A clock that was set back blocks nobody for longer than a full
-/// bucket does.
-const COUNT: &str = r"
-local time = redis.call('TIME')
-local now = (time[1] - 1767225600) * 1000000 + time[2]
-local stored = redis.call('MGET', unpack(KEYS))
-local place, wait, full = 0, 0, {}
-for i = 1, #KEYS do
-  local interval, tolerance = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-  local at = math.max(tonumber(stored[i] or now), now)
-  at = math.min(at, now + tolerance + interval)
-  if at - tolerance - now > wait then
-    place, wait = i, at - tolerance - now
-  end
-  full[i] = at + interval
-end
-if place == 0 then
-  for i = 1, #KEYS do
-    redis.call('SET', KEYS[i], string.format('%.3f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
-  end
-end
-return {place, math.ceil(wait)}
-";
-
 /// Adds sessions to the sorted set, at most so many, and publishes them. The set ends with the last session.
 const END: &str = r"
 local now = redis.call('TIME')[1]
@@ -342,20 +300,18 @@ return redis.status_reply('OK')
 mod tests {
     use super::*;
 
-    #[test]
-    fn intervals_keep_their_nanoseconds() {
-        let shown = |nanoseconds| microseconds(Duration::from_nanos(nanoseconds));
-        assert_eq!(shown(100_000_000), "100000.000");
-        assert_eq!(shown(1_428_571), "1428.571");
-        assert_eq!(shown(7), "0.007");
-    }
-
     #[tokio::test]
     async fn a_store_that_does_not_run_is_away_at_once() {
         let url = "redis://ann:secret@localhost".parse().unwrap();
         let store = Store::new(url, [[1; 32]], || 1_000, 1);
         assert_eq!(store.state(), StoreState::Connecting);
-        assert_eq!(store.count(&[]).await, Err(StoreAway));
+        let count = Count {
+            name: "calls".to_owned(),
+            interval: Duration::from_secs(1),
+            tolerance: Duration::ZERO,
+        };
+        assert_eq!(store.count(vec![count]).await, Err(StoreAway));
+        assert_eq!(store.count(Vec::new()).await, Ok(Verdict::Allowed));
         let shown = format!("{store:?}");
         assert!(shown.contains("Connecting") && !shown.contains("secret"));
         let skipped = store.operations().find(|(_, number)| *number == 1);

@@ -3,8 +3,10 @@
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
-use http::Request;
+use bytes::BytesMut;
+use http::{Request, response};
 use http_body::Body as _;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_http::ConnectionTimer;
@@ -19,6 +21,9 @@ use super::responses::{Body, rejected};
 use super::stopping::Stopping;
 use crate::authentication::PeerCertificate;
 use crate::gateway::Gateway;
+
+/// Bytes that are sent although more are ready.
+const LARGE: usize = 16 << 10;
 
 impl Gateway {
     /// Answers requests that other replicas forward, each as one of `tasks`. It ends only when it is dropped; a request that
@@ -88,14 +93,42 @@ async fn answer(
         let begun = responder.begin(head.status, &head.headers, &bytes, true);
         return begun.await;
     }
-    responder
-        .begin(head.status, &head.headers, &[], false)
-        .await?;
+    send_stream(&head, body, responder).await
+}
+
+/// Sends a body as it comes, and each time what is ready in one message.
+async fn send_stream(
+    head: &response::Parts,
+    body: Body,
+    mut responder: Responder,
+) -> Result<(), ForwardError> {
     let mut body = pin!(body);
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        if let Ok(data) = frame?.into_data() {
-            responder.send(data).await?;
+    let (mut ready, mut has_begun, mut is_last) = (BytesMut::new(), false, false);
+    while !is_last {
+        let may_wait = has_begun && ready.is_empty();
+        let frame = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Pending if may_wait => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+            Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        });
+        match frame.await {
+            Some(Some(frame)) => {
+                ready.extend_from_slice(&frame?.into_data().unwrap_or_default());
+                if ready.len() < LARGE {
+                    continue;
+                }
+            }
+            Some(None) => is_last = true,
+            None => {}
+        }
+        let data = ready.split().freeze();
+        if has_begun {
+            responder.send(data, is_last).await?;
+        } else {
+            let begun = responder.begin(head.status, &head.headers, &data, is_last);
+            begun.await?;
+            has_begun = true;
         }
     }
-    responder.end().await
+    Ok(())
 }

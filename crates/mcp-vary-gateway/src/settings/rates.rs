@@ -190,8 +190,7 @@ impl ActiveLimits {
             interval: bucket.interval,
             tolerance: bucket.tolerance,
         });
-        let counts: Vec<_> = counts.collect();
-        let refused = match store.count(&counts).await {
+        let refused = match store.count(counts.collect()).await {
             Ok(Verdict::Allowed) => return Ok(()),
             Ok(Verdict::Refused { index, wait }) => {
                 let bucket = buckets.get(index);

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::frame::{Frame, Kind};
 use super::message::{RequestHead, cut_head, encode_response};
-use super::{CHUNK, ForwardError, Mailbox, WINDOW};
+use super::{CHUNK, ForwardError, Mailbox, Queued, WINDOW};
 
 /// What identifies an exchange at one of its ends.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -43,6 +43,8 @@ pub(super) struct Exchange {
     failure: watch::Sender<Option<ForwardError>>,
     /// Whether the owner may have the request.
     is_sent: AtomicBool,
+    /// Whether this end, the owner, handles the request.
+    is_accepted: AtomicBool,
 }
 
 impl Exchange {
@@ -57,6 +59,7 @@ impl Exchange {
             window: Semaphore::new(WINDOW),
             failure: watch::Sender::new(None),
             is_sent: AtomicBool::new(key.is_owner),
+            is_accepted: AtomicBool::new(false),
         };
         (Arc::new(exchange), receiver)
     }
@@ -80,6 +83,11 @@ impl Exchange {
     /// Whether the owner may have the request.
     pub(super) fn is_sent(&self) -> bool {
         self.is_sent.load(Ordering::Acquire)
+    }
+
+    /// Whether the other end waits for a sign that this one, the owner, handles the request.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.is_accepted.load(Ordering::Acquire) && *self.sent.lock() == 0
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -133,21 +141,30 @@ impl Exchange {
         }
     }
 
-    /// Prepares a frame of this end, as the next one.
-    pub(super) fn frame(&self, kind: Kind, payload: Bytes, is_last: bool) -> impl Fn() -> Frame {
-        move || {
-            let mut sent = self.sent.lock();
-            let sequence = *sent;
-            *sent = sent.wrapping_add(1);
-            Frame {
-                kind,
-                is_of_owner: self.key.is_owner,
-                is_last,
-                exchange: self.key.number,
-                sequence,
-                payload: payload.clone(),
-            }
-        }
+    /// Sends a frame of this end, as the next one.
+    pub(super) fn send(
+        &self,
+        permit: mpsc::Permit<'_, Queued>,
+        kind: Kind,
+        payload: Bytes,
+        is_last: bool,
+    ) {
+        // Until it is queued: frames of one exchange are sent in the order of their places.
+        let mut sent = self.sent.lock();
+        let sequence = *sent;
+        *sent = sent.wrapping_add(1);
+        let frame = Frame {
+            kind,
+            is_of_owner: self.key.is_owner,
+            is_last,
+            exchange: self.key.number,
+            sequence,
+            payload,
+        };
+        permit.send(Queued {
+            to: self.key.peer,
+            frame,
+        });
     }
 
     /// Waits until as much may be sent.
@@ -184,8 +201,7 @@ impl Sending {
             let exchange = &self.exchange;
             let cost = Frame::to_peer(kind).cost() + chunk.len();
             exchange.wait_for_window(cost).await?;
-            let frame = exchange.frame(kind, chunk, ends);
-            self.mailbox.enqueue(exchange, frame).await?;
+            self.mailbox.enqueue(exchange, kind, chunk, ends).await?;
             self.is_complete |= ends;
             kind = Kind::Data;
             if bytes.is_empty() {
@@ -257,8 +273,8 @@ impl ReplicaBody {
             let owed = u32::try_from(self.owed).unwrap_or(u32::MAX);
             let credit = Bytes::copy_from_slice(&owed.to_be_bytes());
             self.owed = 0;
-            let frame = self.exchange.frame(Kind::Credit, credit, false);
-            self.mailbox.try_enqueue(&self.exchange, frame);
+            self.mailbox
+                .try_enqueue(&self.exchange, Kind::Credit, credit);
         }
         Poll::Ready(Ok(frame))
     }
@@ -267,9 +283,9 @@ impl ReplicaBody {
         std::future::poll_fn(|cx| self.poll_frame(cx)).await
     }
 
-    /// The head, as it was encoded.
-    pub(crate) async fn read_head(&mut self) -> Result<Bytes, ForwardError> {
-        let mut arrived = BytesMut::new();
+    /// The head, as it was encoded, which begins with `first`.
+    pub(crate) async fn read_head(&mut self, first: Frame) -> Result<Bytes, ForwardError> {
+        let mut arrived = BytesMut::from(first.payload);
         loop {
             let head = cut_head(&mut arrived).map_err(|_| ForwardError::Unanswered)?;
             if let Some(head) = head {
@@ -314,10 +330,9 @@ impl ReplicaCall {
     /// If it cannot be read, or the other replica has given up.
     pub async fn open(self) -> Result<(RequestHead, ReplicaBody, Responder), ForwardError> {
         let Self { sending, mut body } = self;
-        let exchange = &sending.exchange;
-        let ack = exchange.frame(Kind::Ack, Bytes::new(), false);
-        sending.mailbox.enqueue(exchange, ack).await?;
-        let text = body.read_head().await?;
+        sending.exchange.is_accepted.store(true, Ordering::Release);
+        let first = body.next_frame().await?;
+        let text = body.read_head(first).await?;
         let head = RequestHead::decode(&text).ok_or(ForwardError::Unanswered)?;
         Ok((head, body, Responder { sending }))
     }
@@ -329,7 +344,7 @@ impl fmt::Debug for ReplicaCall {
     }
 }
 
-/// Sends the response to a request of another replica. Dropping it before [`end`](Self::end) cancels the response.
+/// Sends the response to a request of another replica. Dropping it before its last bytes cancels the response.
 pub struct Responder {
     sending: Sending,
 }
@@ -357,17 +372,8 @@ impl Responder {
     /// # Errors
     ///
     /// If nobody waits for the response any more.
-    pub async fn send(&mut self, bytes: Bytes) -> Result<(), ForwardError> {
-        self.sending.send(Kind::Data, bytes, false).await
-    }
-
-    /// Ends the response.
-    ///
-    /// # Errors
-    ///
-    /// If nobody waits for the response any more.
-    pub async fn end(mut self) -> Result<(), ForwardError> {
-        self.sending.send(Kind::Data, Bytes::new(), true).await
+    pub async fn send(&mut self, bytes: Bytes, is_last: bool) -> Result<(), ForwardError> {
+        self.sending.send(Kind::Data, bytes, is_last).await
     }
 
     /// Waits until nobody waits for the response any more.

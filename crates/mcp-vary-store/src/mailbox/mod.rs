@@ -1,7 +1,7 @@
 //! The way from one replica to another: a request that only another process can answer, and its response.
 //!
 //! Each replica has a mailbox, which is a channel of the store. A request is cut into frames, which are sealed for one
-//! reader. The owner acknowledges the request when it begins to read it; its response comes back in the same way.
+//! reader. Its response comes back in the same way; an owner that needs longer acknowledges the request.
 //!
 //! # Properties
 //!
@@ -186,8 +186,15 @@ impl Mailbox {
     fn close(&self, exchange: &Arc<Exchange>, is_complete: bool) {
         let was_open = self.exchanges.lock().open.remove(&exchange.key).is_some();
         if was_open && !is_complete {
-            let cancel = exchange.frame(Kind::Cancel, Bytes::new(), false);
-            self.try_enqueue(exchange, cancel);
+            self.acknowledge(exchange);
+            self.try_enqueue(exchange, Kind::Cancel, Bytes::new());
+        }
+    }
+
+    /// Says that this replica handles a request, unless the other one has heard of it.
+    fn acknowledge(&self, exchange: &Exchange) {
+        if exchange.owes_ack() {
+            self.try_enqueue(exchange, Kind::Ack, Bytes::new());
         }
     }
 
@@ -195,28 +202,23 @@ impl Mailbox {
     async fn enqueue(
         &self,
         exchange: &Exchange,
-        frame: impl Fn() -> Frame,
+        kind: Kind,
+        payload: Bytes,
+        is_last: bool,
     ) -> Result<(), ForwardError> {
         let permit = self.queue.reserve().await;
         let permit = permit.map_err(|_| ForwardError::Unanswered)?;
         if exchange.has_failed() {
             return Err(exchange.failure());
         }
-        // Its place is decided here: frames of one exchange are sent in their order.
-        permit.send(Queued {
-            to: exchange.key.peer,
-            frame: frame(),
-        });
+        exchange.send(permit, kind, payload, is_last);
         Ok(())
     }
 
-    /// Sends a frame. If the queue is full, the exchange fails.
-    fn try_enqueue(&self, exchange: &Exchange, frame: impl Fn() -> Frame) {
+    /// Sends a frame that is not the last one. If the queue is full, the exchange fails.
+    fn try_enqueue(&self, exchange: &Exchange, kind: Kind, payload: Bytes) {
         match self.queue.try_reserve() {
-            Ok(permit) => permit.send(Queued {
-                to: exchange.key.peer,
-                frame: frame(),
-            }),
+            Ok(permit) => exchange.send(permit, kind, payload, false),
             Err(_) => exchange.fail(ForwardError::Unanswered),
         }
     }
@@ -270,10 +272,11 @@ impl Mailbox {
     /// Sends a sign of life to those with a common exchange, and fails the exchanges of those that are gone or silent.
     fn beat(&self) {
         self.fail_gone();
-        let peers: BTreeSet<_> = {
-            let exchanges = self.exchanges.lock();
-            exchanges.open.keys().map(|key| key.peer).collect()
-        };
+        let open: Vec<_> = self.exchanges.lock().open.values().cloned().collect();
+        for exchange in open.iter().filter(|it| it.began.elapsed() >= BEAT) {
+            self.acknowledge(exchange);
+        }
+        let peers: BTreeSet<_> = open.iter().map(|it| it.key.peer).collect();
         for peer in peers {
             let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
             let is_silent = |exchange: &Exchange| {

@@ -12,8 +12,8 @@ use tracing::Level;
 
 use crate::server::{KEY, PASSWORD, Redis, Replica, now, session};
 
-fn limit() -> [Count; 1] {
-    [Count {
+fn limit() -> Vec<Count> {
+    vec![Count {
         name: "ann".to_owned(),
         interval: Duration::from_secs(1),
         tolerance: Duration::from_secs(999),
@@ -29,13 +29,13 @@ async fn a_store_that_ends_is_away_at_once_and_comes_back_by_itself() {
     replica.is(StoreState::Away).await;
     let began = Instant::now();
     for _ in 0..100 {
-        assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+        assert_eq!(replica.store.count(limit()).await, Err(StoreAway));
     }
     assert!(began.elapsed() < TIMEOUT);
     assert!(replica.counted("count", "skipped") >= 100);
     let _redis = Redis::start_at(port);
     replica.is(StoreState::Up).await;
-    assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+    assert_eq!(replica.store.count(limit()).await, Ok(Verdict::Allowed));
 }
 
 #[tokio::test]
@@ -44,12 +44,12 @@ async fn a_store_that_hangs_holds_up_requests_for_a_moment_only() {
     let replica = Replica::start(&redis).await;
     redis.signal("STOP");
     let began = Instant::now();
-    assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+    assert_eq!(replica.store.count(limit()).await, Err(StoreAway));
     assert!(began.elapsed() >= TIMEOUT && began.elapsed() < 3 * TIMEOUT);
     replica.is(StoreState::Away).await;
     redis.signal("CONT");
     replica.is(StoreState::Up).await;
-    assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+    assert_eq!(replica.store.count(limit()).await, Ok(Verdict::Allowed));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn what_is_no_store_is_away_whatever_it_answers() {
         });
         let replica = Replica::at(&url, [KEY]);
         replica.is(StoreState::Away).await;
-        assert_eq!(replica.store.count(&limit()).await, Err(StoreAway));
+        assert_eq!(replica.store.count(limit()).await, Err(StoreAway));
         assert!(replica.learned.lock().unwrap().is_empty(), "{answer}");
     }
 }
@@ -94,7 +94,7 @@ async fn scripts_that_the_store_forgot_are_sent_again() {
     let redis = Redis::start();
     let replica = Replica::start(&redis).await;
     for _ in 0..3 {
-        assert_eq!(replica.store.count(&limit()).await, Ok(Verdict::Allowed));
+        assert_eq!(replica.store.count(limit()).await, Ok(Verdict::Allowed));
         let () = redis.ask(&["SCRIPT", "FLUSH"]);
     }
     assert_eq!(replica.counted("count", "ok"), 3);
@@ -141,7 +141,7 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     let url = redis.url().replace("redis://:", "redis://vary:");
     let user = Replica::at(&url, [KEY]);
     user.is(StoreState::Up).await;
-    assert_eq!(user.store.count(&limit()).await, Ok(Verdict::Allowed));
+    assert_eq!(user.store.count(limit()).await, Ok(Verdict::Allowed));
     user.store.end_session(session(1)).await;
     replica.learns(&[session(1)]).await;
     replica.store.end_session(session(2)).await;

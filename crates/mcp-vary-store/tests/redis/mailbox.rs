@@ -105,9 +105,12 @@ async fn a_response_of_a_megabyte_is_streamed_and_a_slow_reader_stops_its_sender
     let mut response = response.await.unwrap().unwrap();
     let sender = tokio::spawn(async move {
         for chunk in bytes(1 << 20).chunks(10_000) {
-            responder.send(Bytes::copy_from_slice(chunk)).await.unwrap();
+            responder
+                .send(Bytes::copy_from_slice(chunk), false)
+                .await
+                .unwrap();
         }
-        responder.end().await.unwrap();
+        responder.send(Bytes::new(), true).await.unwrap();
     });
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!sender.is_finished(), "nobody has read anything");
@@ -129,7 +132,7 @@ async fn an_event_arrives_when_it_is_sent() {
         let arrived = poll_fn(|cx| body.poll_data(cx)).await;
         assert_eq!(arrived.unwrap().unwrap(), event);
         responder
-            .send(Bytes::from(vec![event[0] + 1]))
+            .send(Bytes::from(vec![event[0] + 1]), false)
             .await
             .unwrap();
     }
@@ -154,9 +157,46 @@ async fn a_client_that_hangs_up_ends_its_request_at_the_owner() {
         timeout(Duration::from_secs(2), responder.abandoned())
             .await
             .unwrap();
-        let sent = responder.send(Bytes::from_static(b"late")).await;
+        let sent = responder.send(Bytes::from_static(b"late"), false).await;
         assert_eq!(sent, Err(ForwardError::Unanswered));
     }
+}
+
+#[tokio::test]
+async fn a_request_that_takes_long_is_acknowledged_and_a_short_one_is_not() {
+    let redis = Redis::start();
+    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    for _ in 0..50 {
+        let response = forward(&a, b.store.tag(), b"short".to_vec());
+        let (_, _, mut responder) = next(&mut b).await;
+        begin(&mut responder, b"done", true).await;
+        drop(response.await.unwrap().unwrap());
+    }
+    // The responses, and few signs of life.
+    let received = a.counted("receive", "ok");
+    assert!((50..75).contains(&received), "{received}");
+
+    let response = forward(&a, b.store.tag(), b"long".to_vec());
+    let (_, _, mut responder) = next(&mut b).await;
+    tokio::time::sleep(SILENCE + Duration::from_millis(500)).await;
+    assert!(!response.is_finished());
+    begin(&mut responder, b"done", true).await;
+    assert_eq!(response.await.unwrap().unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_owner_that_breaks_off_may_have_handled_the_request_unless_it_refuses_it() {
+    let redis = Redis::start();
+    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let response = forward(&a, b.store.tag(), Vec::new());
+    drop(next(&mut b).await);
+    assert_eq!(
+        response.await.unwrap().unwrap_err(),
+        ForwardError::Unanswered
+    );
+    let response = forward(&a, b.store.tag(), Vec::new());
+    drop(b.calls.recv().await);
+    assert_eq!(response.await.unwrap().unwrap_err(), ForwardError::NotSent);
 }
 
 #[tokio::test]

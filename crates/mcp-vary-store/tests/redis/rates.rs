@@ -1,5 +1,6 @@
 //! Replicas count together.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_vary_store::{Count, Verdict};
@@ -19,7 +20,7 @@ fn count(name: &str, interval: Duration, burst: u32) -> Count {
 async fn passed(replica: &Replica, counts: &[Count], requests: usize) -> (usize, Verdict) {
     let (mut passed, mut last) = (0, Verdict::Allowed);
     for _ in 0..requests {
-        last = replica.store.count(counts).await.unwrap();
+        last = replica.store.count(counts.to_vec()).await.unwrap();
         passed += usize::from(last == Verdict::Allowed);
     }
     (passed, last)
@@ -66,6 +67,35 @@ async fn a_request_is_counted_by_all_limits_or_by_none() {
         matches!(last, Verdict::Refused { index: 1, .. }),
         "{last:?}"
     );
+}
+
+#[tokio::test]
+async fn requests_that_come_together_share_a_round_trip_and_each_has_its_own_verdict() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let hour = Duration::from_secs(3600);
+    let mut requests = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let store = Arc::clone(&replica.store);
+        let name = format!("client {}", number % 10);
+        let counts = vec![count("all", hour, 150), count(&name, hour, 18)];
+        requests.spawn(async move { (number % 10, store.count(counts).await.unwrap()) });
+    }
+    let mut passed = [0; 10];
+    while let Some(counted) = requests.join_next().await {
+        match counted.unwrap() {
+            (client, Verdict::Allowed) => passed[client] += 1,
+            (_, Verdict::Refused { index, .. }) => assert_eq!(index, 0),
+        }
+    }
+    // Twenty of each, of which eighteen may pass, but the first hundred and fifty of all.
+    assert_eq!(passed.iter().sum::<usize>(), 150);
+    let statistics: String = redis.ask(&["INFO", "commandstats"]);
+    let line = statistics
+        .lines()
+        .find(|line| line.starts_with("cmdstat_evalsha"));
+    let scripts = line.and_then(|line| line.split(['=', ',']).nth(1)?.parse::<usize>().ok());
+    assert!(scripts.is_some_and(|it| it < 50), "{line:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,165 @@
+//! Counts requests. Those that come while others are being counted share a round trip.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, Script};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::yield_now;
+use tracing::debug;
+
+use crate::namespace::Namespace;
+use crate::store::{Count, MAX_IN_FLIGHT, Verdict};
+
+/// Requests that are counted in one round trip.
+const BATCH: usize = 64;
+
+/// Requests that wait until they are counted.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    queue: mpsc::Sender<Waiting>,
+    queued: Mutex<mpsc::Receiver<Waiting>>,
+    script: Script,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    counts: Vec<Count>,
+    verdict: oneshot::Sender<Verdict>,
+}
+
+impl Counting {
+    pub(crate) fn new() -> Self {
+        let (queue, queued) = mpsc::channel(MAX_IN_FLIGHT);
+        Self {
+            queue,
+            queued: Mutex::new(queued),
+            script: Script::new(COUNT),
+        }
+    }
+
+    /// Has a request counted; `None` if too many wait or the store has not counted it.
+    pub(crate) async fn count(&self, counts: Vec<Count>) -> Option<Verdict> {
+        let (verdict, counted) = oneshot::channel();
+        self.queue.try_send(Waiting { counts, verdict }).ok()?;
+        counted.await.ok()
+    }
+
+    /// Counts what waits; it ends only when it is dropped.
+    pub(crate) async fn run(&self, namespace: &Namespace, mut connection: MultiplexedConnection) {
+        let mut queued = self.queued.lock().await;
+        let mut batch = Vec::with_capacity(BATCH);
+        while let Some(first) = queued.recv().await {
+            batch.push(first);
+            // Requests that were read at the same time come now.
+            yield_now().await;
+            while batch.len() < BATCH
+                && let Ok(next) = queued.try_recv()
+            {
+                batch.push(next);
+            }
+            // Those that waited too long are not counted.
+            batch.retain(|it| !it.verdict.is_closed());
+            if batch.is_empty() {
+                continue;
+            }
+            match self.ask(namespace, &mut connection, &batch).await {
+                Ok(verdicts) => {
+                    for (waiting, (place, wait)) in batch.drain(..).zip(verdicts) {
+                        // Who has gone needs no answer.
+                        let _ = waiting.verdict.send(verdict(place, wait));
+                    }
+                }
+                Err(error) => debug!(%error, "requests not counted"),
+            }
+            // Without an answer they are told that the store is away.
+            batch.clear();
+        }
+    }
+
+    /// Forgets what waits, which then is not counted.
+    pub(crate) fn disconnect(&self) {
+        if let Ok(mut queued) = self.queued.try_lock() {
+            while queued.try_recv().is_ok() {}
+        }
+    }
+
+    async fn ask(
+        &self,
+        namespace: &Namespace,
+        connection: &mut MultiplexedConnection,
+        batch: &[Waiting],
+    ) -> RedisResult<Vec<(usize, u64)>> {
+        let mut script = self.script.prepare_invoke();
+        for Waiting { counts, .. } in batch {
+            script.arg(counts.len());
+            for count in counts {
+                script.key(namespace.count(&count.name));
+                script.arg(microseconds(count.interval));
+                script.arg(microseconds(count.tolerance));
+            }
+        }
+        script.invoke_async(connection).await
+    }
+}
+
+/// What the script says of a request: the place of the limit that refuses it, from 1, and for how long.
+const fn verdict(place: usize, wait: u64) -> Verdict {
+    match place.checked_sub(1) {
+        None => Verdict::Allowed,
+        Some(index) => Verdict::Refused {
+            index,
+            wait: Duration::from_micros(wait),
+        },
+    }
+}
+
+/// Microseconds with three decimals.
+fn microseconds(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos();
+    format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
+}
+
+/// For each request, the generic cell rate algorithm over several buckets, all or none. Numbers are doubles, so times are
+/// microseconds since 2026: those since 1970 would be exact to a quarter of one. A clock that was set back blocks nobody for
+/// longer than a full bucket does.
+const COUNT: &str = r"
+local time = redis.call('TIME')
+local now = (time[1] - 1767225600) * 1000000 + time[2]
+local verdicts, first, at_argument = {}, 0, 1
+while at_argument <= #ARGV do
+  local number = tonumber(ARGV[at_argument])
+  local stored = redis.call('MGET', unpack(KEYS, first + 1, first + number))
+  local place, wait, full = 0, 0, {}
+  for i = 1, number do
+    local interval, tolerance = tonumber(ARGV[at_argument + 2 * i - 1]), tonumber(ARGV[at_argument + 2 * i])
+    local at = math.max(tonumber(stored[i] or now), now)
+    at = math.min(at, now + tolerance + interval)
+    if at - tolerance - now > wait then
+      place, wait = i, at - tolerance - now
+    end
+    full[i] = at + interval
+  end
+  if place == 0 then
+    for i = 1, number do
+      redis.call('SET', KEYS[first + i], string.format('%.3f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+    end
+  end
+  verdicts[#verdicts + 1] = {place, math.ceil(wait)}
+  first, at_argument = first + number, at_argument + 1 + 2 * number
+end
+return verdicts
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_keep_their_nanoseconds() {
+        let shown = |nanoseconds| microseconds(Duration::from_nanos(nanoseconds));
+        assert_eq!(shown(100_000_000), "100000.000");
+        assert_eq!(shown(1_428_571), "1428.571");
+        assert_eq!(shown(7), "0.007");
+    }
+}
