@@ -12,7 +12,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Store
     let text = reader.text(field)?;
     let Ok(url) = text.parse::<StoreUrl>() else {
         let what = "is not the address of a store";
-        let fix = "write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS";
+        let fix = "write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; with `rediss` for TLS";
         reader.report(field, what, fix);
         return None;
     };
@@ -35,5 +35,5 @@ pub(super) const FAILURES: &[(&str, StoreFailure)] = &[
 
 /// The schema of `store`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
-    schema.pattern("^rediss?://[^?#]+$")
+    schema.pattern(r"^rediss?(\+sentinel)?://[^?#]+$")
 }

@@ -156,7 +156,7 @@ impl Store {
             .set_response_timeout(Some(BACKGROUND_TIMEOUT))
             .set_push_sender(push);
         let opened = async {
-            let client = Client::open(self.url.info())?;
+            let client = Client::open(self.url.locate().await?)?;
             let connected = client.get_multiplexed_async_connection_with_config(&config);
             let mut connection = connected.await?;
             self.check(&mut connection).await?;
@@ -169,7 +169,8 @@ impl Store {
             }
             Ok(connection)
         };
-        let opened = timeout(2 * BACKGROUND_TIMEOUT, opened).await;
+        let limit = self.url.patience() + 2 * BACKGROUND_TIMEOUT;
+        let opened = timeout(limit, opened).await;
         let connection = opened.map_err(|_| SLOW)?.map_err(|it| cause(&it))?;
         if self.state() != StoreState::Connecting {
             self.set_state(StoreState::Reading);

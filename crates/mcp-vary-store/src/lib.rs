@@ -25,6 +25,7 @@ mod forward;
 mod mailbox;
 mod namespace;
 mod operations;
+mod sentinels;
 mod store;
 mod url;
 

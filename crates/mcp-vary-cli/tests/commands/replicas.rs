@@ -29,21 +29,36 @@ struct Redis(Child);
 
 impl Redis {
     fn start(port: u16, folder: &Path) -> Self {
+        Self::start_with(port, folder, &[])
+    }
+
+    fn start_with(port: u16, folder: &Path, options: &[&str]) -> Self {
+        let port = port.to_string();
         let mut command = Command::new("redis-server");
         command
+            .args(["--bind", "127.0.0.1", "--save", "", "--port", &port])
             .args([
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
                 "--requirepass",
                 PASSWORD,
+                "--dbfilename",
+                &format!("{port}.rdb"),
             ])
-            .args(["--port", &port.to_string(), "--dir"])
-            .arg(folder)
-            .stdout(Stdio::null());
+            .args(options)
+            .arg("--dir")
+            .arg(folder);
+        Self::spawn(command)
+    }
+
+    /// A Sentinel with this configuration.
+    fn sentinel(file: &Path) -> Self {
+        let mut command = Command::new("redis-server");
+        command.arg(file).arg("--sentinel");
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let missing = "redis-server is missing; on Debian, type as root: apt-get update && apt-get install -y redis-server";
-        Self(command.spawn().expect(missing))
+        Self(command.stdout(Stdio::null()).spawn().expect(missing))
     }
 }
 
@@ -128,6 +143,18 @@ impl Replicas {
         let port = free_port();
         let redis = Redis::start(port, &folder);
         let store = format!("redis://default:{PASSWORD}@127.0.0.1:{port}/2");
+        Self::with_store(server, settings, redis, port, &store, folder).await
+    }
+
+    /// The same with a store that runs.
+    async fn with_store(
+        server: &str,
+        settings: &[&str],
+        redis: Redis,
+        port: u16,
+        store: &str,
+        folder: PathBuf,
+    ) -> Self {
         let start = |(number, settings): (usize, &&str)| {
             let configuration = folder.join(format!("{number}.yaml"));
             let server = server.replace("NUMBER", &number.to_string());
@@ -136,7 +163,7 @@ impl Replicas {
                  keys: [a-key-for-all-gateways-0123456789abcdefg]\nstore: \"${{STORE}}\"\n{settings}\n"
             );
             fs::write(&configuration, text).unwrap();
-            replica(&configuration, &store)
+            replica(&configuration, store)
         };
         let all = settings.iter().enumerate().map(start).collect();
         let replicas = Self {

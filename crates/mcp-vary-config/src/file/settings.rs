@@ -290,8 +290,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "keys" => Other(sealing_keys::shape, |reader, field, draft| {
         draft.config.named_keys = sealing_keys::read(reader, field)
     }),
-    /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or
-    /// `rediss://` for TLS, best in a variable; none without it. Needs `keys`
+    /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or,
+    /// where Redis Sentinel knows where it is, as `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; with
+    /// `rediss` for TLS; best in a variable; none without it. Needs `keys`
     "store" => Other(store::shape, |reader, field, draft| draft.config.store = store::read(reader, field)),
     /// what becomes of requests to which a limit of `rates` applies while the store is away. `open`: each replica counts by
     /// itself. `closed`: they are refused with status 503

@@ -37,7 +37,7 @@ fn what_is_not_an_address_is_refused_and_not_repeated() {
             "vary.yaml",
             &format!("{BEGIN}store: {address}\n"),
             &[
-                "3:8: `store` is not the address of a store; write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS",
+                "3:8: `store` is not the address of a store; write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; with `rediss` for TLS",
             ],
         );
     }

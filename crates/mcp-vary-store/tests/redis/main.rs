@@ -5,4 +5,5 @@ mod ended;
 mod failures;
 mod mailbox;
 mod rates;
+mod sentinels;
 mod server;

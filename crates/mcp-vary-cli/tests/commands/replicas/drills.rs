@@ -60,8 +60,16 @@ async fn behind_haproxy(
     name: &str,
     settings: [&str; 3],
 ) -> (Replicas, Proxy) {
-    let entry = format!("{{url: \"{}\"}}", server.url);
-    let replicas = Replicas::before(&entry, name, &settings).await;
+    let replicas = Replicas::before(&entry(server), name, &settings).await;
+    let proxy = in_turn(&replicas).await;
+    (replicas, proxy)
+}
+
+fn entry(server: &ScriptedServer) -> String {
+    format!("{{url: \"{}\"}}", server.url)
+}
+
+async fn in_turn(replicas: &Replicas) -> Proxy {
     let file = replicas.addressed("haproxy.cfg");
     let lines = file
         .lines()
@@ -70,8 +78,7 @@ async fn behind_haproxy(
     let in_turn = in_turn
         .replace("balance hdr(Mcp-Session-Id)", "balance roundrobin")
         .replace("  hash-type consistent\n", "");
-    let proxy = Proxy::haproxy(&in_turn, &replicas.folder).await;
-    (replicas, proxy)
+    Proxy::haproxy(&in_turn, &replicas.folder).await
 }
 
 /// Clients of 2026-07-28, and as many with sessions: half of those sessions belong to one replica.
@@ -278,6 +285,111 @@ async fn outage_under_load(outage: &Outage, replicas: &mut Replicas, load: &Load
     );
 }
 
+/// A Sentinel that watches a `redis-server`, with a copy of that to fail over to.
+struct Failover {
+    sentinel: Redis,
+    copy: Redis,
+    port: u16,
+}
+
+impl Failover {
+    fn start(watched: u16, folder: &Path) -> Self {
+        let (port, copy_port) = (free_port(), free_port());
+        let copy = Redis::start_with(
+            copy_port,
+            folder,
+            &[
+                "--masterauth",
+                PASSWORD,
+                "--replicaof",
+                "127.0.0.1",
+                &watched.to_string(),
+            ],
+        );
+        let file = folder.join("sentinel.conf");
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {watched} 1\n\
+             sentinel auth-pass main {PASSWORD}\nsentinel down-after-milliseconds main 1000\n\
+             sentinel failover-timeout main 5000\n",
+            folder.display()
+        );
+        fs::write(&file, text).unwrap();
+        Self {
+            sentinel: Redis::sentinel(&file),
+            copy,
+            port,
+        }
+    }
+
+    /// Waits until the Sentinel knows the copy.
+    async fn is_ready(&self) {
+        until(async || {
+            let Ok(mut socket) = TcpStream::connect(("127.0.0.1", self.port)) else {
+                return false;
+            };
+            socket
+                .write_all(b"SENTINEL REPLICAS main\r\nQUIT\r\n")
+                .unwrap();
+            let mut answer = String::new();
+            socket.read_to_string(&mut answer).unwrap();
+            answer.contains("master-link-status\r\n$2\r\nok\r\n")
+        })
+        .await;
+    }
+}
+
+/// Kills the server that takes writes, under load; Sentinel lets its copy take them.
+#[expect(
+    clippy::print_stdout,
+    reason = "the times are for the person who runs the test"
+)]
+async fn failed_over_under_load(least: usize) {
+    let (_, server) = counting(Duration::ZERO).await;
+    let folder = std::env::temp_dir().join(format!("vary-failover-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let port = free_port();
+    let redis = Redis::start(port, &folder);
+    let failover = Failover::start(port, &folder);
+    failover.is_ready().await;
+    let store = format!(
+        "redis+sentinel://default:{PASSWORD}@127.0.0.1:{}/main/2",
+        failover.port
+    );
+    let closed = format!("{LIMITED}\nstore-failure: closed");
+    let settings = [LIMITED, LIMITED, &closed];
+    let mut replicas =
+        Replicas::with_store(&entry(&server), &settings, redis, port, &store, folder).await;
+    let proxy = in_turn(&replicas).await;
+    let load = Arc::new(Load::default());
+    let clients = load.start(proxy.address, 4, &[None, Some(json!({}))]).await;
+    let session = replicas.all[0].open_session().await;
+    replicas.all[1].delete(&session).await;
+    let (before, began) = (load.requests(), Instant::now());
+    replicas.redis = None;
+    for replica in &replicas.all {
+        replica.is_ready_with_store("away").await;
+    }
+    let noticed = began.elapsed();
+    for replica in &replicas.all {
+        replica.is_ready_with_store("up").await;
+    }
+    let back = began.elapsed();
+    until(async || load.requests() >= before + least).await;
+    for replica in &replicas.all {
+        assert_eq!(replica.ask(&call("get_forecast")).await.status, 200);
+        assert_eq!(replica.status_of(&session).await, 404);
+    }
+    println!(
+        "failed over: noticed after {noticed:.1?}, back after {back:.1?}, {} requests",
+        load.requests() - before
+    );
+    let (_, failures) = load.stop(clients).await;
+    assert!(failures.is_empty(), "{failures:?}");
+    let Failover { sentinel, copy, .. } = failover;
+    replicas.end();
+    drop((sentinel, copy));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "`cargo xtask test replicas` runs it"]
 async fn of_a_killed_replica_only_what_was_in_flight_fails_and_nothing_is_executed_twice() {
@@ -294,6 +406,12 @@ async fn no_request_fails_while_three_replicas_are_replaced() {
 #[ignore = "`cargo xtask test replicas` runs it"]
 async fn however_the_store_fails_no_plain_call_does() {
     store_away_under_load(500).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn no_plain_call_fails_while_sentinel_gives_the_store_to_another_server() {
+    failed_over_under_load(500).await;
 }
 
 /// The same at length: `cargo xtask test-extra replicas`.
@@ -316,6 +434,12 @@ mod at_length {
     #[ignore = "`cargo xtask test-extra replicas` runs it"]
     async fn no_plain_call_of_20_000_fails_however_the_store_does() {
         store_away_under_load(20_000).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "`cargo xtask test-extra replicas` runs it"]
+    async fn no_plain_call_of_20_000_fails_while_the_store_fails_over() {
+        failed_over_under_load(20_000).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
