@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Mutex;
 
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
@@ -327,9 +327,8 @@ impl Failover {
             let Ok(mut socket) = TcpStream::connect(("127.0.0.1", self.port)) else {
                 return false;
             };
-            socket
-                .write_all(b"SENTINEL REPLICAS main\r\nQUIT\r\n")
-                .unwrap();
+            socket.write_all(b"SENTINEL REPLICAS main\r\n").unwrap();
+            socket.shutdown(Shutdown::Write).unwrap();
             let mut answer = String::new();
             socket.read_to_string(&mut answer).unwrap();
             answer.contains("master-link-status\r\n$2\r\nok\r\n")
