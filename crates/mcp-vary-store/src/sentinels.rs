@@ -44,8 +44,7 @@ impl Sentinels {
 
     async fn ask(&self, sentinel: &ConnectionInfo) -> RedisResult<Option<(String, u16)>> {
         let nobody = RedisConnectionInfo::default().set_skip_set_lib_name();
-        let asked = self.ask_as(sentinel, nobody).await;
-        match asked {
+        match self.ask_as(sentinel, nobody).await {
             Err(error) if is_for_users(&error) => {
                 let user = sentinel.redis_settings().clone().set_db(0);
                 self.ask_as(sentinel, user).await
