@@ -5,11 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::load::{Connection, post};
+use crate::machine::Usage;
 use crate::report::Forwarding;
 use crate::sections::Section;
 use crate::subject::{Programs, Running, Subject};
 use crate::upstream::tools;
 use crate::upstream_spec::UpstreamSpec;
+
+/// Calls after which it is the other replica's turn.
+const TURN: usize = 5;
 
 /// The bytes of a large result.
 const LARGE: usize = 1 << 20;
@@ -32,12 +36,24 @@ pub(crate) async fn measure(programs: &Programs, calls: usize) -> io::Result<For
     let mut through = Connection::open(other.endpoint.address).await?;
     let mut forwarding = Forwarding::default();
     let before = stored(store)?;
-    for _ in 0..calls {
-        let (took, _) = call(&mut direct, &owner, &session, 0).await?;
-        forwarding.direct.push(took);
-        let (took, _) = call(&mut through, &other, &session, 0).await?;
-        forwarding.through.push(took);
+    let cpu =
+        || Ok::<_, io::Error>(Usage::of(owner.process())?.cpu + Usage::of(other.process())?.cpu);
+    let mut spent = [0; 2];
+    for _ in 0..calls.div_ceil(TURN) {
+        let begin = cpu()?;
+        for _ in 0..TURN {
+            let (took, _) = call(&mut direct, &owner, &session, 0).await?;
+            forwarding.direct.push(took);
+        }
+        let middle = cpu()?;
+        for _ in 0..TURN {
+            let (took, _) = call(&mut through, &other, &session, 0).await?;
+            forwarding.through.push(took);
+        }
+        spent[0] += middle - begin;
+        spent[1] += cpu()? - middle;
     }
+    forwarding.cpu = spent.map(Duration::from_nanos);
     let (took, whole) = call(&mut direct, &owner, &session, LARGE).await?;
     forwarding.large[0] = took;
     let (took, forwarded) = call(&mut through, &other, &session, LARGE).await?;

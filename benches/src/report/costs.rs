@@ -35,6 +35,8 @@ pub(crate) struct Change {
 pub(crate) struct Forwarding {
     pub(crate) direct: Vec<Duration>,
     pub(crate) through: Vec<Duration>,
+    /// The CPU time of both replicas for all calls, direct and forwarded.
+    pub(crate) cpu: [Duration; 2],
     /// The times of a call with a large result, direct and forwarded.
     pub(crate) large: [Duration; 2],
     /// How many bytes more the store has in use at the end.
@@ -50,11 +52,18 @@ impl Forwarding {
         })
     }
 
+    /// The CPU time of one call, direct and forwarded, in µs.
+    fn cpu_each(&self) -> [f64; 2] {
+        let calls = f64::from(u32::try_from(self.through.len()).unwrap_or(u32::MAX));
+        self.cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls)
+    }
+
     pub(super) fn summary(&self) -> String {
         let [direct, through] = self.medians();
         let [whole, forwarded] = self.large.map(|took| took.as_secs_f64() * 1e3);
+        let [directly, both] = self.cpu_each();
         format!(
-            "{:+.0} µs at p50 ({direct:.0} to {through:.0}), 1 MB in {forwarded:.1} ms ({whole:.1} direct), {} KB more in the \
+            "{:+.0} µs at p50 ({direct:.0} to {through:.0}), {both:.0} µs CPU at both replicas ({directly:.0} direct), 1 MB in {forwarded:.1} ms ({whole:.1} direct), {} KB more in the \
              store after {} calls",
             through - direct,
             self.stored / 1000,
@@ -73,7 +82,7 @@ impl Forwarding {
         let [direct, through] = self.medians();
         let [whole, forwarded] = self.large.map(|took| took.as_secs_f64() * 1e3);
         json!({
-            "directP50": direct, "forwardedP50": through, "calls": self.through.len(),
+            "directP50": direct, "forwardedP50": through, "cpu": self.cpu_each(), "calls": self.through.len(),
             "largeMs": whole, "largeForwardedMs": forwarded, "storedBytes": self.stored,
         })
     }
