@@ -9,7 +9,36 @@ use tokio::task::yield_now;
 use tracing::debug;
 
 use crate::namespace::Namespace;
-use crate::store::{Count, MAX_IN_FLIGHT, Verdict};
+
+/// How many requests wait for the store at once.
+pub const MAX_IN_FLIGHT: usize = 1024;
+
+/// What counts a request: a bucket that fills up again at a rate.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct Count {
+    /// The limit, and for whom it counts. The store sees a hash of it.
+    pub name: String,
+    /// The time in which one request becomes available again.
+    pub interval: Duration,
+    /// How far in the future the bucket may be full again so that one more request is allowed.
+    pub tolerance: Duration,
+}
+
+/// Whether a request may go on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a request is allowed or refused")]
+pub enum Verdict {
+    /// Each limit has counted it.
+    Allowed,
+    /// No limit has counted it.
+    Refused {
+        /// The limit that blocks it the longest, by its place in the arguments.
+        index: usize,
+        /// After this time it would be allowed.
+        wait: Duration,
+    },
+}
 
 /// Requests that are counted in one round trip.
 const BATCH: usize = 64;

@@ -29,10 +29,11 @@ mod sentinels;
 mod store;
 mod url;
 
+pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
 pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
 pub use mailbox::{
     ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
     SILENCE, tag,
 };
-pub use store::{Count, MAX_IN_FLIGHT, Store, StoreAway, StoreEvent, StoreState, TIMEOUT, Verdict};
+pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};
 pub use url::{StoreUrl, StoreUrlError};

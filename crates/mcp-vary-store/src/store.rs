@@ -13,7 +13,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::counting::Counting;
+use crate::counting::{Count, Counting, MAX_IN_FLIGHT, Verdict};
 use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
 use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
@@ -22,9 +22,6 @@ use crate::url::StoreUrl;
 
 /// How long a request waits for the store.
 pub const TIMEOUT: Duration = Duration::from_millis(250);
-
-/// How many requests wait for the store at once.
-pub const MAX_IN_FLIGHT: usize = 1024;
 
 /// A store that replicas share.
 ///
@@ -100,33 +97,6 @@ pub enum StoreEvent {
     },
     /// There were too many to remember: a session that expires no later than this time may have ended.
     ForgottenUntil(u64),
-}
-
-/// What counts a request: a bucket that fills up again at a rate.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
-pub struct Count {
-    /// The limit, and for whom it counts. The store sees a hash of it.
-    pub name: String,
-    /// The time in which one request becomes available again.
-    pub interval: Duration,
-    /// How far in the future the bucket may be full again so that one more request is allowed.
-    pub tolerance: Duration,
-}
-
-/// Whether a request may go on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "a request is allowed or refused")]
-pub enum Verdict {
-    /// Each limit has counted it.
-    Allowed,
-    /// No limit has counted it.
-    Refused {
-        /// The limit that blocks it the longest, by its place in the arguments.
-        index: usize,
-        /// After this time it would be allowed.
-        wait: Duration,
-    },
 }
 
 /// The store did not answer in time, or takes no writes.
