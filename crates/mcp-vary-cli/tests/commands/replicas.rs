@@ -4,6 +4,7 @@
 mod drills;
 mod forwarding;
 mod programs;
+mod property;
 mod routing;
 
 use std::fs;

@@ -15,7 +15,7 @@ use super::*;
 
 /// A server of 2025-11-25 with sessions. It asks for the roots of its client in the middle of calls of `ask` and `ask_on`.
 #[derive(Default)]
-struct Asking {
+pub(super) struct Asking {
     next: AtomicU64,
     /// Calls that wait for an answer, by the id of the question.
     open: Mutex<BTreeMap<u64, (UnboundedSender<Bytes>, ReceivedRequest)>>,
@@ -26,7 +26,7 @@ struct Asking {
 const TOOLS: [&str; 7] = ["plain", "ask", "ask_on", "wait", "log", "large", "rows"];
 
 impl Asking {
-    async fn start() -> ScriptedServer {
+    pub(super) async fn start() -> ScriptedServer {
         let server = Self::default();
         ScriptedServer::start(move |seen| server.answer(seen)).await
     }
@@ -95,9 +95,9 @@ impl Asking {
     }
 }
 
-const ROOTS: &str = r#"{"roots":[{"uri":"file:///one"}]}"#;
+pub(super) const ROOTS: &str = r#"{"roots":[{"uri":"file:///one"}]}"#;
 
-fn roots() -> Value {
+pub(super) fn roots() -> Value {
     serde_json::from_str(ROOTS).unwrap()
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn open(replica: &Gateway, capabilities: &Value) -> String {
 }
 
 /// A call by a client of 2026-07-28 that has roots.
-fn modern_call(tool: &str, again: Value) -> HttpRequest {
+pub(super) fn modern_call(tool: &str, again: Value) -> HttpRequest {
     let mut params = json!({"name": tool, "arguments": {}});
     if let Value::Object(members) = again {
         params.as_object_mut().unwrap().extend(members);
@@ -150,7 +150,7 @@ fn modern_call(tool: &str, again: Value) -> HttpRequest {
 }
 
 /// The next round of a call that asks for roots.
-fn next_round(required: &Value) -> Value {
+pub(super) fn next_round(required: &Value) -> Value {
     let result = &required["result"];
     let requests = result["inputRequests"].as_object();
     let (key, question) = requests
