@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::mailbox::{
     ForwardError, Kind, MAX_HEAD, ReplicaBody, ReplicaResponse, RequestHead, SILENCE, Sending,
@@ -51,12 +51,13 @@ impl Store {
         mut response: ReplicaBody,
         request: Bytes,
     ) -> Result<ReplicaResponse, ForwardError> {
+        let began = Instant::now();
         let head = {
             let mut sent = pin!(sending.send(Kind::Open, request, true));
             let mut answered = pin!(async {
                 let first = timeout(SILENCE, response.next_frame()).await;
                 let first = first.unwrap_or_else(|_| {
-                    self.mailbox.avoid(to);
+                    self.mailbox.avoid_if_silent(to, began);
                     Err(ForwardError::Unanswered)
                 })?;
                 response.read_head(first).await

@@ -290,7 +290,15 @@ impl Mailbox {
         }
     }
 
-    pub(crate) fn avoid(&self, peer: u32) {
+    /// Avoids a replica of which nothing has come since. One that lives has lost a request with its connection to the store.
+    pub(crate) fn avoid_if_silent(&self, peer: u32, since: Instant) {
+        let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
+        if last_seen.is_none_or(|it| it < since) {
+            self.avoid(peer);
+        }
+    }
+
+    fn avoid(&self, peer: u32) {
         let silent = &mut self.exchanges.lock().silent;
         if silent.len() >= MAX_EXCHANGES {
             silent.retain(|_, since| since.elapsed() < AVOIDED);

@@ -288,6 +288,23 @@ async fn an_owner_that_is_silent_is_given_up_and_not_asked_again_for_a_while() {
 }
 
 #[tokio::test]
+async fn an_owner_that_lives_is_asked_again_although_a_request_has_no_answer() {
+    let redis = Redis::start();
+    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let response = forward(&a, b.store.tag(), Vec::new());
+    let unread = b.calls.recv().await;
+    assert_eq!(
+        response.await.unwrap().unwrap_err(),
+        ForwardError::Unanswered
+    );
+    let response = forward(&a, b.store.tag(), Vec::new());
+    let (_, _, mut responder) = next(&mut b).await;
+    begin(&mut responder, b"done", true).await;
+    assert_eq!(response.await.unwrap().unwrap().status, StatusCode::OK);
+    drop(unread);
+}
+
+#[tokio::test]
 async fn messages_that_are_forged_or_come_twice_are_refused_and_counted() {
     let redis = Redis::start();
     let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
