@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::ended::{MAX_ENDED, SessionKey};
@@ -279,6 +279,9 @@ impl Store {
         learn: &impl Fn(StoreEvent),
         serve: &impl Fn(ReplicaCall),
     ) -> String {
+        // However many messages come.
+        let mut checks = interval(PAUSE);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if connected.has_overflowed.load(Ordering::Acquire) {
                 return "too many messages of other replicas at once".to_owned();
@@ -293,7 +296,7 @@ impl Store {
                     _ => return "the connection was closed".to_owned(),
                 },
                 () = self.suspected.notified() => {}
-                () = sleep(PAUSE) => {}
+                _ = checks.tick() => {}
             }
             let checked = timeout(BACKGROUND_TIMEOUT, self.maintain(&mut connected.connection));
             match checked.await {

@@ -387,6 +387,21 @@ async fn a_replica_that_was_cut_off_ends_what_it_shared_with_others() {
 }
 
 #[tokio::test]
+async fn a_store_that_takes_no_writes_is_away_however_many_messages_come() {
+    let redis = Redis::start();
+    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let response = forward(&a, b.store.tag(), Vec::new());
+    let (_, _, mut responder) = next(&mut b).await;
+    begin(&mut responder, b"", false).await;
+    // From now on, they send each other signs of life.
+    let _open = response.await.unwrap().unwrap();
+    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    timeout(Duration::from_secs(10), a.is(StoreState::Away))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn there_are_at_most_so_many_exchanges() {
     let redis = Redis::start();
     let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
