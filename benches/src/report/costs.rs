@@ -63,8 +63,8 @@ impl Forwarding {
         let [whole, forwarded] = self.large.map(|took| took.as_secs_f64() * 1e3);
         let [directly, both] = self.cpu_each();
         format!(
-            "{:+.0} µs at p50 ({direct:.0} to {through:.0}), {both:.0} µs CPU at both replicas ({directly:.0} direct), 1 MB in {forwarded:.1} ms ({whole:.1} direct), {} KB more in the \
-             store after {} calls",
+            "{:+.0} µs at p50 ({direct:.0} to {through:.0}), {both:.0} µs CPU at both replicas ({directly:.0} direct), \
+             1 MB in {forwarded:.1} ms ({whole:.1} direct), {} KB more in the store after {} calls",
             through - direct,
             self.stored / 1000,
             self.through.len()

@@ -74,7 +74,7 @@ impl Counting {
         counted.await.ok()
     }
 
-    /// Counts what waits; it ends only when it is dropped.
+    /// Counts requests that wait, a batch at a time, until it is dropped.
     pub(crate) async fn run(&self, namespace: &Namespace, mut connection: MultiplexedConnection) {
         let mut queued = self.queued.lock().await;
         let mut batch = Vec::with_capacity(BATCH);
@@ -101,7 +101,7 @@ impl Counting {
                 }
                 Err(error) => debug!(%error, "requests not counted"),
             }
-            // Without an answer they are told that the store is away.
+            // The callers of those that have no verdict get `StoreAway`, since its sender is dropped.
             batch.clear();
         }
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisConnectionInfo,
-    RedisError, RedisResult,
+    Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisConnectionInfo, RedisError, RedisResult,
 };
+use tokio::time::timeout;
 
 /// How long one Sentinel takes at most.
 pub(crate) const SENTINEL_TIMEOUT: Duration = Duration::from_millis(500);
@@ -24,16 +24,17 @@ impl Sentinels {
     pub(crate) async fn locate(&self) -> RedisResult<ConnectionInfo> {
         let mut failures = Vec::new();
         for sentinel in &self.all {
-            match self.ask(sentinel).await {
-                Ok(Some((host, port))) => {
+            match timeout(SENTINEL_TIMEOUT, self.ask(sentinel)).await {
+                Ok(Ok(Some((host, port)))) => {
                     let address = at(sentinel.addr(), host, port);
                     return Ok(sentinel.clone().set_addr(address));
                 }
-                Ok(None) => failures.push(format!("it knows no server `{}`", self.name)),
-                Err(error) => failures.push(error.to_string()),
+                Ok(Ok(None)) => failures.push(format!("it knows no server `{}`", self.name)),
+                Ok(Err(error)) => failures.push(error.to_string()),
+                Err(_elapsed) => failures.push("it did not answer in time".to_owned()),
             }
         }
-        // Those behind the first one say more often what is wrong: that one may just be off.
+        // Of several causes, any will do.
         let last = failures.pop().unwrap_or_default();
         Err(RedisError::from((
             ErrorKind::Io,
@@ -45,7 +46,7 @@ impl Sentinels {
     async fn ask(&self, sentinel: &ConnectionInfo) -> RedisResult<Option<(String, u16)>> {
         let nobody = RedisConnectionInfo::default().set_skip_set_lib_name();
         match self.ask_as(sentinel, nobody).await {
-            Err(error) if is_for_users(&error) => {
+            Err(error) if wants_password(&error) => {
                 let user = sentinel.redis_settings().clone().set_db(0);
                 self.ask_as(sentinel, user).await
             }
@@ -59,19 +60,15 @@ impl Sentinels {
         user: RedisConnectionInfo,
     ) -> RedisResult<Option<(String, u16)>> {
         let client = Client::open(sentinel.clone().set_redis_settings(user))?;
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(SENTINEL_TIMEOUT))
-            .set_response_timeout(Some(SENTINEL_TIMEOUT));
-        let connected = client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = connected.await?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
         let mut ask = redis::cmd("SENTINEL");
         ask.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
         ask.query_async(&mut connection).await
     }
 }
 
-/// Whether a server answers users only.
-fn is_for_users(error: &RedisError) -> bool {
+/// Whether a Sentinel wants a password.
+fn wants_password(error: &RedisError) -> bool {
     error.code() == Some("NOAUTH") || error.kind() == ErrorKind::AuthenticationFailed
 }
 

@@ -108,10 +108,7 @@ impl Gateway {
     }
 
     async fn delete(&self, session: &str) {
-        let delete = HttpRequest::of(session, "")
-            .line("DELETE /mcp HTTP/1.1")
-            .with("MCP-Protocol-Version", "2025-11-25");
-        assert_eq!(self.ask(&delete).await.status, 200);
+        assert_eq!(self.ask(&deletion_of(session)).await.status, 200);
     }
 
     /// Ends it; what it has written does not have the password.
@@ -202,6 +199,13 @@ impl Drop for Replicas {
 fn call(tool: &str) -> HttpRequest {
     let params = json!({"name": tool, "arguments": {"location": "Bern"}});
     HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})))
+}
+
+/// The request that ends a session.
+fn deletion_of(session: &str) -> HttpRequest {
+    HttpRequest::of(session, "")
+        .line("DELETE /mcp HTTP/1.1")
+        .with("MCP-Protocol-Version", "2025-11-25")
 }
 
 /// Waits until a session does not exist at a replica; returns how long that took.

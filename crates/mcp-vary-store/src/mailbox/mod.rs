@@ -191,7 +191,7 @@ impl Mailbox {
         }
     }
 
-    /// Says that this replica handles a request, unless the other one has heard of it.
+    /// Sends `Ack` for a request that this replica handles, unless it has sent another frame for it.
     fn acknowledge(&self, exchange: &Exchange) {
         if exchange.owes_ack() {
             self.try_enqueue(exchange, Kind::Ack, Bytes::new());

@@ -1,6 +1,7 @@
 //! A store that is found by Redis Sentinel, and fails over to another server.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -144,4 +145,26 @@ async fn a_name_that_no_sentinel_knows_is_said() {
         "{text}"
     );
     assert!(!text.contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn a_sentinel_that_hangs_or_is_none_is_passed_over() {
+    let redis = Redis::start();
+    let sentinel = Sentinel::start(&redis, None);
+    let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hanging_port = hanging.local_addr().unwrap().port();
+    let web = TcpListener::bind("127.0.0.1:0").unwrap();
+    let web_port = web.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for socket in web.incoming() {
+            socket
+                .unwrap()
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .unwrap();
+        }
+    });
+    let others = format!("127.0.0.1:{},127.0.0.1:{web_port},", hanging_port);
+    let url = sentinel.url().replace("127.0.0.1:1,", &others);
+    let replica = Replica::at(&url, [KEY]);
+    replica.is(StoreState::Up).await;
 }

@@ -149,6 +149,12 @@ pub(super) fn modern_call(tool: &str, again: Value) -> HttpRequest {
     ))
 }
 
+/// A request of a client that wants short results.
+pub(super) fn compact(method: &str, params: Value) -> HttpRequest {
+    let capabilities = features(&["verbosity=compact"]);
+    HttpRequest::modern(&modern(json!(1), method, params, &capabilities))
+}
+
 /// The next round of a call that asks for roots.
 pub(super) fn next_round(required: &Value) -> Value {
     let result = &required["result"];
@@ -309,21 +315,14 @@ async fn a_stream_is_resumed_and_a_kept_result_read_at_any_replica() {
     }
     assert_eq!(calls(&server, "log").len(), 3);
     // A client that wants short results reads what was left out.
-    let capabilities = features(&["verbosity=compact"]);
-    let params = json!({"name": "rows", "arguments": {}});
-    let call = modern(json!(1), "tools/call", params, &capabilities);
-    let shortened = a.ask(&HttpRequest::modern(&call)).await.answer();
+    let rows = json!({"name": "rows", "arguments": {}});
+    let shortened = a.ask(&compact("tools/call", rows)).await.answer();
     let uri = link(&shortened["result"]);
-    let read = modern(
-        json!(2),
-        "resources/read",
-        json!({"uri": uri}),
-        &capabilities,
-    );
-    let here = a.ask(&HttpRequest::modern(&read)).await;
+    let read = compact("resources/read", json!({"uri": uri}));
+    let here = a.ask(&read).await;
     assert_eq!(here.status, 200, "{}", here.text());
     for replica in [b, c] {
-        let there = replica.ask(&HttpRequest::modern(&read)).await;
+        let there = replica.ask(&read).await;
         assert_eq!(there.json(), here.json());
     }
     replicas.end();

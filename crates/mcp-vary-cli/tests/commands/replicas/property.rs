@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use mcp_vary_testkit::generate::random::Random;
-use mcp_vary_testkit::message::{features, link};
+use mcp_vary_testkit::message::link;
 use mcp_vary_testkit::scripted_server::ScriptedServer;
 use serde_json::Value;
 
-use super::forwarding::{Asking, call_in, modern_call, next_round, of, roots};
+use super::forwarding::{Asking, call_in, compact, modern_call, next_round, of, roots};
 use super::*;
 
 /// What a client does. Numbers of sessions are places among those that are open; numbers of replicas say which one gets
@@ -210,10 +210,7 @@ impl Side {
         let session = &mut self.sessions[place];
         session.is_deleted = true;
         let id = session.id.clone();
-        let delete = HttpRequest::of(&id, "")
-            .line("DELETE /mcp HTTP/1.1")
-            .with("MCP-Protocol-Version", "2025-11-25");
-        let seen = self.seen(at, &delete).await;
+        let seen = self.seen(at, &deletion_of(&id)).await;
         // The others learn of it within a second.
         let ping = of(&id, &request(json!(1), "ping", json!({})));
         for http in &mut self.http {
@@ -239,18 +236,11 @@ impl Side {
     }
 
     async fn shorten(&mut self, at: usize, read_at: usize) -> Value {
-        let capabilities = features(&["verbosity=compact"]);
-        let params = json!({"name": "rows", "arguments": {}});
-        let call = modern(json!(1), "tools/call", params, &capabilities);
-        let shortened = self.at(at).ask(&HttpRequest::modern(&call)).await.answer();
+        let rows = json!({"name": "rows", "arguments": {}});
+        let shortened = self.at(at).ask(&compact("tools/call", rows)).await.answer();
         let uri = link(&shortened["result"]);
-        let read = modern(
-            json!(2),
-            "resources/read",
-            json!({"uri": uri}),
-            &capabilities,
-        );
-        let read = self.seen(read_at, &HttpRequest::modern(&read)).await;
+        let read = compact("resources/read", json!({"uri": uri}));
+        let read = self.seen(read_at, &read).await;
         let id = uri.rsplit('/').next().unwrap();
         let text = json!([shortened, read]).to_string().replace(id, "ID");
         Value::String(text)
