@@ -2,6 +2,7 @@
 
 pub mod blocking_work;
 pub mod caller_token;
+pub mod copies;
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;

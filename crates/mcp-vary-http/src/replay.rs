@@ -16,6 +16,7 @@ use std::time::Duration;
 use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
 
 pub use self::buffer::{ReplayBuffer, ReplayReader};
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -32,6 +33,7 @@ pub struct ReplayStreams {
     ttl: Duration,
     next: AtomicU64,
     bytes: Arc<AtomicUsize>,
+    copies: Copies,
     /// By their numbers, oldest first.
     buffers: Lock<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
@@ -64,7 +66,34 @@ impl ReplayStreams {
             ttl,
             next: AtomicU64::new(u64::from(replica) << REPLICA_SHIFT),
             bytes: Arc::default(),
+            copies: Copies::default(),
             buffers: Lock::default(),
+        }
+    }
+
+    /// The same streams. Each that ends before its client has got the response is copied, so that another replica can
+    /// [`insert`](Self::insert_copy) it.
+    #[must_use]
+    pub fn with_copies(self, copies: Copies) -> Self {
+        Self { copies, ..self }
+    }
+
+    /// The id that the copy of a stream has.
+    pub fn id_of_copy(stream: u64) -> String {
+        format!("{stream:x}")
+    }
+
+    /// Whether the stream of an event is known.
+    pub fn has(&self, id: &EventId) -> bool {
+        self.lock().contains_key(&id.stream)
+    }
+
+    /// Adds the copy of a stream that another replica has opened for the response to `request`. What is no copy is ignored.
+    pub fn insert_copy(&self, stream: u64, request: &str, copy: &[u8]) {
+        let total = Arc::clone(&self.bytes);
+        if let Some(log) = ReplayBuffer::of_copy(stream, request, total, copy) {
+            self.lock().entry(stream).or_insert_with(|| Arc::new(log));
+            self.evict_until_fits();
         }
     }
 
@@ -83,6 +112,7 @@ impl ReplayStreams {
             client,
             request,
             Arc::clone(&self.bytes),
+            (self.copies.clone(), self.ttl),
         ));
         if primed {
             log.prime();
@@ -257,6 +287,89 @@ mod tests {
         assert!(matches!(streams.resume(8, &elsewhere), ResumedStream::New));
         let resumed = streams.resume(7, &elsewhere);
         assert!(matches!(resumed, ResumedStream::Standalone(_)));
+    }
+
+    type Copied = Arc<Lock<Vec<(String, Vec<u8>)>>>;
+
+    /// Streams, and the copies of those that end without their clients.
+    fn copying() -> (ReplayStreams, Copied) {
+        let copied = Copied::default();
+        let seen = Arc::clone(&copied);
+        let copies = Copies::to(move |id, copy, _| seen.lock().push((id.to_owned(), copy)));
+        (streams(1 << 20).with_copies(copies), copied)
+    }
+
+    fn read(reader: &ReplayReader) -> String {
+        let cx = std::task::Context::from_waker(std::task::Waker::noop());
+        let events = std::iter::from_fn(|| match reader.poll_event(&cx) {
+            std::task::Poll::Ready(event) => event,
+            std::task::Poll::Pending => panic!("the stream has not ended"),
+        });
+        let texts = events.map(|event| String::from_utf8(event.to_vec()).unwrap());
+        texts.collect()
+    }
+
+    #[test]
+    fn a_stream_that_ends_without_its_client_continues_at_another_replica() {
+        let (streams, copied) = copying();
+        let call = streams.open(7, Some("9"), true);
+        let log = Arc::clone(call.log());
+        streams.push(&log, br#"{"n":1}"#);
+        drop(call);
+        assert!(copied.lock().is_empty(), "it may continue here");
+        streams.push(&log, br#"{"n":2}"#);
+        streams.finish_response(&log, br#"{"n":3}"#);
+        let (id, copy) = copied.lock().pop().unwrap();
+        assert_eq!(id, ReplayStreams::id_of_copy(log.number));
+        let other = self::streams(1 << 20);
+        let last = at(&log, 1);
+        for cut in 0..copy.len() {
+            // What is cut between two events is a shorter stream.
+            other.insert_copy(log.number, "9", &copy[..cut]);
+            other.remove_client(7);
+        }
+        assert_eq!(other.bytes.load(Ordering::Relaxed), 0);
+        other.insert_copy(log.number, "9", &copy);
+        assert!(
+            other.has(&last)
+                && !other.has(&EventId {
+                    stream: 99,
+                    ..last.clone()
+                })
+        );
+        is_lost(&other, 8, &last);
+        let resumed = other.resume(7, &last);
+        let ResumedStream::Request(reader) = resumed else {
+            panic!("{resumed:?}");
+        };
+        let expected = streams.resume(7, &last);
+        let ResumedStream::Request(expected) = expected else {
+            panic!("{expected:?}");
+        };
+        let events = read(&reader);
+        assert_eq!(events, read(&expected));
+        assert!(
+            events.contains("{\"n\":2}") && events.contains("-end-"),
+            "{events}"
+        );
+        assert!(!events.contains("{\"n\":1}"), "the client has it: {events}");
+    }
+
+    #[test]
+    fn a_stream_that_its_client_has_read_is_not_copied() {
+        let (streams, copied) = copying();
+        let call = streams.open(7, Some("9"), true);
+        streams.finish_response(call.log(), b"{}");
+        assert!(read(&call).contains("-end-"));
+        drop(call);
+        let listening = streams.open(7, None, true);
+        streams.push(listening.log(), b"{}");
+        drop(listening);
+        assert!(copied.lock().is_empty(), "nor is the stream of a `GET`");
+        let unread = streams.open(7, Some("9"), true);
+        streams.finish_response(unread.log(), b"{}");
+        drop(unread);
+        assert_eq!(copied.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

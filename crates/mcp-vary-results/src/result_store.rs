@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp_vary::json::{Json, Members, string};
 use mcp_vary::render::{Index, Part, PartError};
 use mcp_vary_access::PrincipalId;
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
@@ -31,6 +32,7 @@ pub struct ResultStore {
     environment: Environment,
     /// The tag of this replica, which ids end with.
     replica: u32,
+    copies: Copies,
     results: Lock<ExpiringStore<Arc<str>, StoredResult>>,
 }
 
@@ -120,11 +122,18 @@ impl ResultStore {
             ttl,
             environment,
             replica,
+            copies: Copies::default(),
             results: Lock::new(ExpiringStore::new(StoreLimits {
                 bytes: capacity,
                 ..StoreLimits::UNBOUNDED
             })),
         }
+    }
+
+    /// The same store, which copies each result so that another replica can [`insert`](Self::insert_copy) it.
+    #[must_use]
+    pub fn with_copies(self, copies: Copies) -> Self {
+        Self { copies, ..self }
     }
 
     /// Whether `uri` has the form of the URI of a stored result.
@@ -169,18 +178,46 @@ impl ResultStore {
             return;
         };
         let now = (self.environment.now)();
+        let expires_at = now.saturating_add(self.ttl.as_secs());
+        let encode = || encode(&json, &owner, expires_at);
+        self.copies.add(id, self.ttl, encode);
+        self.insert_until(id, json.into(), owner, expires_at);
+    }
+
+    fn insert_until(&self, id: &str, json: Arc<str>, owner: ResultOwner, expires_at: u64) {
         let bytes = json.len();
         let result = StoredResult {
-            json: json.into(),
+            json,
             index: None,
             owner,
         };
         let entry = Entry {
             bytes,
-            expires_at: now.saturating_add(self.ttl.as_secs()),
+            expires_at,
             ..Entry::new(result)
         };
+        let now = (self.environment.now)();
         self.lock().insert(id.into(), entry, now);
+    }
+
+    /// Stores the copy of a result that another replica has stored as `uri`. What is no copy is ignored.
+    pub fn insert_copy(&self, uri: &str, copy: &[u8]) {
+        if let Some((json, owner, expires_at)) = decode(copy)
+            && json.len() <= self.capacity / 4
+        {
+            self.insert_until(Self::id_of(uri), json.into(), owner, expires_at);
+        }
+    }
+
+    /// Whether it has the result that `uri` reads, whoever may read it.
+    pub fn has(&self, uri: &str) -> bool {
+        let now = (self.environment.now)();
+        self.lock().get(Self::id_of(uri), now).is_some()
+    }
+
+    /// The id of the result that `uri` reads, which its copies have.
+    pub fn id_of(uri: &str) -> &str {
+        split(uri).0
     }
 
     /// The tool that returned the result that `reader` reads as `uri`.
@@ -271,6 +308,40 @@ impl ResultStore {
     fn lock(&self) -> MutexGuard<'_, ExpiringStore<Arc<str>, StoredResult>> {
         self.results.lock()
     }
+}
+
+/// The text of a result with its owner: a line about it, and then the result as it is.
+fn encode(json: &str, owner: &ResultOwner, expires_at: u64) -> Vec<u8> {
+    let head = serde_json::json!({
+        "client": owner.client,
+        "principal": owner.principal.map(|principal| principal.to_string()),
+        "server": &*owner.tool.server,
+        "tool": &*owner.tool.upstream_name,
+        "expires": expires_at,
+    });
+    format!("{head}\n{json}").into_bytes()
+}
+
+/// The result of such a text, its owner, and when it expires.
+fn decode(copy: &[u8]) -> Option<(&str, ResultOwner, u64)> {
+    let (head, json) = std::str::from_utf8(copy).ok()?.split_once('\n')?;
+    let head: serde_json::Value = serde_json::from_str(head).ok()?;
+    let text = |name: &str| head.get(name)?.as_str();
+    let owner = ResultOwner {
+        client: match head.get("client")? {
+            serde_json::Value::Null => None,
+            client => Some(client.as_u64()?),
+        },
+        principal: match head.get("principal")? {
+            serde_json::Value::Null => None,
+            _ => Some(text("principal")?.parse().ok()?),
+        },
+        tool: ToolRef {
+            server: text("server")?.into(),
+            upstream_name: text("tool")?.into(),
+        },
+    };
+    Some((json, owner, head.get("expires")?.as_u64()?))
 }
 
 /// The id and the query of a URI.
@@ -413,6 +484,51 @@ mod tests {
         assert!(!read(7, eve) && !read(7, None));
         let (client, principal) = (7, eve);
         assert_eq!(kept.tool(&uri, ResultReader { client, principal }), None);
+    }
+
+    #[test]
+    fn a_copy_is_read_at_another_replica_by_its_owner_until_it_expires() {
+        static NOW: AtomicU64 = AtomicU64::new(1_000);
+        let now = || NOW.load(Ordering::Relaxed);
+        let copied = Arc::<Lock<Vec<(String, Vec<u8>, Duration)>>>::default();
+        let seen = Arc::clone(&copied);
+        let place =
+            move |id: &str, copy, lifetime| seen.lock().push((id.to_owned(), copy, lifetime));
+        let first = kept(1 << 20, now).with_copies(Copies::to(place));
+        let ann = Principal::key("ann", Claims::default()).unwrap().id();
+        let uri = first.new_uri(9).unwrap();
+        let tool = ToolRef {
+            server: "a".into(),
+            upstream_name: "b\n".into(),
+        };
+        let owner = ResultOwner {
+            client: Some(7),
+            principal: Some(ann),
+            tool: tool.clone(),
+        };
+        first.insert(&uri, "\"é\\n\"".to_owned(), owner);
+        let (id, copy, lifetime) = copied.lock().pop().unwrap();
+        assert_eq!((&*id, lifetime.as_secs()), (ResultStore::id_of(&uri), 60));
+        let second = kept(1 << 20, now);
+        let part = format!("{uri}?limit=9");
+        for cut in 0..copy.len() {
+            second.insert_copy(&part, &copy[..cut.min(copy.len() - 8)]);
+        }
+        assert!(!second.has(&part), "a part of a copy is none");
+        second.insert_copy(&part, &copy);
+        let reader = |client, principal| ResultReader { client, principal };
+        assert_eq!(second.tool(&uri, reader(7, Some(ann))), Some(tool));
+        let read = second.read(&uri, reader(7, Some(ann))).unwrap();
+        assert_eq!(read.text, "é\n");
+        for other in [reader(8, Some(ann)), reader(7, None)] {
+            let read = second.read(&uri, other);
+            assert!(matches!(read, Err(ReadError::NotFound)), "{other:?}");
+        }
+        NOW.fetch_add(60, Ordering::Relaxed);
+        assert!(!second.has(&uri));
+        let small = kept(20, now);
+        small.insert_copy(&uri, &copy);
+        assert!(!small.has(&uri), "it takes no more than a quarter");
     }
 
     #[test]

@@ -252,7 +252,7 @@ impl Store {
         }
     }
 
-    /// Sends what goes to other replicas, and counts requests, until the connection is of no use, or all was sent after `end`.
+    /// Sends what goes to other replicas, counts requests and saves values, until the connection is of no use, or all was sent after `end`.
     async fn deliver(
         &self,
         connection: MultiplexedConnection,
@@ -260,13 +260,15 @@ impl Store {
     ) -> Result<(), String> {
         match self.namespaces.first() {
             Some(namespace) => {
-                let counted = self.counting.run(namespace, connection.clone());
+                let (saving, operations) = (&self.saving, &self.operations);
+                let delivered = self.mailbox.deliver(namespace, connection.clone(), end);
                 tokio::select! {
-                    () = counted => Ok(()),
-                    delivered = self.mailbox.deliver(namespace, connection, end) => {
-                        delivered.map_err(|it| cause(&it))
-                    }
+                    () = self.counting.run(namespace, connection.clone()) => return Ok(()),
+                    () = saving.run(namespace, connection.clone(), operations) => return Ok(()),
+                    delivered = delivered => delivered.map_err(|it| cause(&it))?,
                 }
+                saving.flush(namespace, connection, operations).await;
+                Ok(())
             }
             None => std::future::pending().await,
         }

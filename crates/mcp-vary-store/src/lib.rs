@@ -6,6 +6,7 @@
 //! | is it there? | [`Store::state`], kept by [`Store::run`] |
 //! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
 //! | may this request go on? | [`Store::count`] |
+//! | what did a replica leave that has ended? | [`Store::save`], [`Store::load`] |
 //! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
 //!
 //! # Properties
@@ -25,6 +26,7 @@ mod forward;
 mod mailbox;
 mod namespace;
 mod operations;
+mod saved;
 mod sentinels;
 mod store;
 mod url;
@@ -35,5 +37,6 @@ pub use mailbox::{
     ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
     SILENCE, tag,
 };
+pub use saved::{MAX_SAVED, MAX_SAVED_TOTAL, SavedKind};
 pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};
 pub use url::{StoreUrl, StoreUrlError};

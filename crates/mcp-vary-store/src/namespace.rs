@@ -50,6 +50,12 @@ impl Namespace {
         format!("{}rate:{}", self.prefix, hex(&hash[..16]))
     }
 
+    /// The key of the value of a `kind` with this id.
+    pub(crate) fn hashed(&self, kind: &str, id: &str) -> String {
+        let hash = mac(&self.key, kind, &[id.as_bytes()]);
+        format!("{}{kind}:{}", self.prefix, hex(&hash[..16]))
+    }
+
     /// The text of an ended session for the store; the same session has the same text.
     pub(crate) fn seal(&self, session: &SessionKey) -> Vec<u8> {
         let expires = session.expires.to_be_bytes();

@@ -17,6 +17,10 @@ pub(crate) enum Operation {
     Forward,
     /// A message of another replica is read.
     Receive,
+    /// A value is written that other replicas may need.
+    Save,
+    /// A value of a replica that has ended is read.
+    Load,
 }
 
 /// How it went.
@@ -30,13 +34,15 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-const OPERATIONS: [&str; 6] = [
+const OPERATIONS: [&str; 8] = [
     "count",
     "end_session",
     "cancel",
     "read",
     "forward",
     "receive",
+    "save",
+    "load",
 ];
 const OUTCOMES: [&str; 3] = ["ok", "failed", "skipped"];
 

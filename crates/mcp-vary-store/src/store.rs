@@ -18,6 +18,7 @@ use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
 use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
+use crate::saved::{MAX_SEALED, SavedKind, SavedValue, Saving};
 use crate::url::StoreUrl;
 
 /// How long a request waits for the store.
@@ -45,6 +46,7 @@ pub struct Store {
     /// What goes to other replicas, and comes from them.
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) counting: Counting,
+    pub(crate) saving: Saving,
     end: Script,
 }
 
@@ -128,6 +130,7 @@ impl Store {
             changes: LogBackoff::default(),
             mailbox: Mailbox::new(replica),
             counting: Counting::new(),
+            saving: Saving::default(),
             end: Script::new(END),
         }
     }
@@ -191,6 +194,38 @@ impl Store {
         });
         // A failure is counted. It is not tried again: the request may have ended by then.
         let _ = answer.await;
+    }
+
+    /// Saves a value in the background, so that any replica can [`load`](Self::load) it after this one has ended. `id` is another
+    /// one for each value. It is not saved if the store is away, or if it or all values together are too long.
+    pub fn save(&self, kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) {
+        let value = SavedValue {
+            kind,
+            id: id.to_owned(),
+            value,
+            lifetime: lifetime.as_secs().max(1),
+        };
+        let is_up = self.connection.load().is_some();
+        if !is_up || !self.saving.add(value, (self.now)()) {
+            self.operations.add(Operation::Save, Outcome::Skipped);
+        }
+    }
+
+    /// A value that a replica has saved. `None` if there is none, or if the store is away.
+    pub async fn load(&self, kind: SavedKind, id: &str) -> Option<Vec<u8>> {
+        let loaded = self.ask(Operation::Load, async |mut connection| {
+            let mut get = redis::pipe();
+            for namespace in &self.namespaces {
+                // Not more than a replica writes, whatever is there.
+                let key = namespace.saved_name(kind, id);
+                get.cmd("GETRANGE").arg(key).arg(0).arg(MAX_SEALED);
+            }
+            let found: Vec<Vec<u8>> = get.query_async(&mut connection).await?;
+            redis::RedisResult::Ok(found)
+        });
+        let found = loaded.await.ok()?;
+        let mut all = self.namespaces.iter().zip(found);
+        all.find_map(|(namespace, sealed)| namespace.open_saved(kind, id, sealed))
     }
 
     /// Writes sessions that have ended, and publishes them.

@@ -6,6 +6,7 @@ mod forwarding;
 mod programs;
 mod property;
 mod routing;
+mod takeover;
 
 use std::fs;
 use std::path::{Path, PathBuf};

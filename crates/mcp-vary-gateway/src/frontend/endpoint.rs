@@ -146,6 +146,9 @@ async fn open_stream(
     };
     follow_claims(snapshot, &session, caller).await;
     let last = last_event_id(head);
+    if let Some(last) = &last {
+        snapshot.services.take_over_stream(last).await;
+    }
     let streams = &snapshot.services.exchange.replay_streams;
     match last
         .as_ref()

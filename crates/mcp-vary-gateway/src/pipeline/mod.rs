@@ -20,6 +20,7 @@ pub(crate) mod session_offers;
 pub(crate) mod snapshot;
 pub(crate) mod startup;
 mod steps;
+mod takeover;
 pub(crate) mod variant_selection;
 
 pub(crate) use self::steps::stored_results::TOOL_NAME as READ_RESULT;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::list_tokens::ListTokens;
@@ -13,7 +14,7 @@ use mcp_vary_operator::Operator;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
-use mcp_vary_store::Store;
+use mcp_vary_store::{SavedKind, Store};
 use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::Counters;
@@ -140,11 +141,12 @@ impl Shared {
         }
     }
 
-    fn tasks(&self, hub: &Arc<SubscriptionHub>) -> Arc<TaskServices> {
+    fn tasks(&self, hub: &Arc<SubscriptionHub>, copies: Copies) -> Arc<TaskServices> {
         let context = TaskContext {
             observer: Arc::clone(hub) as _,
             pending_server_requests: Arc::clone(&self.pending_server_requests),
             environment: self.environment,
+            copies,
             shutdown: self.shutdown.clone(),
             background_tasks: self.background_tasks.clone(),
         };
@@ -179,7 +181,12 @@ impl Shared {
         }
     }
 
-    fn exchange(&self, config: &Config, tasks: &TaskServices) -> Arc<ExchangeServices> {
+    fn exchange(
+        &self,
+        config: &Config,
+        tasks: &TaskServices,
+        copies: Copies,
+    ) -> Arc<ExchangeServices> {
         Arc::new(ExchangeServices {
             mrtr: Arc::new(MrtrServices {
                 cursor_keys: Arc::clone(&self.cursor_keys),
@@ -197,7 +204,8 @@ impl Shared {
                 config.limits.replay_buffer,
                 config.limits.replay_ttl,
                 self.tag,
-            ),
+            )
+            .with_copies(copies),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             progress_tokens: Default::default(),
             environment: self.environment,
@@ -209,37 +217,40 @@ impl Shared {
 
 impl Services {
     pub(crate) fn new(config: &Config) -> Self {
+        let keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let shared = Shared::new(config);
+        let store = config.store.clone().map(|url| {
+            let keys = keys.clone().map(|key| derived_key(key, "store"));
+            let (now, instance) = (config.environment.now, shared.instance);
+            Arc::new(Store::new(url, keys, now, instance))
+        });
+        let copies = |kind| copies_to(store.as_ref(), kind);
         let hub = Arc::<SubscriptionHub>::default();
         let counters = Arc::<Counters>::default();
-        let tasks = shared.tasks(&hub);
+        let tasks = shared.tasks(&hub, copies(SavedKind::Task));
         let observer = Arc::new(ServerEvents {
             hub: Arc::clone(&hub),
             tasks: Arc::clone(&tasks),
         });
-        let keys = std::iter::once(&config.key).chain(&config.previous_keys);
-        let of_sessions = keys.clone().map(|key| derived_key(key, "session"));
-        let session_keys = of_sessions.collect();
-        let store = config.store.clone().map(|url| {
-            let keys = keys.map(|key| derived_key(key, "store"));
-            let (now, instance) = (config.environment.now, shared.instance);
-            Arc::new(Store::new(url, keys, now, instance))
-        });
+        let session_keys = keys.map(|key| derived_key(key, "session")).collect();
         Self {
             sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
             upstream_variants: UpstreamVariants::default(),
-            exchange: shared.exchange(config, &tasks),
+            exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream)),
             hub,
             tasks,
             memory: ClientMemory::new(config.limits.memory, Arc::clone(&counters)),
-            result_store: Arc::new(ResultStore::new(
-                config.limits.result_store,
-                config.limits.result_ttl,
-                config.environment,
-                shared.tag,
-            )),
+            result_store: Arc::new(
+                ResultStore::new(
+                    config.limits.result_store,
+                    config.limits.result_ttl,
+                    config.environment,
+                    shared.tag,
+                )
+                .with_copies(copies(SavedKind::Result)),
+            ),
             chain: ChainMember {
                 id: random(config.environment),
                 upstream_gateways: Arc::default(),
@@ -276,6 +287,14 @@ impl Services {
         self.result_store.sweep();
         self.hub.sweep(now);
     }
+}
+
+/// Copies of what is made here go to the store, if there is one.
+fn copies_to(store: Option<&Arc<Store>>, kind: SavedKind) -> Copies {
+    let Some(store) = store.cloned() else {
+        return Copies::default();
+    };
+    Copies::to(move |id, value, lifetime| store.save(kind, id, value, lifetime))
 }
 
 fn random<const N: usize>(environment: Environment) -> [u8; N] {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_wire::client_id::ClientId;
@@ -29,6 +30,8 @@ pub(crate) struct TaskContext {
     pub(crate) observer: Arc<dyn TaskObserver>,
     pub(crate) pending_server_requests: Arc<PendingServerRequests>,
     pub(crate) environment: Environment,
+    /// Where tasks that have ended are copied to.
+    pub(crate) copies: Copies,
     /// Cancelled when the gateway stops.
     pub(crate) shutdown: CancellationToken,
     pub(crate) background_tasks: TaskTracker,

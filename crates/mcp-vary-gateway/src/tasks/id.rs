@@ -49,6 +49,11 @@ pub(crate) fn replica_of(sealed: &str) -> Option<u32> {
     split_replica(&Task::claimed(sealed)?.id).0
 }
 
+/// The id that the copy of a proxied task has.
+pub(crate) fn id_of_copy((server, id): &TaskKey) -> String {
+    format!("{server}\n{id}")
+}
+
 /// Before the tag of a replica, and before an id that begins with it.
 const REPLICA: char = '%';
 

@@ -17,7 +17,9 @@ mod services;
 pub(crate) mod task_text;
 
 pub(crate) use self::dialect::DialectPair;
-pub(crate) use self::id::{TaskKey, replica_of, split_prefix, split_replica, upstream_id};
+pub(crate) use self::id::{
+    TaskKey, id_of_copy, replica_of, split_prefix, split_replica, upstream_id,
+};
 pub(crate) use self::id_codec::TaskIdCodec;
 pub(crate) use self::notifier::TaskNotifier;
 pub(crate) use self::registry::TaskRegistry;

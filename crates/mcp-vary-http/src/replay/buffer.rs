@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf as _, BufMut as _, Bytes};
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id, priming_event};
@@ -27,6 +29,8 @@ pub struct ReplayBuffer {
     ending: String,
     /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
+    /// Where it is copied to when it ends without its client, and how long a copy is of use.
+    copies: (Copies, Duration),
     state: ScopedLock<BufferState>,
     /// Notified whenever a connection is added, is removed or reads.
     changed: Notify,
@@ -81,6 +85,7 @@ impl ReplayBuffer {
         client: ClientId,
         request: Option<&str>,
         total: Arc<AtomicUsize>,
+        copies: (Copies, Duration),
     ) -> Self {
         total.fetch_add(OVERHEAD, Ordering::Relaxed);
         Self {
@@ -89,6 +94,7 @@ impl ReplayBuffer {
             is_of_request: request.is_some(),
             ending: EventId::suffix(request),
             total,
+            copies,
             state: ScopedLock::new(BufferState {
                 events: VecDeque::new(),
                 next: 0,
@@ -104,6 +110,51 @@ impl ReplayBuffer {
             }),
             changed: Notify::new(),
         }
+    }
+
+    /// The stream of a copy, which has ended. `None` if it is no copy.
+    pub(super) fn of_copy(
+        number: u64,
+        request: &str,
+        total: Arc<AtomicUsize>,
+        mut copy: &[u8],
+    ) -> Option<Self> {
+        let client = copy.try_get_u64().ok()?;
+        let log = Self::new(number, client, Some(request), total, Default::default());
+        {
+            let mut state = log.lock();
+            state.is_pumped = false;
+            while copy.has_remaining() {
+                // Another follows it.
+                state.next = copy.try_get_u64().ok().filter(|it| *it < u64::MAX)?;
+                let length = usize::try_from(copy.try_get_u32().ok()?).ok()?;
+                let (event, others) = copy.split_at_checked(length)?;
+                copy = others;
+                log.add(&mut state, Bytes::copy_from_slice(event));
+            }
+        }
+        Some(log)
+    }
+
+    /// Copies the stream if it has ended, and its client may not have got all of it.
+    fn copy_if_left(&self, state: &BufferState) {
+        let is_left = !state.connected && state.unsent < state.next;
+        if !is_left || state.is_pumped || state.is_abandoned || !self.is_of_request {
+            return;
+        }
+        let id = super::ReplayStreams::id_of_copy(self.number);
+        let (copies, lifetime) = &self.copies;
+        copies.add(&id, *lifetime, || {
+            let mut copy = Vec::with_capacity(state.bytes + 16 * (state.events.len() + 1));
+            copy.put_u64(self.client);
+            for event in &state.events {
+                copy.put_u64(event.number);
+                // Memory holds no longer one.
+                copy.put_u32(u32::try_from(event.bytes.len()).unwrap_or(u32::MAX));
+                copy.put_slice(&event.bytes);
+            }
+            copy
+        });
     }
 
     /// Lets the client resume before the first event.
@@ -126,6 +177,7 @@ impl ReplayBuffer {
         let mut state = self.lock();
         state.is_pumped = false;
         self.add(&mut state, event_with_id(&id, message));
+        self.copy_if_left(&state);
     }
 
     fn id(&self, at: EventPosition) -> String {
@@ -322,6 +374,7 @@ impl Drop for ReplayReader {
             state.connected = false;
             state.since = Instant::now();
             state.reader = None;
+            self.log.copy_if_left(&state);
             self.log.changed.notify_one();
         }
     }
@@ -332,7 +385,8 @@ mod tests {
     use super::*;
 
     fn log(request: Option<&str>) -> Arc<ReplayBuffer> {
-        Arc::new(ReplayBuffer::new(1, 7, request, Arc::default()))
+        let copies = Default::default();
+        Arc::new(ReplayBuffer::new(1, 7, request, Arc::default(), copies))
     }
 
     fn read(connection: &ReplayReader) -> Option<String> {

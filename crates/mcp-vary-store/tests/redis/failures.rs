@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use mcp_vary_store::{Count, Store, StoreAway, StoreState, TIMEOUT, Verdict};
+use mcp_vary_store::{Count, SavedKind, Store, StoreAway, StoreState, TIMEOUT, Verdict};
 use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::wait::until;
 use tokio::io::AsyncWriteExt as _;
@@ -147,6 +147,12 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     replica.store.end_session(session(2)).await;
     user.learns(&[session(2)]).await;
     assert_eq!(user.counted("end_session", "ok"), 1);
+    let minute = Duration::from_secs(60);
+    user.store
+        .save(SavedKind::Task, "a", b"text".to_vec(), minute);
+    until(async || user.counted("save", "ok") == 1).await;
+    let loaded = user.store.load(SavedKind::Task, "a").await;
+    assert_eq!(loaded.as_deref(), Some(&b"text"[..]));
 }
 
 #[tokio::test]

@@ -5,5 +5,6 @@ mod ended;
 mod failures;
 mod mailbox;
 mod rates;
+mod saved;
 mod sentinels;
 mod server;

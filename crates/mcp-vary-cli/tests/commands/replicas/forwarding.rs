@@ -102,7 +102,7 @@ pub(super) fn roots() -> Value {
 }
 
 /// Three replicas before such a server.
-async fn replicas(name: &str, settings: &str) -> (ScriptedServer, Replicas) {
+pub(super) async fn replicas(name: &str, settings: &str) -> (ScriptedServer, Replicas) {
     let server = Asking::start().await;
     let entry = format!("{{url: \"{}\"}}", server.url);
     let replicas = Replicas::before(&entry, name, &[settings; 3]).await;
@@ -182,9 +182,14 @@ fn calls(server: &ScriptedServer, tool: &str) -> Vec<ReceivedRequest> {
 
 /// The metric of forwarded requests with this outcome.
 pub(super) async fn forwarded(replica: &Gateway, outcome: &str) -> u64 {
+    operations(replica, "forward", outcome).await
+}
+
+/// The metric of an operation on the store with this outcome.
+pub(super) async fn operations(replica: &Gateway, operation: &str, outcome: &str) -> u64 {
     let metrics = replica.get("/metrics").await.text();
-    let name =
-        format!("vary_store_operations_total{{operation=\"forward\",outcome=\"{outcome}\"}} ");
+    let labels = format!("operation=\"{operation}\",outcome=\"{outcome}\"");
+    let name = format!("vary_store_operations_total{{{labels}}} ");
     let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
     line.map_or(0, |number| number.parse().unwrap())
 }
@@ -281,10 +286,10 @@ async fn a_suspended_call_goes_on_wherever_its_next_round_arrives() {
     replicas.end();
 }
 
-/// Calls `log`, and loses the connection after the first event. Returns its id.
-async fn interrupted(replica: &Gateway, session: &str) -> String {
+/// Calls a tool, and loses the connection after the first event. Returns its id.
+pub(super) async fn interrupted(replica: &Gateway, session: &str, tool: &str) -> String {
     let mut http = replica.connect().await;
-    let call = call_in(session, "log").with("Accept", "text/event-stream, application/json;q=0.5");
+    let call = call_in(session, tool).with("Accept", "text/event-stream, application/json;q=0.5");
     http.send(&call.bytes()).await;
     assert_eq!(http.head().await.status, 200);
     let first = http.written_event().await.unwrap();
@@ -302,7 +307,7 @@ async fn a_stream_is_resumed_and_a_kept_result_read_at_any_replica() {
     let session = open(a, &json!({})).await;
     // Wherever the session was opened.
     for (at, resumed_at) in [(a, b), (b, a), (b, c)] {
-        let last = interrupted(at, &session).await;
+        let last = interrupted(at, &session, "log").await;
         let mut resumed = resumed_at.connect().await;
         let resume = stream_of(&session).with("Last-Event-ID", last);
         resumed.send(&resume.bytes()).await;
@@ -338,7 +343,7 @@ async fn what_belonged_to_a_dead_replica_is_answered_as_documented_and_nothing_r
     let session = open(a, &json!({"roots": {}})).await;
     let plain = open(a, &json!({})).await;
     let required = a.ask(&modern_call("ask", Value::Null)).await.answer();
-    let last = interrupted(a, &plain).await;
+    let last = interrupted(a, &plain, "wait").await;
     let mut asking = b.connect().await;
     asking.send(&call_in(&session, "ask").bytes()).await;
     asking.head().await;
@@ -390,7 +395,7 @@ async fn what_belonged_to_a_dead_replica_is_answered_as_documented_and_nothing_r
     );
     assert_eq!(calls(&server, "ask").len(), 2);
     assert_eq!(calls(&server, "plain").len(), 2);
-    assert_eq!(calls(&server, "log").len(), 1);
+    assert_eq!(calls(&server, "wait").len(), 1);
     drop(replicas.all.remove(0));
     replicas.end();
 }

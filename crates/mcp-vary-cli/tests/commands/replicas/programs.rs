@@ -9,7 +9,7 @@ use super::forwarding::{call_in, forwarded, of, open, stream_of, text_of};
 use super::*;
 
 /// A server of 2026-07-28 on stdio. It asks for roots in calls of `ask`, and makes tasks of calls of `job`; other processes know
-/// neither.
+/// neither. `now` is answered at once.
 const PROGRAM: &str = r#"
 import json, os, sys
 OWN = f"process-{os.getpid()}"
@@ -25,7 +25,7 @@ def answer(method, params):
         capabilities = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
         return {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities}}
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["ask", "job"]]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["ask", "job", "now"]]
         return {"result": {"resultType": "complete", "tools": tools}}
     if method == "tools/call" and params["name"] == "ask":
         if "requestState" not in params:
@@ -34,6 +34,8 @@ def answer(method, params):
         if params["requestState"] != OWN:
             return refused("the state of another process")
         return {"result": said(json.dumps(params["inputResponses"]["roots"]))}
+    if method == "tools/call" and params["name"] == "now":
+        return {"result": said("now")}
     if method == "tools/call":
         return {"result": {"resultType": "task", "taskId": OWN, "status": "working", "ttlMs": None}}
     if method in ["tasks/get", "tasks/cancel"]:
@@ -53,20 +55,20 @@ for line in sys.stdin:
 "#;
 
 /// Three replicas before it.
-async fn replicas(name: &str) -> Replicas {
+pub(super) async fn replicas(name: &str) -> Replicas {
     let script = serde_json::to_string(PROGRAM).unwrap();
     let server = format!("{{command: python3, args: [-c, {script}]}}");
     Replicas::before(&server, name, &[""; 3]).await
 }
 
 /// A request of a client that has roots and knows tasks.
-fn modern_request(method: &str, params: Value) -> HttpRequest {
+pub(super) fn modern_request(method: &str, params: Value) -> HttpRequest {
     let tasks = json!({"io.modelcontextprotocol/tasks": {}});
     let capabilities = json!({"roots": {}, "extensions": tasks});
     HttpRequest::modern(&modern(json!(1), method, params, &capabilities))
 }
 
-fn call_of(tool: &str) -> Value {
+pub(super) fn call_of(tool: &str) -> Value {
     json!({"name": tool, "arguments": {}})
 }
 

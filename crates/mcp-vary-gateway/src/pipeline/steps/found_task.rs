@@ -28,7 +28,7 @@ pub(crate) struct FoundTask {
     pub(crate) item_ref: ItemRef,
     pub(crate) task: Task,
     /// The replica that its id names.
-    pub(super) replica: Option<u32>,
+    pub(crate) replica: Option<u32>,
     /// That tool, if the view still has it.
     tool: Option<Arc<Tool>>,
 }

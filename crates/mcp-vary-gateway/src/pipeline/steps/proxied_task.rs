@@ -12,13 +12,19 @@ use super::task_mode::task_codec;
 use crate::pipeline::request_context::RequestContext;
 use crate::pool::ConnectionUse;
 use crate::tasks::proxy::{EXT_OVER_CORE, ProxiedTask, TaskBounds, TaskConnection, TaskOwner};
-use crate::tasks::{DialectPair, TaskIdCodec, split_prefix};
+use crate::tasks::{DialectPair, TaskIdCodec, TaskKey, split_prefix};
 
 /// Whether the gateway proxies the task. Starts to proxy it if its server still knows it.
 pub(crate) async fn is_proxied(context: &RequestContext<'_>, found: &FoundTask) -> bool {
     let (_, upstream_id) = split_prefix(&found.task.id);
     let params = format!(r#"{{"taskId":{}}}"#, json::string(upstream_id));
     find(context, found, &params).await.is_ok()
+}
+
+/// By what a proxied task is known here, and at the replica that its id names.
+pub(crate) fn key(context: &RequestContext<'_>, found: &FoundTask) -> TaskKey {
+    let server = context.source_name(found.item_ref.server);
+    (server, Arc::from(found.task.id.as_str()))
 }
 
 /// The proxied task. Starts to proxy it if its server still knows it.
@@ -32,8 +38,7 @@ pub(crate) async fn find(
     params: &str,
 ) -> Result<Arc<ProxiedTask>, RpcError> {
     let proxied_tasks = &context.snapshot.services.tasks.proxied;
-    let server = context.source_name(found.item_ref.server);
-    let key = (server, Arc::from(found.task.id.as_str()));
+    let key = key(context, found);
     if let Some(proxied) = proxied_tasks.get(&key) {
         return Ok(proxied);
     }

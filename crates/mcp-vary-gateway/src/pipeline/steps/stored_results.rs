@@ -37,6 +37,7 @@ pub(crate) fn reader(context: &RequestContext<'_>) -> ResultReader {
 /// Refuses parts of other clients, and parts of tools that the client may not call in this variant.
 pub(crate) async fn require_readable(scope: ViewScope<'_>, uri: &str) -> Result<(), RpcError> {
     let not_found = || scope.not_found(Identifier::Resource(uri.to_owned()));
+    scope.snapshot.services.take_over_result(uri).await;
     let store = &scope.snapshot.services.result_store;
     let tool = store.tool(uri, reader(&scope));
     let tool = tool.ok_or_else(not_found)?;

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
 use mcp_vary::json;
 use mcp_vary::variant::Date;
+use mcp_vary_base::copies::Copies;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
@@ -25,10 +27,12 @@ use crate::tasks::task_text::is_failed_call;
 pub(crate) struct CompletedTasks {
     tasks: Lock<ExpiringStore<Arc<str>, CompletedTask>>,
     environment: Environment,
+    copies: Copies,
 }
 
 struct CompletedTask {
     result: Arc<str>,
+    client: ClientId,
     /// In seconds since 1970-01-01 UTC.
     created: u64,
     /// In milliseconds.
@@ -60,7 +64,7 @@ impl fmt::Debug for CompletedTasks {
 }
 
 impl CompletedTasks {
-    pub(crate) fn new(environment: Environment) -> Self {
+    pub(crate) fn new(environment: Environment, copies: Copies) -> Self {
         Self {
             tasks: Lock::new(ExpiringStore::new(StoreLimits {
                 entries: MAX_TASKS,
@@ -68,6 +72,7 @@ impl CompletedTasks {
                 bytes: MAX_BYTES,
             })),
             environment,
+            copies,
         }
     }
 
@@ -103,18 +108,34 @@ impl CompletedTasks {
         let now = (self.environment.now)();
         let task = CompletedTask {
             result: result.into(),
+            client,
             created: now,
             ttl: ttl.unwrap_or(DEFAULT_TTL).min(MAX_TTL),
         };
         let created = task.json(&id, "working");
+        let lifetime = Duration::from_millis(task.ttl);
+        self.copies.add(&id, lifetime, || task.encode());
+        self.insert_task(id, task);
+        Ok(format!(r#"{{"task":{created}}}"#))
+    }
+
+    fn insert_task(&self, id: Arc<str>, task: CompletedTask) {
         let entry = Entry {
-            owner: client,
-            bytes: result.len(),
+            owner: task.client,
+            bytes: task.result.len(),
             expires_at: task.expires_at(),
             value: task,
         };
-        self.lock().insert(id, entry, now);
-        Ok(format!(r#"{{"task":{created}}}"#))
+        self.lock().insert(id, entry, (self.environment.now)());
+    }
+
+    /// Stores the copy of a task that another replica has stored as `id`. What is no copy is ignored.
+    pub(crate) fn insert_copy(&self, id: &str, copy: &[u8]) {
+        if let Some(task) = CompletedTask::decode(copy)
+            && task.result.len() <= MAX_RESULT
+        {
+            self.insert_task(id.into(), task);
+        }
     }
 
     /// The task `id` with its status; `None` if there is no such task.
@@ -164,6 +185,29 @@ impl CompletedTasks {
 }
 
 impl CompletedTask {
+    /// A line with what is known of it, and then its result.
+    fn encode(&self) -> Vec<u8> {
+        let Self {
+            client,
+            created,
+            ttl,
+            result,
+        } = self;
+        format!("{client} {created} {ttl}\n{result}").into_bytes()
+    }
+
+    /// The task of such a text.
+    fn decode(copy: &[u8]) -> Option<Self> {
+        let (head, result) = std::str::from_utf8(copy).ok()?.split_once('\n')?;
+        let mut numbers = head.split(' ').map(|number| number.parse().ok());
+        Some(Self {
+            client: numbers.next()??,
+            created: numbers.next()??,
+            ttl: numbers.next()??,
+            result: result.into(),
+        })
+    }
+
     /// The second at which it expires. The time to live, in milliseconds, is never shorter than announced.
     fn expires_at(&self) -> u64 {
         let ttl = self.ttl.div_ceil(1000);
@@ -210,9 +254,10 @@ mod tests {
 
     fn finished(now: fn() -> u64) -> CompletedTasks {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        CompletedTasks::new(Environment::new(now, |bytes| {
+        let random = |bytes: &mut [u8]| {
             bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        }))
+        };
+        CompletedTasks::new(Environment::new(now, random), Copies::default())
     }
 
     #[track_caller]
@@ -240,6 +285,34 @@ mod tests {
         assert_eq!(&*finished.result(&id).unwrap(), r#"{"isError":true}"#);
         assert_eq!(finished.of(7).len(), 1, "its own, and no other");
         assert_eq!(finished.task("vary:0"), None);
+    }
+
+    #[test]
+    fn a_copy_is_the_same_task_at_another_replica() {
+        let copied = Arc::<Lock<Vec<(String, Vec<u8>, Duration)>>>::default();
+        let seen = Arc::clone(&copied);
+        let mut first = finished(|| 1_763_639_999);
+        first.copies = Copies::to(move |id, copy, lifetime| {
+            seen.lock().push((id.to_owned(), copy, lifetime));
+        });
+        let result = "{\"content\":[],\n \"isError\":true}";
+        first
+            .insert("sealed".into(), result, 7, Some(1500))
+            .unwrap();
+        let (id, copy, lifetime) = copied.lock().pop().unwrap();
+        assert_eq!((&*id, lifetime), ("sealed", Duration::from_millis(1500)));
+        let second = finished(|| 1_763_640_000);
+        for no_copy in [&b""[..], b"7 1\n{}", b"7 x 2\n{}", b"7 1 2", b"\xff"] {
+            second.insert_copy(&id, no_copy);
+            assert_eq!(second.task(&id), None, "{no_copy:?}");
+        }
+        second.insert_copy(&id, &copy);
+        assert_eq!(second.task(&id), first.task(&id));
+        assert_eq!(second.result(&id).as_deref(), Some(result));
+        assert_eq!(second.of(7).len(), 1);
+        let later = finished(|| 1_763_640_002);
+        later.insert_copy(&id, &copy);
+        assert_eq!(later.task(&id), None, "its time is over");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct CoreOverExt {
 impl CoreOverExt {
     pub(crate) fn new(context: Arc<TaskContext>) -> Self {
         Self {
-            completed: CompletedTasks::new(context.environment),
+            completed: CompletedTasks::new(context.environment, context.copies.clone()),
             input_claims: Arc::default(),
             context,
         }

@@ -30,7 +30,7 @@ use crate::pool::dedicated::DedicatedLease;
 use crate::session::Session;
 use crate::session::client::{Client, QuotaKey};
 use crate::settings::limits::Limits;
-use crate::tasks::id::TaskKey;
+use crate::tasks::id::{TaskKey, id_of_copy};
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{lifetime, string};
 
@@ -198,6 +198,12 @@ impl TaskConnection {
         }
         let result_bytes = self.result_bytes;
         self.end(&task).await;
+        if is_wanted && task.is_over() {
+            let remaining = expires.saturating_duration_since(Instant::now());
+            let id = id_of_copy(&task.key);
+            let copy = || task.to_json().into_bytes();
+            task.context.copies.add(&id, remaining, copy);
+        }
         tasks.evict(result_bytes);
         let task = if is_wanted && task.is_over() {
             retained_until(expires, task).await

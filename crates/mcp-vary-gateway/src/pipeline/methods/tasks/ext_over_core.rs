@@ -27,6 +27,16 @@ pub(super) async fn answer_proxied_task(
     members.set("taskId", json::string(upstream_id));
     let responses = members.remove(INPUT_RESPONSES);
     let params = upstream_params(context, found);
+    let services = &context.snapshot.services;
+    let key = proxied_task::key(context, found);
+    let ended = services.status_of_ended_task(&key, found.replica).await;
+    if let Some(status) = ended {
+        return match context.action {
+            // It can be neither answered nor cancelled any more.
+            MethodAction::Task(TaskAction::Update | TaskAction::Cancel) => Ok(context.answer("{}")),
+            _ => status_answer(context, found, &status),
+        };
+    }
     let proxied = proxied_task::find(context, found, &params).await?;
     let token = context.client.access_token().cloned();
     let query = ClientQuery { params, token };
@@ -43,15 +53,22 @@ pub(super) async fn answer_proxied_task(
             let status = proxied.status(query).await;
             let status = status
                 .map_err(|failure| proxied_task::rename_in_failure(context, found, failure))?;
-            let scope = context.in_view(found.view);
-            // The status already has the extension's dialect.
-            let mut forwarding =
-                found.forwarding(scope, proxied_task::extension_codec(context, found));
-            let response = response_context(scope, &mut forwarding)?;
-            let services = &context.snapshot.services.exchange;
-            Ok(Dispatch::Done(response.task(&status, services)))
+            status_answer(context, found, &status)
         }
     }
+}
+
+/// The answer with a status, which already has the extension's dialect.
+fn status_answer(
+    context: &RequestContext<'_>,
+    found: &FoundTask,
+    status: &str,
+) -> Result<Dispatch, RpcError> {
+    let scope = context.in_view(found.view);
+    let mut forwarding = found.forwarding(scope, proxied_task::extension_codec(context, found));
+    let response = response_context(scope, &mut forwarding)?;
+    let services = &context.snapshot.services.exchange;
+    Ok(Dispatch::Done(response.task(status, services)))
 }
 
 /// The params of the client's request, as the server of the task expects them.

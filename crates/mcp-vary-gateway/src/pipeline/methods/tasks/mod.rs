@@ -20,6 +20,8 @@ use crate::pipeline::steps::{policy, task_support};
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let dialects = task_support::request_dialects(context);
     let id = context.request.params.string("taskId")?;
+    let services = &context.snapshot.services;
+    services.take_over_completed_task(&id).await;
     if let Some(outcome) = answer_completed_task(context, &id) {
         return outcome;
     }
