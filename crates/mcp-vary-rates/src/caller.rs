@@ -80,6 +80,16 @@ impl AddressGroup {
     }
 }
 
+/// The same text in each process, and another one for each group.
+impl fmt::Display for AddressGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Group::V4(address) => write!(f, "address {address}"),
+            Group::V6(network) => write!(f, "network {network:x}"),
+        }
+    }
+}
+
 /// The first 64 bits.
 fn network(address: Ipv6Addr) -> u64 {
     u64::try_from(address.to_bits() >> 64).unwrap_or_default()
@@ -101,8 +111,7 @@ impl<P: fmt::Display> fmt::Display for Bucket<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Principal(principal) => write!(f, "principal {principal}"),
-            Self::Address(AddressGroup(Group::V4(address))) => write!(f, "address {address}"),
-            Self::Address(AddressGroup(Group::V6(network))) => write!(f, "network {network:x}"),
+            Self::Address(address) => address.fmt(f),
             Self::Local => f.write_str("local"),
             Self::Name(name) => write!(f, "name {name}"),
         }

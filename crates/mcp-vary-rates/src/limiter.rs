@@ -187,6 +187,22 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         refusals.max_by_key(LimitExceeded::wait)
     }
 
+    /// Refuses the operation for as long as `refusal` says, which comes from a counter that several processes share.
+    pub fn block(
+        &self,
+        caller: &Caller<'_, P>,
+        operation: &Operation<'_>,
+        refusal: &LimitExceeded<'_>,
+    ) {
+        let free_at = self.clock.now().duration_since(self.start) + refusal.wait;
+        let mut limits = self.limits.iter();
+        if let Some(active) = limits.find(|active| active.limit.name() == refusal.limit)
+            && let Some(bucket) = active.limit.bucket(caller, operation)
+        {
+            active.table.delay(&bucket, free_at + active.tolerance);
+        }
+    }
+
     /// The buckets that count the operation, for a counter that several processes share. It uses the same algorithm, and
     /// its refusals become a [`LimitExceeded`] by [`SharedBucket::exceeded`].
     pub fn shared_buckets(

@@ -54,6 +54,16 @@ impl<K: Clone + Eq + Hash> Table<K> {
         }
     }
 
+    /// Lets a bucket be full again at this time, unless it is later already.
+    pub(crate) fn delay(&self, key: &K, full_at: Nanos) {
+        let Some(shard) = self.shard(key) else { return };
+        let mut shard = shard.lock();
+        let known = shard.get(key).copied();
+        if known.is_none_or(|known| known < full_at) {
+            self.insert(&mut shard, key, full_at);
+        }
+    }
+
     /// When the bucket is full again; `None` if it is not in the table and therefore full.
     pub(crate) fn full_at(&self, key: &K) -> Option<Nanos> {
         self.shard(key)?.lock().get(key).copied()

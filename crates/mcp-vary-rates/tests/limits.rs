@@ -372,6 +372,28 @@ fn a_pattern_of_tools_may_have_512_bytes() {
 }
 
 #[test]
+fn a_refusal_of_all_processes_blocks_here_as_long_and_no_other_client() {
+    let limiter = limiter(vec![
+        limit("others", Per::Principal, Counted::Calls, "9/s"),
+        limit("a", Per::Principal, Counted::Calls, "2/min"),
+    ]);
+    let (alice, bob) = (principal("alice"), principal("bob"));
+    let shared = limiter.limiter.shared_buckets(&alice, &PUSH);
+    let refusal = shared[1].exceeded(Duration::from_secs(40));
+    limiter.limiter.block(&alice, &PUSH, &refusal);
+    limiter
+        .refuses(&alice, PUSH, "a", 40)
+        .allows(&bob, PUSH)
+        .allows(&bob, PUSH);
+    // It cannot be made shorter.
+    let shorter = shared[1].exceeded(Duration::from_secs(1));
+    limiter.limiter.block(&alice, &PUSH, &shorter);
+    limiter.refuses(&alice, PUSH, "a", 40);
+    limiter.clock.advance(Duration::from_secs(40));
+    limiter.allows(&alice, PUSH).refuses(&alice, PUSH, "a", 30);
+}
+
+#[test]
 fn a_limit_knows_whether_it_needs_the_names_of_tools() {
     let calls = |per| limit("a", per, Counted::Calls, "1/s");
     assert!(!calls(Per::Principal).uses_tool_names());

@@ -1,7 +1,8 @@
-//! Values that outlive the replica that made them: results that are read later, tasks that have ended, and streams whose client
-//! has gone.
+//! Values of one replica that others read: results that are read later, tasks that have ended, streams whose client has gone,
+//! and the variant that a client has used last.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use mcp_vary_base::lock::Lock;
 use redis::aio::MultiplexedConnection;
@@ -32,6 +33,8 @@ pub enum SavedKind {
     Result,
     /// A task that has ended.
     Task,
+    /// The variant that a client has used last.
+    Variant,
     /// The events of a stream that has ended, whose client may not have got them.
     Stream,
 }
@@ -41,7 +44,19 @@ impl SavedKind {
         match self {
             Self::Result => "result",
             Self::Task => "task",
+            Self::Variant => "variant",
             Self::Stream => "stream",
+        }
+    }
+}
+
+impl SavedValue {
+    pub(crate) fn new(kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) -> Self {
+        Self {
+            kind,
+            id: id.to_owned(),
+            value,
+            lifetime: lifetime.as_secs().max(1),
         }
     }
 }
@@ -63,11 +78,11 @@ struct Queue {
 
 #[derive(Debug)]
 pub(crate) struct SavedValue {
-    pub(crate) kind: SavedKind,
-    pub(crate) id: String,
-    pub(crate) value: Vec<u8>,
+    kind: SavedKind,
+    id: String,
+    value: Vec<u8>,
     /// In seconds.
-    pub(crate) lifetime: u64,
+    lifetime: u64,
 }
 
 impl Saving {
@@ -117,13 +132,8 @@ impl Saving {
                 return;
             }
             let mut set = redis::pipe();
-            for value in &batch {
-                let key = namespace.saved_name(value.kind, &value.id);
-                let Some(sealed) = namespace.seal_saved(value.kind, &value.id, &value.value) else {
-                    continue;
-                };
-                set.cmd("SET").arg(key).arg(sealed);
-                set.arg("EX").arg(value.lifetime).ignore();
+            for command in batch.iter().filter_map(|it| namespace.set_saved(it)) {
+                set.add_command(command).ignore();
             }
             let written = set.query_async::<()>(&mut connection).await;
             let outcome = written.map_or(Outcome::Failed, |()| Outcome::Ok);
@@ -161,6 +171,15 @@ impl Namespace {
         let key = self.derived("saved", &[kind.name().as_bytes(), b"\0", id.as_bytes()]);
         let key = UnboundKey::new(&AES_256_GCM, &key);
         LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("the key has 32 bytes")))
+    }
+
+    /// The command that writes a value; `None` if the system has no random numbers.
+    pub(crate) fn set_saved(&self, value: &SavedValue) -> Option<redis::Cmd> {
+        let mut set = redis::cmd("SET");
+        set.arg(self.saved_name(value.kind, &value.id));
+        set.arg(self.seal_saved(value.kind, &value.id, &value.value)?);
+        set.arg("EX").arg(value.lifetime);
+        Some(set)
     }
 
     /// The value encrypted; `None` if the system has no random numbers.

@@ -196,23 +196,45 @@ impl Store {
         let _ = answer.await;
     }
 
-    /// Saves a value in the background, so that any replica can [`load`](Self::load) it after this one has ended. `id` is another
-    /// one for each value. It is not saved if the store is away, or if it or all values together are too long.
+    /// Saves a value in the background, so that any replica can [`load`](Self::load) it, also after this one has ended. It is
+    /// not saved if the store is away, or if it or all values together are too long.
     pub fn save(&self, kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) {
-        let value = SavedValue {
-            kind,
-            id: id.to_owned(),
-            value,
-            lifetime: lifetime.as_secs().max(1),
-        };
+        let value = SavedValue::new(kind, id, value, lifetime);
         let is_up = self.connection.load().is_some();
         if !is_up || !self.saving.add(value, (self.now)()) {
             self.operations.add(Operation::Save, Outcome::Skipped);
         }
     }
 
-    /// A value that a replica has saved. `None` if there is none, or if the store is away.
-    pub async fn load(&self, kind: SavedKind, id: &str) -> Option<Vec<u8>> {
+    /// Saves a value, in place of an earlier one: any replica can load it after that.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer in time.
+    pub async fn save_now(
+        &self,
+        kind: SavedKind,
+        id: &str,
+        value: &str,
+        lifetime: Duration,
+    ) -> Result<(), StoreAway> {
+        let value = SavedValue::new(kind, id, value.into(), lifetime);
+        self.ask(Operation::Save, async |mut connection| {
+            let first = self.namespaces.first();
+            match first.and_then(|namespace| namespace.set_saved(&value)) {
+                Some(set) => set.query_async::<()>(&mut connection).await,
+                None => Ok(()),
+            }
+        })
+        .await
+    }
+
+    /// A value that a replica has saved, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer in time.
+    pub async fn load(&self, kind: SavedKind, id: &str) -> Result<Option<Vec<u8>>, StoreAway> {
         let loaded = self.ask(Operation::Load, async |mut connection| {
             let mut get = redis::pipe();
             for namespace in &self.namespaces {
@@ -220,12 +242,10 @@ impl Store {
                 let key = namespace.saved_name(kind, id);
                 get.cmd("GETRANGE").arg(key).arg(0).arg(MAX_SEALED);
             }
-            let found: Vec<Vec<u8>> = get.query_async(&mut connection).await?;
-            redis::RedisResult::Ok(found)
+            get.query_async::<Vec<Vec<u8>>>(&mut connection).await
         });
-        let found = loaded.await.ok()?;
-        let mut all = self.namespaces.iter().zip(found);
-        all.find_map(|(namespace, sealed)| namespace.open_saved(kind, id, sealed))
+        let mut all = self.namespaces.iter().zip(loaded.await?);
+        Ok(all.find_map(|(namespace, sealed)| namespace.open_saved(kind, id, sealed)))
     }
 
     /// Writes sessions that have ended, and publishes them.

@@ -3,6 +3,7 @@
 
 mod drills;
 mod forwarding;
+mod limits;
 mod programs;
 mod property;
 mod routing;

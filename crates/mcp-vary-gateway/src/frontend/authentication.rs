@@ -83,7 +83,7 @@ pub(super) async fn authenticate(
         }
     };
     match (failures, challenge.status) {
-        (Some(failures), StatusCode::UNAUTHORIZED) => match failures.count() {
+        (Some(failures), StatusCode::UNAUTHORIZED) => match failures.count(snapshot).await {
             Ok(()) => Err(refused(challenge)),
             // Others from this address failed meanwhile.
             Err(limit) => Err(blocked(limit)),
@@ -116,8 +116,9 @@ impl<'a> FailureLimit<'a> {
         self.limits.blocked(&self.sender, &Operation::AuthFailure)
     }
 
-    fn count(&self) -> Result<(), LimitExceeded<'a>> {
-        self.limits.check(&self.sender, &Operation::AuthFailure)
+    async fn count(&self, snapshot: &ConfigSnapshot) -> Result<(), LimitExceeded<'a>> {
+        let store = snapshot.services.store.as_deref();
+        Box::pin(self.limits.count_failure(store, &self.sender)).await
     }
 }
 

@@ -15,7 +15,7 @@ impl Services {
     pub(crate) async fn take_over_result(&self, uri: &str) {
         if !self.result_store.has(uri)
             && let Some(store) = self.store_of_others(ResultStore::replica_of(uri))
-            && let Some(copy) = store.load(SavedKind::Result, ResultStore::id_of(uri)).await
+            && let Ok(Some(copy)) = store.load(SavedKind::Result, ResultStore::id_of(uri)).await
         {
             self.result_store.insert_copy(uri, &copy);
         }
@@ -26,7 +26,7 @@ impl Services {
         let completed = &self.tasks.core_over_ext.completed;
         if completed.task(id).is_none()
             && let Some(store) = self.store_of_others(tasks::replica_of(id))
-            && let Some(copy) = store.load(SavedKind::Task, id).await
+            && let Ok(Some(copy)) = store.load(SavedKind::Task, id).await
         {
             completed.insert_copy(id, &copy);
         }
@@ -40,7 +40,7 @@ impl Services {
     ) -> Option<String> {
         let store = self.store_of_others(replica)?;
         let id = tasks::id_of_copy(key);
-        let copy = store.load(SavedKind::Task, &id).await?;
+        let copy = store.load(SavedKind::Task, &id).await.ok()??;
         String::from_utf8(copy).ok()
     }
 
@@ -50,7 +50,7 @@ impl Services {
         if let Some(request) = &last.request
             && !streams.has(last)
             && let Some(store) = self.store_of_others(Some(ReplayStreams::replica_of(last)))
-            && let Some(copy) = {
+            && let Ok(Some(copy)) = {
                 let id = ReplayStreams::id_of_copy(last.stream);
                 store.load(SavedKind::Stream, &id).await
             }

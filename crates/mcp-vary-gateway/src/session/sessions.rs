@@ -46,7 +46,7 @@ impl Sessions {
             replica,
             keys: SessionKeys::new(keys, visibility),
             environment: config.environment,
-            clients: AtomicU64::new(0),
+            clients: AtomicU64::new(first_client(config.environment)),
             shards: shards(config.limits.sessions),
         }
     }
@@ -191,6 +191,13 @@ impl Sessions {
 }
 
 /// Stores with `limit` places together; one store when there are few.
+/// Another one in each process: what replicas share may name clients.
+fn first_client(environment: Environment) -> ClientId {
+    let mut first = [0; 8];
+    (environment.random)(&mut first);
+    ClientId::from_le_bytes(first)
+}
+
 fn shards(limit: usize) -> Box<[ScopedLock<SessionStore>]> {
     let count = (limit / MIN_PLACES).clamp(1, MAX_SHARDS);
     let new = |_| {

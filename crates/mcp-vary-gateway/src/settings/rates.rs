@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::PrincipalId;
@@ -11,7 +12,7 @@ use mcp_vary_rates::{
     AddressGroup, Caller, Counted, DEFAULT_CAPACITY, Limit, LimitExceeded, Operation, RateLimiter,
     RateLimiterError, SharedClock,
 };
-use mcp_vary_store::{Count, Store, Verdict};
+use mcp_vary_store::{Count, SavedKind, Store, StoreAway, Verdict};
 use mcp_vary_wire::client_id::ClientId;
 use quick_cache::sync::Cache;
 
@@ -119,6 +120,20 @@ pub(crate) enum VariantUser {
     Address(AddressGroup),
 }
 
+/// The same text at each replica, and another one for each user.
+impl fmt::Display for VariantUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(client) => write!(f, "client {client:x}"),
+            Self::Principal(principal) => write!(f, "principal {principal}"),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// How long the store has the variant of a client that sends nothing.
+const VARIANT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Why an operation is refused that replicas count together.
 #[derive(Debug)]
 pub(crate) enum SharedRefusal<'a> {
@@ -181,33 +196,66 @@ impl ActiveLimits {
         caller: &Caller<'_, PrincipalId>,
         operation: &Operation<'_>,
     ) -> Result<(), SharedRefusal<'_>> {
-        let buckets = self.limiter.shared_buckets(caller, operation);
-        if buckets.is_empty() {
-            return Ok(());
+        match (
+            self.shared_refusal(store, caller, operation).await,
+            on_failure,
+        ) {
+            (Ok(None), _) => Ok(()),
+            (Ok(Some(limit)), _) => Err(SharedRefusal::Limit(limit)),
+            (Err(_), StoreFailure::Open) => {
+                let checked = self.check(caller, operation);
+                checked.map_err(SharedRefusal::Limit)
+            }
+            (Err(_), StoreFailure::Closed) => Err(SharedRefusal::StoreAway),
         }
+    }
+
+    /// Has the store count an operation; the limit that refuses it, if one does.
+    async fn shared_refusal(
+        &self,
+        store: &Store,
+        caller: &Caller<'_, PrincipalId>,
+        operation: &Operation<'_>,
+    ) -> Result<Option<LimitExceeded<'_>>, StoreAway> {
+        let buckets = self.limiter.shared_buckets(caller, operation);
         let counts = buckets.iter().map(|bucket| Count {
             name: bucket.name.clone(),
             interval: bucket.interval,
             tolerance: bucket.tolerance,
         });
-        let refused = match store.count(counts.collect()).await {
-            Ok(Verdict::Allowed) => return Ok(()),
-            Ok(Verdict::Refused { index, wait }) => {
-                let bucket = buckets.get(index);
-                bucket.map(|bucket| bucket.exceeded(wait))
-            }
-            Err(_) => None,
-        };
-        match (refused, on_failure) {
-            (Some(limit), _) => {
+        Ok(match store.count(counts.collect()).await? {
+            Verdict::Allowed => None,
+            Verdict::Refused { index, wait } => {
+                let limit = buckets.get(index).ok_or(StoreAway)?.exceeded(wait);
                 self.note_refused(&limit);
-                Err(SharedRefusal::Limit(limit))
+                Some(limit)
             }
-            (None, StoreFailure::Open) => {
-                let checked = self.check(caller, operation);
-                checked.map_err(SharedRefusal::Limit)
+        })
+    }
+
+    /// Counts a wrong credential, here and in the store. If the replicas together have counted enough, this one refuses
+    /// credentials of the same sender for as long as the store says.
+    ///
+    /// # Errors
+    ///
+    /// The limit that refuses.
+    pub(crate) async fn count_failure(
+        &self,
+        store: Option<&Store>,
+        sender: &Caller<'_, PrincipalId>,
+    ) -> Result<(), LimitExceeded<'_>> {
+        let failure = Operation::AuthFailure;
+        self.check(sender, &failure)?;
+        let Some(store) = store else {
+            return Ok(());
+        };
+        match self.shared_refusal(store, sender, &failure).await {
+            Ok(Some(limit)) => {
+                self.limiter.block(sender, &failure, &limit);
+                Err(limit)
             }
-            (None, StoreFailure::Closed) => Err(SharedRefusal::StoreAway),
+            // While the store is away, each replica counts by itself.
+            Ok(None) | Err(_) => Ok(()),
         }
     }
 
@@ -241,6 +289,47 @@ impl ActiveLimits {
         if let Some(active) = latest.filter(|latest| available(latest)) {
             self.check(caller, &Operation::SwitchVariant)
                 .map_err(|limit| ChangeRefused { active, limit })?;
+        }
+        self.latest_variants.insert(user, Arc::new(variant.clone()));
+        Ok(())
+    }
+
+    /// The same with the variant that `user` used last at any replica, and with the changes that all have counted. While the
+    /// store is away, each replica counts by itself.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`change_variant`](Self::change_variant).
+    pub(crate) async fn change_shared_variant(
+        &self,
+        store: &Store,
+        caller: &Caller<'_, PrincipalId>,
+        user: VariantUser,
+        variant: &VariantId,
+        available: impl FnOnce(&VariantId) -> bool,
+    ) -> Result<(), ChangeRefused<'_>> {
+        let id = user.to_string();
+        let Ok(saved) = store.load(SavedKind::Variant, &id).await else {
+            return self.change_variant(caller, user, variant, available);
+        };
+        let saved = saved.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
+        // What an empty store has lost this replica may know.
+        let latest = saved.map(Arc::new);
+        let latest = latest.or_else(|| self.latest_variants.get(&user));
+        let is_change = latest.as_deref() != Some(variant);
+        let left = latest.filter(|latest| is_change && available(latest));
+        if let Some(active) = left {
+            let change = Operation::SwitchVariant;
+            let counted = self.check_shared(store, StoreFailure::Open, caller, &change);
+            if let Err(SharedRefusal::Limit(limit)) = counted.await {
+                return Err(ChangeRefused { active, limit });
+            }
+        }
+        if is_change {
+            // If that fails, the change is counted again.
+            let _ = store
+                .save_now(SavedKind::Variant, &id, variant.as_str(), VARIANT_LIFETIME)
+                .await;
         }
         self.latest_variants.insert(user, Arc::new(variant.clone()));
         Ok(())

@@ -151,7 +151,7 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     user.store
         .save(SavedKind::Task, "a", b"text".to_vec(), minute);
     until(async || user.counted("save", "ok") == 1).await;
-    let loaded = user.store.load(SavedKind::Task, "a").await;
+    let loaded = user.store.load(SavedKind::Task, "a").await.unwrap();
     assert_eq!(loaded.as_deref(), Some(&b"text"[..]));
 }
 

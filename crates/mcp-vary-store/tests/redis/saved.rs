@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_vary_store::{MAX_SAVED, SavedKind};
+use mcp_vary_store::{MAX_SAVED, SavedKind, StoreAway};
 use mcp_vary_testkit::wait::until;
 
 use crate::server::{Redis, Replica};
@@ -25,11 +25,11 @@ async fn what_one_replica_saves_another_loads_also_after_its_end() {
     a.store.save(SavedKind::Task, "ann's", long.clone(), HOUR);
     until(async || values(&redis).len() == 2).await;
     drop(a);
-    let load = async |kind| b.store.load(kind, "ann's").await;
+    let load = async |kind| b.store.load(kind, "ann's").await.unwrap();
     assert_eq!(load(SavedKind::Result).await.as_deref(), Some(&b"one"[..]));
     assert_eq!(load(SavedKind::Task).await, Some(long));
     assert_eq!(load(SavedKind::Stream).await, None);
-    assert_eq!(b.store.load(SavedKind::Result, "bob's").await, None);
+    assert_eq!(b.store.load(SavedKind::Result, "bob's").await, Ok(None));
     assert_eq!(
         (b.counted("load", "ok"), b.counted("load", "failed")),
         (4, 0)
@@ -56,5 +56,30 @@ async fn a_value_that_is_too_long_or_comes_while_the_store_is_away_is_not_saved(
     until(async || a.store.state() == mcp_vary_store::StoreState::Away).await;
     a.store.save(SavedKind::Result, "short", vec![0], HOUR);
     assert_eq!(a.counted("save", "skipped"), 2);
-    assert_eq!(a.store.load(SavedKind::Result, "short").await, None);
+    let loaded = a.store.load(SavedKind::Result, "short").await;
+    assert_eq!(loaded, Err(StoreAway));
+    let minute = Duration::from_secs(60);
+    let saved = a
+        .store
+        .save_now(SavedKind::Variant, "ann", "compact", minute)
+        .await;
+    assert_eq!(saved, Err(StoreAway));
+}
+
+#[tokio::test]
+async fn a_value_that_is_saved_now_replaces_the_one_before_at_once() {
+    let redis = Redis::start();
+    let (a, b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let minute = Duration::from_secs(60);
+    for (replica, variant) in [(&a, "compact"), (&b, "standard"), (&a, "compact")] {
+        let saved = replica
+            .store
+            .save_now(SavedKind::Variant, "ann", variant, minute)
+            .await;
+        assert_eq!(saved, Ok(()));
+        for reader in [&a, &b] {
+            let loaded = reader.store.load(SavedKind::Variant, "ann").await.unwrap();
+            assert_eq!(loaded.as_deref(), Some(variant.as_bytes()));
+        }
+    }
 }

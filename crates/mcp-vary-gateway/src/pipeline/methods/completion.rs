@@ -88,7 +88,7 @@ pub(crate) async fn complete(context: &mut RequestContext<'_>) -> Result<Dispatc
     for key in ["ref", "argument"] {
         context.request.params.object(key)?;
     }
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let reference = scope.request.params.object("ref")?;
     let upstream = match Reference::read(reference).map_err(RpcError::invalid_params)? {
         Reference::Prompt(name) => of_prompt(scope, reference, &name).await?,

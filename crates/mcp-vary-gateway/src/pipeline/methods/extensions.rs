@@ -23,7 +23,7 @@ use crate::session::client::Client;
 
 /// Forwards a method of an extension to the server that declares one, if only one does.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let declares_one = |handshake: &Handshake| declares_unknown(&handshake.capabilities);
     let server = only_server(scope, declares_one);
     let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
@@ -88,7 +88,7 @@ fn server_of_same_extension(scope: ViewScope<'_>) -> Option<ServerIndex> {
 
 /// Sends a notification to its server, on the connection of the client's calls.
 async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let server = server_of_same_extension(scope);
     let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
     member_check::check(scope.action, &scope.request.params)

@@ -17,9 +17,14 @@ pub(crate) async fn list(
     kind: ListKind,
 ) -> Result<Dispatch, RpcError> {
     if let Err(failure) = context.require_list(kind).await {
-        return empty_list(context, kind).unwrap_or(Err(failure));
+        if !is_offered(context, kind) {
+            return Err(failure);
+        }
+        let scope = view::enter(context).await?;
+        let empty = format!(r#"{{"{}":[]}}"#, kind.items_key());
+        return Ok(scope.answer_uncached(&empty));
     }
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let (view, position) = (scope.view, list_position(scope, kind)?);
     context.catalog = context.class.catalog.fresh(kind).await;
     let scope = context.in_view(view);
@@ -61,15 +66,10 @@ fn with_missing(list: &str, missing: &[(&str, String)]) -> String {
     edit::set(list, "_meta", &meta).into_owned()
 }
 
-/// The answer for a list that no server has, for a client that was offered resources; `None` for other clients.
-fn empty_list(context: &RequestContext<'_>, kind: ListKind) -> Option<Result<Dispatch, RpcError>> {
+/// Whether a client was offered a list that no server has: that of resources.
+fn is_offered(context: &RequestContext<'_>, kind: ListKind) -> bool {
     let negotiates = context.client.features.is_some();
-    let is_offered = kind.capability() == "resources" && context.snapshot.may_shorten(negotiates);
-    is_offered.then(|| {
-        let scope = view::enter(context)?;
-        let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
-        Ok(scope.answer_uncached(&result))
-    })
+    kind.capability() == "resources" && context.snapshot.may_shorten(negotiates)
 }
 
 /// The position in the list where the client continues; `None` at the beginning.

@@ -14,7 +14,7 @@ use crate::pipeline::steps::{policy, response_plan, round_trips, view};
 pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     context.require_list(ListKind::Prompts).await?;
     let name = context.request.params.string("name")?;
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let prompt = view::find_prompt(scope, &name).await?;
     scope.client.observation.found(&name);
     let binding = round_trips::binding(context, &name);

@@ -26,7 +26,7 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     }
     let undeclared = require_resources(context).await?;
     let uri = context.request.params.string("uri")?;
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let located = resources::locate(scope, &uri, Identifier::Resource).await?;
     resources::check(scope, &located)?;
     policy::count_read(scope, located.server).await?;
@@ -84,7 +84,7 @@ async fn require_resources(
 
 /// Reads a stored part of a shortened result. It belongs to no server, and to no view.
 async fn read_stored(context: &RequestContext<'_>, uri: String) -> Result<Dispatch, RpcError> {
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     stored_results::require_readable(scope, &uri).await?;
     let store = &scope.snapshot.services.result_store;
     match store.read(&uri, stored_results::reader(context)) {

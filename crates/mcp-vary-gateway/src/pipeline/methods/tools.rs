@@ -38,7 +38,7 @@ use crate::session::memory_cost;
 pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     context.require_list(ListKind::Tools).await?;
     let name = context.request.params.string("name")?;
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     if let Some(answer) = call_gateway_tool(scope, &name).await? {
         return Ok(answer);
     }

@@ -5,6 +5,7 @@
 
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use mcp_vary::error::{Error, with_active_variant};
+use mcp_vary::variant::VariantId;
 use mcp_vary_access::{
     AccessPolicy, Call, Decision, Denial, HiddenBy, Item as AccessItem, Principal, RuleIndex,
     Verdict,
@@ -199,7 +200,7 @@ async fn count(
 /// # Errors
 ///
 /// `-32000` when a limit refuses the change. The variant that was active stays active.
-pub(super) fn count_variant(
+pub(super) async fn count_variant(
     context: &RequestContext<'_>,
     index: VariantIndex,
     decided_by: DecidedBy,
@@ -214,10 +215,18 @@ pub(super) fn count_variant(
         return Ok(());
     };
     let variant = context.snapshot.variant_id(index.declared_view());
-    let changed = limits.change_variant(&context.client.rate_caller(), user, variant, |latest| {
+    let caller = context.client.rate_caller();
+    let is_available = |latest: &VariantId| {
         let latest = context.snapshot.variant_index(latest.as_str());
         latest.is_some_and(|latest| offers.allows(latest))
-    });
+    };
+    let changed = match &context.snapshot.services.store {
+        None => limits.change_variant(&caller, user, variant, is_available),
+        Some(store) => {
+            let change = limits.change_shared_variant(store, &caller, user, variant, is_available);
+            Box::pin(change).await
+        }
+    };
     changed.map_err(|refused| {
         record_limit(context, &refused.limit);
         let failure = RpcError::from(&Error::TooManySwitches {

@@ -32,9 +32,9 @@ use tracing::debug;
 /// # Errors
 ///
 /// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
-pub(crate) fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>, RpcError> {
+pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>, RpcError> {
     let (index, reason) = selected_variant(context)?;
-    policy::count_variant(context, index, reason.by)?;
+    policy::count_variant(context, index, reason.by).await?;
     notify_of_selected(context, index);
     let (snapshot, method) = (context.snapshot, context.request.method);
     let variant = index.get(snapshot.variant_set.variants.as_slice());

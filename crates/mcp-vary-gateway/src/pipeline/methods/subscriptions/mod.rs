@@ -34,7 +34,7 @@ use crate::subscriptions::{
 pub(crate) async fn subscribe(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {
     require_subscriptions(context)?;
     let uri = context.request.params.string("uri")?;
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let session = context.client.session.as_ref();
     let session = session.ok_or_else(|| method_not_found(context.request.method))?;
     check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
@@ -79,7 +79,7 @@ pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Dispatch, Rpc
     let limit = context.snapshot.config.limits.subscriptions;
     let requested = context.request.params.object("notifications")?;
     let mut filter = SubscriptionFilter::read(requested, limit)?;
-    let scope = view::enter(context)?;
+    let scope = view::enter(context).await?;
     let offered = &context.catalog.capabilities;
     filter
         .kinds
