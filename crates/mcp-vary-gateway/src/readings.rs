@@ -117,6 +117,9 @@ fn add_store(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
     };
     let is_up = store.state() == StoreState::Up;
     exposition.add_single(&families::STORE_UP, Value::count(is_up.into()));
+    let used = store.used();
+    let used = used.map(|(resource, share)| ([resource], Value::Gauge(share)));
+    exposition.add_by_labels(&families::STORE_USED, used);
     let operations = store.operations();
     let operations = operations.map(|(labels, count)| (labels, Value::Counter(count)));
     exposition.add_by_labels(&families::STORE_OPERATIONS, operations);

@@ -103,6 +103,7 @@ families! {
     AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by outcome";
     SPANS = Counter "vary_spans" ["outcome"], "Spans of sampled requests by outcome";
     STORE_UP = Gauge "vary_store_up" [], "Whether the store that replicas share is connected and takes writes";
+    STORE_USED = Gauge "vary_store_used_ratio" ["resource"], "Share of a bound of the store that is in use, from 0 to 1";
     STORE_OPERATIONS = Counter "vary_store_operations" ["operation", "outcome"], "Operations on the store by outcome: ok, failed, or skipped because it is away";
     TASKS = Gauge "vary_tasks" [], "Asynchronous tasks of the process";
     RELOADS = Counter "vary_config_reloads" ["outcome"], "Attempts to reload the configuration";

@@ -49,6 +49,11 @@ impl EndedSessions {
         }
     }
 
+    /// How many sessions it knows.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// The store has these sessions.
     pub(crate) fn note_written(&mut self, sessions: &[SessionKey]) {
         for session in sessions {

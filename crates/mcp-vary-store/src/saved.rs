@@ -90,8 +90,7 @@ impl Saving {
     pub(crate) fn add(&self, value: SavedValue, now: u64) -> bool {
         let bytes = value.value.len();
         let mut queue = self.queue.lock();
-        queue.stored = queue.stored.split_off(&now);
-        let stored: usize = queue.stored.values().sum();
+        let stored = queue.stored_at(now);
         let has_room = bytes <= MAX_SAVED
             && queue.waiting_bytes + bytes <= MAX_WAITING
             && stored + bytes <= MAX_SAVED_TOTAL;
@@ -104,6 +103,11 @@ impl Saving {
             self.added.notify_one();
         }
         has_room
+    }
+
+    /// The bytes of this replica in the store.
+    pub(crate) fn stored(&self, now: u64) -> usize {
+        self.queue.lock().stored_at(now)
     }
 
     /// Writes what is added, until the connection is of no use.
@@ -145,6 +149,12 @@ impl Saving {
 }
 
 impl Queue {
+    /// The bytes of values that have not expired.
+    fn stored_at(&mut self, now: u64) -> usize {
+        self.stored = self.stored.split_off(&now);
+        self.stored.values().sum()
+    }
+
     fn next_batch(&mut self) -> Vec<SavedValue> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while bytes < MAX_BATCH

@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 use crate::counting::{Count, Counting, MAX_IN_FLIGHT, Verdict};
 use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{MAX_EXCHANGES, Mailbox};
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
-use crate::saved::{MAX_SEALED, SavedKind, SavedValue, Saving};
+use crate::saved::{MAX_SAVED_TOTAL, MAX_SEALED, SavedKind, SavedValue, Saving};
 use crate::url::StoreUrl;
 
 /// How long a request waits for the store.
@@ -152,6 +152,18 @@ impl Store {
     /// The names of each operation and outcome, and how often it occurred.
     pub fn operations(&self) -> impl Iterator<Item = ([&'static str; 2], u64)> {
         self.operations.all()
+    }
+
+    /// The name of each resource that is bounded, and the share of it that is in use.
+    #[expect(clippy::cast_precision_loss, reason = "the bounds are small numbers")]
+    pub fn used(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let used = [
+            ("ended_sessions", self.ended.lock().len(), MAX_ENDED),
+            ("exchanges", self.mailbox.exchanges(), MAX_EXCHANGES),
+            ("copies", self.saving.stored((self.now)()), MAX_SAVED_TOTAL),
+        ];
+        used.into_iter()
+            .map(|(resource, used, bound)| (resource, used as f64 / bound as f64))
     }
 
     /// Counts a request, unless one of `counts` refuses it. They are as exact as if one process counted for all replicas.

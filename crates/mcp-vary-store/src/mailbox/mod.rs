@@ -147,6 +147,11 @@ impl Mailbox {
         tag(self.id)
     }
 
+    /// How many exchanges are open.
+    pub(crate) fn exchanges(&self) -> usize {
+        self.exchanges.lock().open.len()
+    }
+
     /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
     pub(crate) fn ask(self: &Arc<Self>, to: u32) -> Option<(Sending, ReplicaBody)> {
         let mut exchanges = self.exchanges.lock();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use mcp_vary_store::{MAX_SAVED, SavedKind, StoreAway};
+use mcp_vary_store::{MAX_SAVED, MAX_SAVED_TOTAL, SavedKind, StoreAway};
 use mcp_vary_testkit::wait::until;
 
-use crate::server::{Redis, Replica};
+use crate::server::{Redis, Replica, session};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -24,6 +24,15 @@ async fn what_one_replica_saves_another_loads_also_after_its_end() {
         .save(SavedKind::Result, "ann's", b"one".to_vec(), HOUR);
     a.store.save(SavedKind::Task, "ann's", long.clone(), HOUR);
     until(async || values(&redis).len() == 2).await;
+    a.store.end_session(session(1)).await;
+    let used: Vec<_> = a.store.used().collect();
+    let copies = (MAX_SAVED + 3) as f64 / MAX_SAVED_TOTAL as f64;
+    let expected = [
+        ("ended_sessions", 1e-5),
+        ("exchanges", 0.0),
+        ("copies", copies),
+    ];
+    assert_eq!(used, expected);
     drop(a);
     let load = async |kind| b.store.load(kind, "ann's").await.unwrap();
     assert_eq!(load(SavedKind::Result).await.as_deref(), Some(&b"one"[..]));
