@@ -184,7 +184,7 @@ fn of_totals_that_replicas_share_those_of_more_clients_are_taken_and_none_are_ad
     let mut totals = ahead.clone();
     let elsewhere = Totals {
         shared: Some("other/words".to_owned()),
-        ..ahead.clone()
+        ..ahead
     };
     totals.add(&elsewhere).unwrap();
     assert_eq!(totals.arms[1].sums(Metric::Calls).units, 2.0);

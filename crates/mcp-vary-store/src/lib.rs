@@ -1,4 +1,5 @@
-//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, and a way from one to another.
+//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, tallies of experiments, and a
+//! way from one to another.
 //!
 //! | question | here |
 //! |---|---|
@@ -6,6 +7,7 @@
 //! | is it there? | [`Store::state`], kept by [`Store::run`] |
 //! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
 //! | may this request go on? | [`Store::count`] |
+//! | what have all replicas counted? | [`Store::share_tallies`] |
 //! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
 //!
 //! # Properties
@@ -27,6 +29,7 @@ mod namespace;
 mod operations;
 mod sentinels;
 mod store;
+mod tallies;
 mod url;
 
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
@@ -36,4 +39,5 @@ pub use mailbox::{
     SILENCE, tag,
 };
 pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};
+pub use tallies::{SharedTally, TALLY_RECORD, TallyRecord};
 pub use url::{StoreUrl, StoreUrlError};

@@ -11,12 +11,14 @@ pub(crate) enum Operation {
     EndSession,
     /// A request is cancelled at another replica.
     Cancel,
-    /// The ended sessions are read, after each connect.
+    /// The ended sessions are read, or a tally is, after each connect.
     Read,
     /// A request is answered by another replica.
     Forward,
     /// A message of another replica is read.
     Receive,
+    /// Records of a tally are written.
+    Tally,
 }
 
 /// How it went.
@@ -30,13 +32,14 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-const OPERATIONS: [&str; 6] = [
+const OPERATIONS: [&str; 7] = [
     "count",
     "end_session",
     "cancel",
     "read",
     "forward",
     "receive",
+    "tally",
 ];
 const OUTCOMES: [&str; 3] = ["ok", "failed", "skipped"];
 

@@ -18,6 +18,7 @@ use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
 use crate::mailbox::Mailbox;
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
+use crate::tallies::Tallies;
 use crate::url::StoreUrl;
 
 /// How long a request waits for the store.
@@ -45,6 +46,7 @@ pub struct Store {
     /// What goes to other replicas, and comes from them.
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) counting: Counting,
+    pub(crate) tallies: Tallies,
     end: Script,
 }
 
@@ -128,6 +130,7 @@ impl Store {
             changes: LogBackoff::default(),
             mailbox: Mailbox::new(replica),
             counting: Counting::new(),
+            tallies: Tallies::default(),
             end: Script::new(END),
         }
     }

@@ -7,3 +7,4 @@ mod mailbox;
 mod rates;
 mod sentinels;
 mod server;
+mod tallies;
