@@ -90,11 +90,11 @@ pub enum TotalsError {
 }
 
 impl Totals {
-    /// Adds what another replica counted. Of totals that the replicas [share](Self::shared), those of more clients are
-    /// taken.
+    /// Adds what another replica counted. If both [share](Self::shared) their counts, nothing is added: those of more
+    /// clients are taken. So of several replicas, first join those that share.
     ///
-    /// If they share none, a client whose calls went to several replicas counts as several clients, which makes intervals
-    /// slightly narrower than they should be. Totals of several such groups are added group by group.
+    /// Without that, a client whose calls went to several replicas counts as several clients, which makes intervals
+    /// slightly narrower than they should be.
     ///
     /// # Errors
     ///

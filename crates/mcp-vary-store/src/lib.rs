@@ -1,5 +1,5 @@
-//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, tallies of experiments, and a
-//! way from one to another.
+//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, tallies of
+//! experiments, and a way from one to another.
 //!
 //! | question | here |
 //! |---|---|

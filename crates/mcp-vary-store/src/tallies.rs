@@ -20,8 +20,8 @@ use crate::store::Store;
 /// The bytes of a [`TallyRecord`].
 pub const TALLY_RECORD: usize = 65;
 
-/// What one replica counted of one client: its place, of which the last 8 bytes are the source that counted, and values.
-/// A later record of the same place replaces an earlier one.
+/// What one replica counted of one client: its place, of which the last 8 bytes are the source that counted, and
+/// values. A later record of the same place replaces an earlier one.
 pub type TallyRecord = [u8; TALLY_RECORD];
 
 /// The bytes of the place of a record.
@@ -208,9 +208,7 @@ fn write(
         let is_own = place.ends_with(&source);
         let command = if is_own { "HSET" } else { "HSETNX" };
         pipe.cmd(command).arg(&key).arg(place).arg(value).ignore();
-        if is_own {
-            message.extend(&sealed);
-        }
+        message.extend(&sealed);
     }
     pipe.cmd("EXPIRE").arg(&key).arg(LIFETIME).ignore();
     pipe.cmd("PUBLISH")

@@ -212,17 +212,16 @@ async fn an_empty_store_gets_back_what_replicas_know_also_of_one_that_has_ended(
     drop(redis);
     a.is(StoreState::Away).await;
     here.count(2, 1);
+    // One that reads before they are written is sent them, one that reads later finds them.
     let redis = Redis::start_at(port);
-    a.is(StoreState::Up).await;
-    let late = Replica::start(&redis).await;
+    let early = Replica::start(&redis).await;
     let all = [
         (1, here.source, 1),
         (1, ended.source, 2),
         (2, here.source, 1),
     ];
-    // It has to be written before it can be read: messages are of what was counted by their senders.
+    Counted::shared_by(&early, 1).has(&all).await;
     here.is_written().await;
-    drop(late);
     let late = Replica::start(&redis).await;
     Counted::shared_by(&late, 1).has(&all).await;
 }
