@@ -26,7 +26,10 @@
 
 mod assignment;
 mod call;
+mod client;
+mod exact_sums;
 mod metric;
+mod records;
 mod report;
 mod sentences;
 mod shared;
@@ -36,9 +39,10 @@ mod totals;
 
 pub use assignment::{Arm, Experiment, ExperimentError, MAX_ARMS, MAX_NAME, MAX_WEIGHT, Unit};
 pub use call::{Call, CallOutcome};
+pub use client::REPAIR_TIME;
 pub use metric::{Better, Metric};
+pub use records::{RECORD, Record};
 pub use report::{Comparison, Estimate, MIN_UNITS, Report, Shares, Verdict};
 pub use sentences::probability;
-pub use shared::{MAX_RECORDS, RECORD, Record, Sharing};
-pub use tally::{MAX_UNITS, REPAIR_TIME, Tally};
+pub use tally::{MAX_RECORDS, MAX_UNITS, Sharing, Tally};
 pub use totals::{ArmTotals, Sums, Totals, TotalsError};

@@ -30,6 +30,7 @@ mod operations;
 mod sentinels;
 mod store;
 mod tallies;
+mod tally_exchange;
 mod url;
 
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};

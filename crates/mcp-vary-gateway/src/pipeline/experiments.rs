@@ -39,8 +39,6 @@ struct ActiveExperiment {
     arms: Vec<VariantIndex>,
     /// Whether an arm is experimental, so that clients must ask for it.
     is_experimental: bool,
-    /// Identifies what is counted to other replicas.
-    id: u64,
     /// What came of it, since when. A reload that leaves the experiment as it is goes on counting.
     tally: (Arc<Tally>, Instant),
 }
@@ -143,7 +141,7 @@ impl Experiments {
     pub(crate) fn shared_tallies(&self) -> Vec<Arc<dyn SharedTally>> {
         let shared = self.active.iter().filter_map(|active| {
             let tally = Arc::clone(&active.tally.0);
-            let (id, source) = (active.id, tally.source()?);
+            let &Sharing { id, source, .. } = tally.sharing()?;
             Some(Arc::new(ReplicaTally { id, source, tally }) as Arc<dyn SharedTally>)
         });
         shared.collect()
@@ -168,20 +166,18 @@ impl ActiveExperiment {
         };
         let mut earlier = before.into_iter().flat_map(|before| &before.active);
         let earlier = earlier.find(|earlier| earlier.config == *experiment);
-        let tally = earlier.map(|earlier| (earlier.id, earlier.tally.clone()));
+        let tally = earlier.map(|earlier| earlier.tally.clone());
         let salt = experiment.salt.as_ref();
         let key = salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes());
-        let (id, tally) = tally.unwrap_or_else(|| {
-            let id = experiment.experiment.id(&key);
-            let tally = new_tally(&experiment.experiment, id, config, store);
-            (id, (Arc::new(tally), Instant::now()))
+        let tally = tally.unwrap_or_else(|| {
+            let tally = new_tally(&experiment.experiment, &key, config, store);
+            (Arc::new(tally), Instant::now())
         });
         Some(Self {
             name: experiment.experiment.name().into(),
             is_experimental: arms.iter().any(is_experimental),
             arms,
             key,
-            id,
             tally,
             config: experiment.clone(),
         })
@@ -211,13 +207,15 @@ impl ActiveExperiment {
 }
 
 /// A tally without counts, which is that of all replicas if there is a store.
-fn new_tally(experiment: &Experiment, id: u64, config: &Config, store: Option<&Store>) -> Tally {
+fn new_tally(experiment: &Experiment, key: &[u8], config: &Config, store: Option<&Store>) -> Tally {
     let Some(store) = store else {
         return Tally::new(experiment.clone());
     };
     let mut source = [0; 8];
     (config.environment.random)(&mut source);
+    let id = experiment.id(key);
     let sharing = Sharing {
+        id,
         source: u64::from_be_bytes(source),
         name: store.tally_name(id),
     };

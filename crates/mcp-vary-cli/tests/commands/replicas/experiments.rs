@@ -59,8 +59,8 @@ fn report(gateways: &[&Gateway]) -> Value {
         .into_iter()
         .chain(addresses)
         .collect();
-    let said = block_in_place(|| run(&arguments).data(0));
-    let mut report: Value = serde_json::from_str(&said).unwrap();
+    let printed = block_in_place(|| run(&arguments).data(0));
+    let mut report: Value = serde_json::from_str(&printed).unwrap();
     let comparisons = report[0]["comparisons"].as_array_mut().unwrap();
     comparisons.retain(|it| it["metric"] != "duration");
     report
@@ -70,48 +70,70 @@ async fn says(gateways: &[&Gateway], expected: &Value) {
     until(async || report(gateways) == *expected).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "`cargo xtask test replicas` runs it"]
-async fn an_experiment_is_reported_by_any_replica_as_by_one_process_also_after_one_was_replaced() {
+/// All of these say the same.
+async fn each_says(gateways: &[Gateway], expected: &Value) {
+    for gateway in gateways {
+        says(&[gateway], expected).await;
+    }
+}
+
+/// Three replicas, and one gateway with the same experiment and without a store, all with the same calls.
+async fn three_and_one(name: &str) -> (Replicas, Gateway) {
     let settings = [(); 3].map(|()| settings(free_port()));
-    let mut replicas =
-        Replicas::start("experiment", &settings.each_ref().map(String::as_str)).await;
+    let replicas = Replicas::start(name, &settings.each_ref().map(String::as_str)).await;
     let alone = replicas.folder.join("alone.yaml");
     let text = fs::read_to_string(replicas.folder.join("0.yaml")).unwrap();
     let text = text.replace("store: \"${STORE}\"\n", "");
     let first = text.lines().find(|it| it.starts_with("admin: ")).unwrap();
-    fs::write(
-        &alone,
-        text.replace(first, &format!("admin: {}", free_port())),
-    )
-    .unwrap();
+    let text = text.replace(first, &format!("admin: {}", free_port()));
+    fs::write(&alone, text).unwrap();
     let alone = Gateway::start(&alone, Vec::new());
     until(async || alone.is_ready().await).await;
-
     calls(&[&alone]).await;
     calls(&replicas.all.iter().collect::<Vec<_>>()).await;
+    (replicas, alone)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn an_experiment_is_reported_by_any_replica_as_by_one_process_also_after_one_was_replaced() {
+    let (mut replicas, alone) = three_and_one("experiment").await;
     let expected = report(&[&alone]);
     let arms = &expected[0]["shares"]["arms"];
-    assert_eq!(
-        arms[0][1].as_f64().unwrap() + arms[1][1].as_f64().unwrap(),
-        12.0
-    );
-    for replica in &replicas.all {
-        says(&[replica], &expected).await;
-    }
+    let clients = [0, 1].map(|arm| arms[arm][1].as_f64().unwrap());
+    assert_eq!(clients[0] + clients[1], f64::from(CLIENTS));
+    each_says(&replicas.all, &expected).await;
     let all: Vec<_> = replicas.all.iter().collect();
     assert_eq!(report(&all), expected);
-
     // The others have what a replica counted just before its end, and the next one has all.
     for gateway in [&alone, &replicas.all[0]] {
         gateway.ask(&call_of(1, false)).await;
     }
     replicas.all[0].replace().await;
     let expected = report(&[&alone]);
-    for replica in &replicas.all {
-        says(&[replica], &expected).await;
-    }
-    // What was counted while the store was away is added when it is back, empty.
+    each_says(&replicas.all, &expected).await;
+    // With another weight it is another experiment; with the earlier one it goes on.
+    let path = replicas.folder.join("1.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let reload = |text: &str| {
+        fs::write(&path, text).unwrap();
+        signal("HUP", replicas.all[1].server.child.id());
+    };
+    reload(&text.replace("long: 50", "long: 70"));
+    until(async || report(&[&replicas.all[1]])[0]["shares"]["arms"][1][1] == 0.0).await;
+    reload(&text);
+    each_says(&replicas.all, &expected).await;
+    alone.end();
+    replicas.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn an_experiment_goes_on_while_the_store_is_away_and_fills_the_one_that_comes_back_empty() {
+    let (mut replicas, alone) = three_and_one("experiment-away").await;
+    each_says(&replicas.all, &report(&[&alone])).await;
+    // The next one counts under another number, and knows the others from the store alone.
+    replicas.all[0].replace().await;
     replicas.redis = None;
     for replica in &replicas.all {
         replica.is_ready_with_store("away").await;
@@ -119,16 +141,15 @@ async fn an_experiment_is_reported_by_any_replica_as_by_one_process_also_after_o
     for gateway in [&alone, &replicas.all[1]] {
         gateway.ask(&call_of(2, false)).await;
     }
+    let expected = report(&[&alone]);
+    says(&[&replicas.all[1]], &expected).await;
     replicas.start_redis();
     for replica in &replicas.all {
         replica.is_ready_with_store("up").await;
     }
-    let expected = report(&[&alone]);
-    for replica in &replicas.all {
-        says(&[replica], &expected).await;
-    }
+    each_says(&replicas.all, &expected).await;
     replicas.all[2].replace().await;
-    says(&[&replicas.all[2]], &expected).await;
+    each_says(&replicas.all, &expected).await;
     alone.end();
     replicas.end();
 }
