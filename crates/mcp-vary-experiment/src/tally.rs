@@ -16,7 +16,7 @@ use crate::totals::{ArmTotals, Totals};
 /// The most clients of an experiment that are distinguished at a time.
 ///
 /// If there are more, one that has not called for long is forgotten. Its calls still count; if it comes back, it is a
-/// new client. Replicas that [share](Tally::shared) a tally count a sample of their clients then.
+/// new client. A tally that replicas [share](Tally::shared) has [`MAX_RECORDS`] instead.
 pub const MAX_UNITS: usize = 65_536;
 
 /// The most records of an experiment: what one replica counted of one client, each.
