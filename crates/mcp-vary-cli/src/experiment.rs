@@ -20,21 +20,21 @@ struct Counted {
 
 /// Adds the counts of all replicas, and prints a report for each experiment.
 pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Failure> {
-    let mut all: Vec<Counted> = Vec::new();
+    let (mut all, mut groups) = (Vec::new(), Vec::new());
     for address in &args.addresses {
         let status = stop.unless_requested(fetch(Some(address))).await?;
         for counted in counted(&status, address)? {
-            let name = &counted.totals.name;
-            match all.iter_mut().find(|known| known.totals.name == *name) {
-                None => all.push(counted),
-                Some(known) => {
-                    known.is_anonymous |= counted.is_anonymous;
-                    let added = known.totals.add(&counted.totals);
-                    added.map_err(|error| Failure::command(format!("{address}: {error}")))?;
-                }
-            }
+            // Replicas that share their counts are one, before others are added.
+            let shared = counted.totals.shared.clone();
+            let is_same = |it: &Totals| shared.is_some() && it.shared == shared;
+            add(&mut groups, (address, counted), is_same)?;
         }
     }
+    for (address, counted) in groups {
+        let name = counted.totals.name.clone();
+        add(&mut all, (address, counted), |it| it.name == name)?;
+    }
+    let mut all: Vec<_> = all.into_iter().map(|(_, counted)| counted).collect();
     if let Some(name) = &args.name {
         let names: Vec<_> = all
             .iter()
@@ -69,6 +69,21 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
         sanitize(&texts.join("\n"))
     })?;
     Ok(Verdict::Fine)
+}
+
+/// Adds what the gateway at `address` counted to the first experiment that `is_same`, if there is one.
+fn add<'a>(
+    all: &mut Vec<(&'a String, Counted)>,
+    (address, counted): (&'a String, Counted),
+    is_same: impl Fn(&Totals) -> bool,
+) -> Result<(), Failure> {
+    let Some((_, known)) = all.iter_mut().find(|(_, known)| is_same(&known.totals)) else {
+        all.push((address, counted));
+        return Ok(());
+    };
+    known.is_anonymous |= counted.is_anonymous;
+    let added = known.totals.add(&counted.totals);
+    added.map_err(|error| Failure::command(format!("{address}: {error}")))
 }
 
 /// The experiments in a status; none if the gateway has none.

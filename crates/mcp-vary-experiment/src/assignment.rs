@@ -14,7 +14,7 @@ pub const MAX_NAME: usize = 128;
 pub const MAX_WEIGHT: u32 = 1_000_000;
 
 /// A client of an experiment: a digest from which nobody learns its principal or session.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Unit(pub(crate) u64);
 
 /// One of the variants that are compared.
@@ -125,6 +125,19 @@ impl Experiment {
     #[must_use]
     pub fn unit(key: &[u8], experiment: &str, identity: &[u8]) -> Unit {
         Unit(digest(key, &[b"unit", experiment.as_bytes(), identity]))
+    }
+
+    /// Identifies the experiment with this key among others: with another name, arm or weight, it is another one.
+    #[must_use]
+    pub fn id(&self, key: &[u8]) -> u64 {
+        let weights: Vec<_> = self.arms.iter().map(|it| it.weight.to_be_bytes()).collect();
+        let arms = self.arms.iter().zip(&weights);
+        let arms = arms.flat_map(|(arm, weight)| [arm.variant.as_bytes(), weight]);
+        let parts: Vec<_> = [&b"experiment"[..], self.name.as_bytes()]
+            .into_iter()
+            .chain(arms)
+            .collect();
+        digest(key, &parts)
     }
 
     /// The index of the arm that a client gets.

@@ -1,37 +1,50 @@
 //! Counting what comes of an experiment.
 
-use std::time::Duration;
+use std::sync::MutexGuard;
 
 use mcp_vary_base::lock::ScopedLock;
 use quick_cache::unsync::Cache;
 
 use crate::assignment::{Experiment, Unit};
-use crate::call::{Call, CallOutcome};
+use crate::call::Call;
+use crate::client::Client;
+use crate::exact_sums::{ArmSums, replace};
 use crate::metric::Metric;
-use crate::totals::{ArmTotals, Sums, Totals};
+use crate::records::SharedUnits;
+use crate::totals::{ArmTotals, Totals};
 
 /// The most clients of an experiment that are distinguished at a time.
 ///
 /// If there are more, one that has not called for long is forgotten. Its calls still count; if it comes back, it is a
-/// new client.
+/// new client. A tally that replicas [share](Tally::shared) has [`MAX_RECORDS`] instead.
 pub const MAX_UNITS: usize = 65_536;
 
-/// How long after an error a successful call with other arguments is a repair of it.
-pub const REPAIR_TIME: Duration = Duration::from_secs(60);
+/// The most records of an experiment: what one replica counted of one client, each.
+///
+/// If there are more, all replicas leave out the same clients, with all that they did: those with the greatest digests.
+/// Digests say nothing of a client, so the others are a sample.
+pub const MAX_RECORDS: usize = 4 * MAX_UNITS;
 
 /// Requests of different clients seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// The failures of a client that may still be repaired.
-const MAX_FAILURES: usize = 4;
-
-/// The greatest sum of one client, so that no sum of squares overflows: 35 years in microseconds.
-const MAX_SUM: u64 = 1 << 50;
+/// How a replica takes part in a tally.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct Sharing {
+    /// Identifies the experiment: see [`Experiment::id`].
+    pub id: u64,
+    /// A random number, by which the records of this tally are known among those of others.
+    pub source: u64,
+    /// What is shared: see [`Totals::shared`].
+    pub name: String,
+}
 
 /// What came of an experiment so far.
 pub struct Tally {
     experiment: Experiment,
-    shards: Vec<ScopedLock<Shard>>,
+    pub(crate) sharing: Option<Sharing>,
+    pub(crate) shards: Vec<ScopedLock<Shard>>,
 }
 
 impl std::fmt::Debug for Tally {
@@ -46,14 +59,33 @@ impl Tally {
     /// Nothing so far.
     #[must_use]
     pub fn new(experiment: Experiment) -> Self {
+        Self::with_sharing(experiment, None)
+    }
+
+    /// The part of one replica in a tally that several share: it counts, and takes over what the others
+    /// [wrote](Self::unwritten).
+    #[must_use]
+    pub fn shared(experiment: Experiment, sharing: Sharing) -> Self {
+        Self::with_sharing(experiment, Some(sharing))
+    }
+
+    fn with_sharing(experiment: Experiment, sharing: Option<Sharing>) -> Self {
         let shard = || {
+            let units = sharing.as_ref().map_or_else(
+                || Units::Recent(Cache::new(MAX_UNITS / SHARDS)),
+                |sharing| Units::Shared(SharedUnits::new(sharing.source, MAX_RECORDS / SHARDS)),
+            );
             ScopedLock::new(Shard {
-                units: Cache::new(MAX_UNITS / SHARDS),
-                sums: vec![<[ExactSums; 6]>::default(); experiment.arms().len()],
+                units,
+                sums: vec![ArmSums::default(); experiment.arms().len()],
             })
         };
         let shards = std::iter::repeat_with(shard).take(SHARDS).collect();
-        Self { experiment, shards }
+        Self {
+            experiment,
+            sharing,
+            shards,
+        }
     }
 
     /// What is counted.
@@ -72,40 +104,48 @@ impl Tally {
         self.with(call.unit, call.arm, |counts| counts.add(call));
     }
 
-    fn with(&self, unit: Unit, arm: usize, change: impl FnOnce(&mut Counts)) {
+    fn with(&self, unit: Unit, arm: usize, change: impl FnOnce(&mut Client)) {
+        let Some(mut shard) = self.shard(unit) else {
+            return;
+        };
+        let Shard { units, sums } = &mut *shard;
+        let units = match units {
+            Units::Shared(units) => return units.count(sums, unit, arm, change),
+            Units::Recent(units) => units,
+        };
+        let Some(sums) = sums.get_mut(arm) else {
+            return; // an arm of an earlier configuration
+        };
+        let known = units.get_mut(&(unit, arm));
+        if let Some(mut client) = known {
+            let before = client.counts.pairs(true);
+            change(&mut client);
+            replace(sums, before, client.counts.pairs(true));
+            return;
+        }
+        let mut client = Client::default();
+        let before = client.counts.pairs(false);
+        change(&mut client);
+        replace(sums, before, client.counts.pairs(true));
+        units.insert((unit, arm), client);
+    }
+
+    /// The part of the clients in which this one is.
+    pub(crate) fn shard(&self, unit: Unit) -> Option<MutexGuard<'_, Shard>> {
         let shards = self.shards.len() as u64;
         #[expect(
             clippy::cast_possible_truncation,
             reason = "less than the number of shards"
         )]
         let at = (unit.0 % shards) as usize;
-        let Some(shard) = self.shards.get(at) else {
-            return;
-        };
-        let mut shard = shard.lock();
-        let Shard { units, sums } = &mut *shard;
-        let Some(sums) = sums.get_mut(arm) else {
-            return; // an arm of an earlier configuration
-        };
-        let known = units.get_mut(&(unit, arm));
-        if let Some(mut counts) = known {
-            let before = counts.pairs(true);
-            change(&mut counts);
-            replace(sums, before, counts.pairs(true));
-            return;
-        }
-        let mut counts = Counts::default();
-        let before = counts.pairs(false);
-        change(&mut counts);
-        replace(sums, before, counts.pairs(true));
-        units.insert((unit, arm), counts);
+        self.shards.get(at).map(ScopedLock::lock)
     }
 
     /// The sums so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let arms = self.experiment.arms();
-        let mut totals = vec![<[ExactSums; 6]>::default(); arms.len()];
+        let mut totals = vec![ArmSums::default(); arms.len()];
         for shard in &self.shards {
             for (total, sums) in totals.iter_mut().zip(&shard.lock().sums) {
                 for (total, sums) in total.iter_mut().zip(sums) {
@@ -125,147 +165,22 @@ impl Tally {
         Totals {
             name: self.experiment.name().to_owned(),
             arms: arms.collect(),
+            shared: self.sharing.as_ref().map(|it| it.name.clone()),
         }
     }
 }
 
 /// A part of the clients.
-struct Shard {
-    units: Cache<(Unit, usize), Counts>,
-    /// For each arm and metric.
-    sums: Vec<[ExactSums; 6]>,
+pub(crate) struct Shard {
+    pub(crate) units: Units,
+    /// For each arm.
+    pub(crate) sums: Vec<ArmSums>,
 }
 
-/// What one client did.
-#[derive(Clone, Default)]
-struct Counts {
-    calls: u64,
-    failed: u64,
-    invalid: u64,
-    repaired: u64,
-    microseconds: u64,
-    tokens: u64,
-    failures: Vec<Failure>,
-}
-
-/// A failed call that may still be repaired.
-#[derive(Clone, Copy)]
-struct Failure {
-    tool: u64,
-    arguments: u64,
-    ended: Duration,
-}
-
-impl Counts {
-    fn add(&mut self, call: &Call) {
-        let microseconds = u64::try_from(call.duration.as_micros()).unwrap_or(u64::MAX);
-        let sums = [
-            (&mut self.calls, 1),
-            (&mut self.microseconds, microseconds),
-            (&mut self.tokens, call.tokens),
-        ];
-        for (sum, more) in sums {
-            *sum = sum.saturating_add(more).min(MAX_SUM);
-        }
-        self.failures
-            .retain(|failure| call.ended.saturating_sub(failure.ended) <= REPAIR_TIME);
-        if call.outcome == CallOutcome::Succeeded {
-            self.repair(call);
-            return;
-        }
-        self.failed += 1;
-        self.invalid += u64::from(call.outcome == CallOutcome::InvalidArguments);
-        if self.failures.len() == MAX_FAILURES {
-            self.failures.remove(0);
-        }
-        self.failures.push(Failure {
-            tool: call.tool,
-            arguments: call.arguments,
-            ended: call.ended,
-        });
-    }
-
-    /// One success repairs one failure: the last one.
-    fn repair(&mut self, call: &Call) {
-        let repaired = self
-            .failures
-            .iter()
-            .rposition(|it| it.tool == call.tool && it.arguments != call.arguments);
-        if let Some(at) = repaired {
-            self.failures.remove(at);
-            self.repaired += 1;
-        }
-    }
-
-    /// The numerator and denominator of each metric.
-    fn pairs(&self, takes_part: bool) -> [(u64, u64); 6] {
-        Metric::ALL.map(|metric| match metric {
-            Metric::Failed => (self.failed, self.calls),
-            Metric::InvalidArguments => (self.invalid, self.calls),
-            Metric::Repaired => (self.repaired, self.failed),
-            Metric::Duration => (self.microseconds, self.calls),
-            Metric::Tokens => (self.tokens, self.calls),
-            Metric::Calls => (self.calls, u64::from(takes_part)),
-        })
-    }
-}
-
-fn replace(sums: &mut [ExactSums; 6], before: [(u64, u64); 6], after: [(u64, u64); 6]) {
-    for (sums, (before, after)) in sums.iter_mut().zip(before.into_iter().zip(after)) {
-        sums.change(before, after);
-    }
-}
-
-/// The sums as integers: they are changed with each call, and must not drift.
-#[derive(Clone, Copy, Default)]
-struct ExactSums {
-    units: u64,
-    n: u128,
-    x: u128,
-    nn: u128,
-    xx: u128,
-    nx: u128,
-}
-
-impl ExactSums {
-    /// Counts a client's values. What a client did only grows, so each sum does.
-    fn change(&mut self, (x, n): (u64, u64), (new_x, new_n): (u64, u64)) {
-        self.units += u64::from(n == 0 && new_n > 0);
-        let [x, n, new_x, new_n] = [x, n, new_x, new_n].map(u128::from);
-        self.n += new_n - n;
-        self.x += new_x - x;
-        self.nn += new_n * new_n - n * n;
-        self.xx += new_x * new_x - x * x;
-        self.nx += new_n * new_x - n * x;
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.units += other.units;
-        self.n += other.n;
-        self.x += other.x;
-        self.nn += other.nn;
-        self.xx += other.xx;
-        self.nx += other.nx;
-    }
-
-    /// Durations are counted in microseconds and reported in milliseconds.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "an error in the sixteenth digit changes no interval"
-    )]
-    fn in_units_of(&self, metric: Metric) -> Sums {
-        let scale = if metric == Metric::Duration {
-            1_000.0
-        } else {
-            1.0
-        };
-        Sums {
-            units: self.units as f64,
-            n: self.n as f64,
-            x: self.x as f64 / scale,
-            nn: self.nn as f64,
-            xx: self.xx as f64 / (scale * scale),
-            nx: self.nx as f64 / scale,
-        }
-    }
+/// The clients that are distinguished.
+pub(crate) enum Units {
+    /// Those that called last.
+    Recent(Cache<(Unit, usize), Client>),
+    /// Those that replicas share.
+    Shared(SharedUnits),
 }

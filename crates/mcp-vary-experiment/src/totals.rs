@@ -73,6 +73,9 @@ pub struct Totals {
     pub name: String,
     /// The control first.
     pub arms: Vec<ArmTotals>,
+    /// If replicas share the counts, what they share: totals with the same text here are of the same clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
 }
 
 /// Two totals are not of the same experiment.
@@ -87,10 +90,11 @@ pub enum TotalsError {
 }
 
 impl Totals {
-    /// Adds what another replica counted.
+    /// Adds what another replica counted. If both [share](Self::shared) their counts, nothing is added: those of more
+    /// clients are taken. So of several replicas, first join those that share.
     ///
-    /// A client whose calls went to several replicas counts as several clients, which makes intervals slightly narrower
-    /// than they should be.
+    /// Without that, a client whose calls went to several replicas counts as several clients, which makes intervals
+    /// slightly narrower than they should be.
     ///
     /// # Errors
     ///
@@ -111,11 +115,24 @@ impl Totals {
             };
             return Err(TotalsError::Different(shown(self), shown(other)));
         }
+        if self.shared.is_some() && self.shared == other.shared {
+            if self.clients_and_calls() < other.clients_and_calls() {
+                other.clone_into(self);
+            }
+            return Ok(());
+        }
         for (mine, others) in self.arms.iter_mut().zip(&other.arms) {
             for (metric, sums) in &others.metrics {
                 mine.metrics.entry(metric.clone()).or_default().add(sums);
             }
         }
         Ok(())
+    }
+
+    fn clients_and_calls(&self) -> (f64, f64) {
+        let sums = self.arms.iter().map(|arm| arm.sums(Metric::Calls));
+        sums.fold((0.0, 0.0), |(clients, calls), sums| {
+            (clients + sums.units, calls + sums.x)
+        })
     }
 }

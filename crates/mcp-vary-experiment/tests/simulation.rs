@@ -85,6 +85,7 @@ fn verdict(control: Sums, treatment: Sums) -> Verdict {
     let totals = Totals {
         name: "simulated".to_owned(),
         arms: vec![arm("control", control), arm("treatment", treatment)],
+        shared: None,
     };
     let report = Report::of(&totals, Metric::Failed, 0.05);
     let decided = report.comparisons.iter().find_map(|it| it.verdict);

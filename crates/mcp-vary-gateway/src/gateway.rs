@@ -259,6 +259,7 @@ impl Gateway {
         let Some(store) = self.services.store.clone() else {
             return;
         };
+        store.share_tallies(self.current().experiments.shared_tallies());
         let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
             let learn = |event| {

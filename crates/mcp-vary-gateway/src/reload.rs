@@ -274,6 +274,9 @@ impl Gateway {
         self.current.store(Arc::clone(after));
         let authentication = after.authentication.clone();
         self.services.authentication.store(authentication);
+        if let Some(store) = &self.services.store {
+            store.share_tallies(after.experiments.shared_tallies());
+        }
         let has_access_rules = after.pool.access().is_some();
         self.services.hub.set_access_rules(has_access_rules);
         self.follow_upstream_variants(Some(&before), after);

@@ -133,7 +133,8 @@ impl AuditStatus {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExperimentStatus {
-    /// Its name, and the sums over the clients of each arm. Those of several replicas can be added.
+    /// Its name, and the sums over the clients of each arm. Those of several replicas can be added,
+    /// unless they share them.
     #[serde(flatten)]
     pub totals: Totals,
     /// The metric that decides.

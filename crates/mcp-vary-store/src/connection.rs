@@ -19,7 +19,7 @@ use crate::operations::{Operation, Outcome};
 use crate::store::{Store, StoreEvent, StoreState};
 
 /// How long one command in the background takes at most, and the connect.
-const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long all sessions are read at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two checks, and between two attempts to connect.
@@ -89,8 +89,10 @@ impl Store {
     ) -> Option<String> {
         let is_last = Notify::new();
         let mut deliver = pin!(self.deliver(connected.connection.clone(), is_last.notified()));
+        let connection = connected.connection.clone();
         tokio::select! {
             cause = self.follow(&mut connected, learn, serve) => return Some(cause),
+            never = self.follow_tallies(connection.clone()) => match never {},
             delivered = &mut deliver => return delivered.err(),
             () = stop => {}
         }
@@ -101,7 +103,8 @@ impl Store {
             is_last.notify_one();
         };
         let sent = timeout(BACKGROUND_TIMEOUT, async { tokio::join!(leave, deliver).1 });
-        if let Err(cause) = sent.await.unwrap_or_else(|_| Err(SLOW.to_owned())) {
+        let (sent, ()) = tokio::join!(sent, self.finish_tallies(connection));
+        if let Err(cause) = sent.unwrap_or_else(|_| Err(SLOW.to_owned())) {
             debug!(cause, "messages for other replicas not sent");
         }
         self.connection.store(None);
@@ -164,6 +167,7 @@ impl Store {
             for namespace in &self.namespaces {
                 connection.subscribe(&namespace.ended).await?;
                 connection.subscribe(&namespace.cancelled).await?;
+                connection.subscribe(&namespace.tallies).await?;
                 let mailbox = namespace.mailbox(self.mailbox.tag());
                 connection.subscribe(mailbox).await?;
             }
@@ -337,6 +341,8 @@ impl Store {
             if let Some((session, request)) = namespace.open_cancelled(sealed) {
                 learn(StoreEvent::Cancelled { session, request });
             }
+        } else if namespace.tallies.as_bytes() == channel {
+            self.receive_tally(namespace, sealed);
         } else if namespace.ended.as_bytes() != channel {
             let is_received = self.mailbox.receive(namespace, sealed, serve);
             let outcome = if is_received {
@@ -354,7 +360,7 @@ impl Store {
 const SLOW: &str = "it did not answer in time";
 
 /// Why a store is away: the first line of the client's error, which has no address or password.
-fn cause(error: &redis::RedisError) -> String {
+pub(crate) fn cause(error: &redis::RedisError) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     line.chars().take(200).collect()

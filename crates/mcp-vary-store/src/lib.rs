@@ -1,4 +1,5 @@
-//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, and a way from one to another.
+//! What replicas of a gateway share in Redis or Valkey: ended sessions, the counts of rate limits, tallies of
+//! experiments, and a way from one to another.
 //!
 //! | question | here |
 //! |---|---|
@@ -7,6 +8,7 @@
 //! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
 //! | may this request go on? | [`Store::count`] |
 //! | what did a replica leave that has ended? | [`Store::save`], [`Store::load`] |
+//! | what have all replicas counted? | [`Store::share_tallies`] |
 //! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
 //!
 //! # Properties
@@ -29,6 +31,8 @@ mod operations;
 mod saved;
 mod sentinels;
 mod store;
+mod tallies;
+mod tally_exchange;
 mod url;
 
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
@@ -39,4 +43,5 @@ pub use mailbox::{
 };
 pub use saved::{MAX_SAVED, MAX_SAVED_TOTAL, SavedKind};
 pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};
+pub use tallies::{SharedTally, TALLY_RECORD, TallyRecord};
 pub use url::{StoreUrl, StoreUrlError};

@@ -6,6 +6,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::ended::{ENDED_ID, SessionKey};
+use crate::tallies::{TALLY_RECORD, TallyRecord};
 
 /// What replicas with one key have in a store. Gateways with other keys can use the same store.
 pub(crate) struct Namespace {
@@ -16,6 +17,8 @@ pub(crate) struct Namespace {
     pub(crate) ended: String,
     /// The channel of requests that are cancelled.
     pub(crate) cancelled: String,
+    /// The channel of records of tallies.
+    pub(crate) tallies: String,
 }
 
 /// A member of the set of ended sessions: when the session would have expired, its id, and a seal.
@@ -30,6 +33,7 @@ impl Namespace {
             key,
             ended: format!("{prefix}ended"),
             cancelled: format!("{prefix}cancelled"),
+            tallies: format!("{prefix}tallies"),
             prefix,
         }
     }
@@ -98,6 +102,38 @@ impl Namespace {
             id: *id,
         };
         Some((session, String::from_utf8(request.to_vec()).ok()?))
+    }
+}
+
+/// A record of a tally with its seal.
+pub(crate) const SEALED_RECORD: usize = TALLY_RECORD + SEAL;
+
+impl Namespace {
+    /// The key of a tally.
+    pub(crate) fn tally(&self, id: u64) -> String {
+        let hash = mac(&self.key, "tally", &[&id.to_be_bytes()]);
+        format!("{}tally:{}", self.prefix, hex(&hash[..16]))
+    }
+
+    /// The record of a tally for the store, which no other tally takes.
+    pub(crate) fn seal_record(&self, id: u64, record: &TallyRecord) -> Vec<u8> {
+        let seal = mac(&self.key, "record", &[&id.to_be_bytes(), record]);
+        [record, &seal[..SEAL]].concat()
+    }
+
+    /// The record of a text in the store; `None` if no replica with this key wrote it for this tally.
+    pub(crate) fn open_record(&self, id: u64, sealed: &[u8]) -> Option<TallyRecord> {
+        let sealed: &[u8; SEALED_RECORD] = sealed.try_into().ok()?;
+        let (record, seal) = sealed.split_first_chunk()?;
+        let whole = keyed(&self.key, "record", &[&id.to_be_bytes(), record]);
+        whole.verify_truncated_left(seal).ok()?;
+        Some(*record)
+    }
+
+    /// Names a tally in the store at `url` for people and programs that compare it with others.
+    pub(crate) fn tally_name(&self, id: u64, url: &str) -> String {
+        let hash = mac(&self.key, "name", &[&id.to_be_bytes(), url.as_bytes()]);
+        hex(&hash[..8])
     }
 }
 
@@ -171,6 +207,26 @@ mod tests {
             assert_eq!(namespace.open_cancelled(&forged), None, "{at}");
         }
         assert_eq!(namespace.open_cancelled(&namespace.seal(&SESSION)), None);
+    }
+
+    #[test]
+    fn a_record_is_opened_by_the_key_that_sealed_it_for_its_tally_alone() {
+        let namespace = Namespace::new([1; 32]);
+        let record = [7; TALLY_RECORD];
+        let sealed = namespace.seal_record(5, &record);
+        assert_eq!(namespace.open_record(5, &sealed), Some(record));
+        assert_eq!(namespace.open_record(6, &sealed), None);
+        assert_eq!(Namespace::new([2; 32]).open_record(5, &sealed), None);
+        for at in 0..sealed.len() {
+            let mut forged = sealed.clone();
+            forged[at] ^= 1;
+            assert_eq!(namespace.open_record(5, &forged), None, "{at}");
+        }
+        assert_eq!(namespace.open_record(5, &sealed[1..]), None);
+        assert_eq!(
+            namespace.open_record(5, &[&sealed[..], b"x"].concat()),
+            None
+        );
     }
 
     #[test]

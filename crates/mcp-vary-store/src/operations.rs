@@ -11,7 +11,7 @@ pub(crate) enum Operation {
     EndSession,
     /// A request is cancelled at another replica.
     Cancel,
-    /// The ended sessions are read, after each connect.
+    /// The ended sessions are read, or a tally is, after each connect.
     Read,
     /// A request is answered by another replica.
     Forward,
@@ -19,8 +19,10 @@ pub(crate) enum Operation {
     Receive,
     /// A value is written that other replicas may need.
     Save,
-    /// A value of a replica that has ended is read.
+    /// A value is read that a replica has written.
     Load,
+    /// Records of a tally are written.
+    Tally,
 }
 
 /// How it went.
@@ -34,7 +36,7 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-const OPERATIONS: [&str; 8] = [
+const OPERATIONS: [&str; 9] = [
     "count",
     "end_session",
     "cancel",
@@ -43,6 +45,7 @@ const OPERATIONS: [&str; 8] = [
     "receive",
     "save",
     "load",
+    "tally",
 ];
 const OUTCOMES: [&str; 3] = ["ok", "failed", "skipped"];
 

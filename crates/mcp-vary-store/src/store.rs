@@ -19,6 +19,7 @@ use crate::mailbox::{MAX_EXCHANGES, Mailbox};
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
 use crate::saved::{MAX_SAVED_TOTAL, MAX_SEALED, SavedKind, SavedValue, Saving};
+use crate::tallies::Tallies;
 use crate::url::StoreUrl;
 
 /// How long a request waits for the store.
@@ -47,6 +48,7 @@ pub struct Store {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) counting: Counting,
     pub(crate) saving: Saving,
+    pub(crate) tallies: Tallies,
     end: Script,
 }
 
@@ -131,6 +133,7 @@ impl Store {
             mailbox: Mailbox::new(replica),
             counting: Counting::new(),
             saving: Saving::default(),
+            tallies: Tallies::default(),
             end: Script::new(END),
         }
     }

@@ -102,6 +102,36 @@ fn replicas_are_added_and_only_the_named_experiment_is_shown() {
     assert_eq!(json[1]["shares"]["arms"][0], json!(["a", 120.0, 120.0]));
 }
 
+/// Of two stores: the first one has more clients at its second replica.
+#[test]
+fn replicas_that_share_their_counts_are_not_added() {
+    let shared = |store: &str, clients: f64| {
+        let arms = [arm("a", 1, clients, 0.2), arm("b", 1, clients, 0.2)];
+        let mut words = experiment("words", &arms);
+        words["shared"] = json!(store);
+        gateway(&json!([words]))
+    };
+    let gateways = [
+        shared("first", 60.0),
+        shared("second", 20.0),
+        shared("first", 61.0),
+        shared("second", 20.0),
+        shared("first", 59.0),
+    ];
+    let clients = |gateways: &[String]| {
+        let arguments = ["experiment", "--json"].into_iter();
+        let arguments: Vec<_> = arguments
+            .chain(gateways.iter().map(String::as_str))
+            .collect();
+        let json: Value = serde_json::from_str(&run(&arguments).data(0)).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), 1);
+        json[0]["shares"]["arms"][1][1].clone()
+    };
+    assert_eq!(clients(&gateways[..1]), 60.0);
+    assert_eq!(clients(&[gateways[0].clone(), gateways[4].clone()]), 60.0);
+    assert_eq!(clients(&gateways), 81.0);
+}
+
 /// Ten points are certain before five would be.
 #[test]
 fn a_clear_difference_is_declared_early_and_another_one_is_named() {

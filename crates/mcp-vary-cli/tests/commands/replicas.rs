@@ -2,6 +2,7 @@
 //! they measure time.
 
 mod drills;
+mod experiments;
 mod forwarding;
 mod limits;
 mod programs;

@@ -12,7 +12,8 @@ use mcp_vary_access::Principal;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_catalog::variant_set::VariantSet;
-use mcp_vary_experiment::{Experiment, Tally, Unit};
+use mcp_vary_experiment::{Experiment, Record, Sharing, Tally, Unit};
+use mcp_vary_store::{SharedTally, Store, TallyRecord};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::time::Instant;
 
@@ -72,13 +73,18 @@ impl<'a> Identity<'a> {
 }
 
 impl Experiments {
-    /// The experiments of `config`, whose counts go on from `before`.
-    pub(crate) fn new(config: &Config, variants: &VariantSet, before: Option<&Self>) -> Self {
+    /// The experiments of `config`, whose counts go on from `before`, and are those of all replicas at `store`.
+    pub(crate) fn new(
+        config: &Config,
+        variants: &VariantSet,
+        before: Option<&Self>,
+        store: Option<&Store>,
+    ) -> Self {
         if !config.variants {
             return Self::default();
         }
         let active = config.experiments.iter().filter_map(|experiment| {
-            let active = ActiveExperiment::new(experiment, config, variants, before);
+            let active = ActiveExperiment::new(experiment, config, variants, before, store);
             if active.is_none() {
                 let name = experiment.experiment.name();
                 tracing::warn!(experiment = name, "one of its variants does not exist");
@@ -130,6 +136,16 @@ impl Experiments {
     pub(crate) fn tallies(&self) -> impl Iterator<Item = (&ExperimentConfig, &Arc<Tally>)> {
         self.active.iter().map(|it| (&it.config, &it.tally.0))
     }
+
+    /// The tallies that replicas share.
+    pub(crate) fn shared_tallies(&self) -> Vec<Arc<dyn SharedTally>> {
+        let shared = self.active.iter().filter_map(|active| {
+            let tally = Arc::clone(&active.tally.0);
+            let &Sharing { id, source, .. } = tally.sharing()?;
+            Some(Arc::new(ReplicaTally { id, source, tally }) as Arc<dyn SharedTally>)
+        });
+        shared.collect()
+    }
 }
 
 impl ActiveExperiment {
@@ -139,6 +155,7 @@ impl ActiveExperiment {
         config: &Config,
         variants: &VariantSet,
         before: Option<&Experiments>,
+        store: Option<&Store>,
     ) -> Option<Self> {
         let arms = experiment.experiment.arms().iter();
         let arms = arms.map(|arm| variants.index_of(&arm.variant));
@@ -151,15 +168,17 @@ impl ActiveExperiment {
         let earlier = earlier.find(|earlier| earlier.config == *experiment);
         let tally = earlier.map(|earlier| earlier.tally.clone());
         let salt = experiment.salt.as_ref();
+        let key = salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes());
+        let tally = tally.unwrap_or_else(|| {
+            let tally = new_tally(&experiment.experiment, &key, config, store);
+            (Arc::new(tally), Instant::now())
+        });
         Some(Self {
             name: experiment.experiment.name().into(),
             is_experimental: arms.iter().any(is_experimental),
             arms,
-            key: salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes()),
-            tally: tally.unwrap_or_else(|| {
-                let tally = Tally::new(experiment.experiment.clone());
-                (Arc::new(tally), Instant::now())
-            }),
+            key,
+            tally,
             config: experiment.clone(),
         })
     }
@@ -184,5 +203,59 @@ impl ActiveExperiment {
         let choice = (variant, Arc::clone(&self.name));
         let participation = Participation::new(self.tally.clone(), (unit, arm), choice);
         Some(Arc::new(participation))
+    }
+}
+
+/// A tally without counts, which is that of all replicas if there is a store.
+fn new_tally(experiment: &Experiment, key: &[u8], config: &Config, store: Option<&Store>) -> Tally {
+    let Some(store) = store else {
+        return Tally::new(experiment.clone());
+    };
+    let mut source = [0; 8];
+    (config.environment.random)(&mut source);
+    let id = experiment.id(key);
+    let sharing = Sharing {
+        id,
+        source: u64::from_be_bytes(source),
+        name: store.tally_name(id),
+    };
+    Tally::shared(experiment.clone(), sharing)
+}
+
+/// A tally as the store knows it.
+struct ReplicaTally {
+    id: u64,
+    source: u64,
+    tally: Arc<Tally>,
+}
+
+impl SharedTally for ReplicaTally {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn source(&self) -> u64 {
+        self.source
+    }
+
+    fn merge(&self, record: &TallyRecord) {
+        if let Some(record) = Record::from_bytes(record) {
+            self.tally.merge(&record);
+        }
+    }
+
+    fn unwritten(&self, most: usize) -> Vec<TallyRecord> {
+        let records = self.tally.unwritten(most).into_iter();
+        records.map(|record| record.to_bytes()).collect()
+    }
+
+    fn note_written(&self, record: &TallyRecord) {
+        if let Some(record) = Record::from_bytes(record) {
+            self.tally.note_written(&record);
+        }
+    }
+
+    fn note_lost(&self) {
+        self.tally.note_lost();
     }
 }

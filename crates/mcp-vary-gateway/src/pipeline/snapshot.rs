@@ -282,6 +282,7 @@ impl ConfigSnapshot {
                 &config,
                 &variant_set,
                 before.map(|before| &before.experiments),
+                services.store.as_deref(),
             ),
             calls: server_calls(&config, &services, before),
             variant_metrics: variant_metrics(&config, &variant_set, &services),

@@ -206,7 +206,7 @@ impl SessionTail {
     /// The client of the session, the same wherever and however often the id is opened.
     pub(super) fn client(&self) -> ClientId {
         let (half, _) = self.nonce.as_chunks::<8>();
-        // Clients without a session are counted from 0, and never get that far.
+        // Clients without a session are counted from less than 1 << 62, and never get that far.
         ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 

@@ -42,11 +42,14 @@ impl Sessions {
         visibility: Arc<dyn ServerVisibility>,
         replica: u32,
     ) -> Self {
+        let mut first = [0; 8];
+        (config.environment.random)(&mut first);
         Self {
             replica,
             keys: SessionKeys::new(keys, visibility),
             environment: config.environment,
-            clients: AtomicU64::new(first_client(config.environment)),
+            // Replicas that count together must not have the same client.
+            clients: AtomicU64::new(u64::from_be_bytes(first) >> 2),
             shards: shards(config.limits.sessions),
         }
     }
@@ -191,13 +194,6 @@ impl Sessions {
 }
 
 /// Stores with `limit` places together; one store when there are few.
-/// Another one in each process: what replicas share may name clients.
-fn first_client(environment: Environment) -> ClientId {
-    let mut first = [0; 8];
-    (environment.random)(&mut first);
-    ClientId::from_le_bytes(first)
-}
-
 fn shards(limit: usize) -> Box<[ScopedLock<SessionStore>]> {
     let count = (limit / MIN_PLACES).clamp(1, MAX_SHARDS);
     let new = |_| {
@@ -468,6 +464,13 @@ pub(super) mod tests {
         }
         assert_ne!(clients[0], clients[1]);
         assert!(!clients.contains(&sessions.new_client()));
+    }
+
+    /// Replicas that count together would take two clients for one.
+    #[test]
+    fn clients_without_a_session_have_other_numbers_in_other_processes() {
+        let clients = [sessions(1), sessions(1)].map(|sessions| sessions.new_client());
+        assert_ne!(clients[0], clients[1]);
     }
 
     /// Expired sessions do not return, so they are removed.

@@ -3,7 +3,9 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use mcp_vary_store::{Count, SavedKind, Store, StoreAway, StoreState, TIMEOUT, Verdict};
+use mcp_vary_store::{
+    Count, SavedKind, SharedTally as _, Store, StoreAway, StoreState, TIMEOUT, Verdict,
+};
 use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::wait::until;
 use tokio::io::AsyncWriteExt as _;
@@ -11,6 +13,7 @@ use tokio::net::TcpListener;
 use tracing::Level;
 
 use crate::server::{KEY, PASSWORD, Redis, Replica, now, session};
+use crate::tallies::Counted;
 
 fn limit() -> Vec<Count> {
     vec![Count {
@@ -153,6 +156,30 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     until(async || user.counted("save", "ok") == 1).await;
     let loaded = user.store.load(SavedKind::Task, "a").await.unwrap();
     assert_eq!(loaded.as_deref(), Some(&b"text"[..]));
+    let [there, here] = [&replica, &user].map(|it| Counted::shared_by(it, 1));
+    here.count(7, 1);
+    there.has(&[(7, here.source(), 1)]).await;
+    assert_eq!(
+        user.counted("tally", "failed") + user.counted("read", "failed"),
+        0
+    );
+}
+
+/// The page had no commands for tallies in earlier versions.
+#[tokio::test]
+async fn a_user_that_may_not_share_tallies_can_still_do_everything_else() {
+    let redis = Redis::start();
+    let rule = format!("ACL SETUSER vary on >{PASSWORD} ~vary:* &vary:* +@all -hset -hscan");
+    let () = redis.ask(&rule.split(' ').collect::<Vec<_>>());
+    let url = redis.url().replace("redis://:", "redis://vary:");
+    let user = Replica::at(&url, [KEY]);
+    user.is(StoreState::Up).await;
+    Counted::shared_by(&user, 1).count(7, 1);
+    until(async || user.counted("read", "failed") > 1).await;
+    let () = redis.ask(&["ACL", "SETUSER", "vary", "+hscan"]);
+    until(async || user.counted("tally", "failed") > 1).await;
+    assert_eq!(user.store.state(), StoreState::Up);
+    assert_eq!(user.store.count(limit()).await, Ok(Verdict::Allowed));
 }
 
 #[tokio::test]

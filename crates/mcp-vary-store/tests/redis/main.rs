@@ -8,3 +8,4 @@ mod rates;
 mod saved;
 mod sentinels;
 mod server;
+mod tallies;

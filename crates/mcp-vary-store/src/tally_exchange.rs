@@ -1,0 +1,183 @@
+//! Each replica writes what it counted for tallies, and reads what the others did.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::RedisResult;
+use redis::aio::MultiplexedConnection;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::warn;
+
+use crate::connection::{BACKGROUND_TIMEOUT, cause};
+use crate::namespace::{Namespace, SEALED_RECORD};
+use crate::operations::{Operation, Outcome};
+use crate::store::Store;
+use crate::tallies::{SharedTally, TallyRecord};
+
+/// The bytes of the place of a record.
+const PLACE: usize = 17;
+
+/// The time between two writes.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Records that are read or written at once.
+const PIECE: usize = 200;
+/// Pages after which reading ends, whatever the store answers.
+const MAX_PAGES: usize = 10_000;
+/// Seconds after the last write until the store forgets a tally: 30 days.
+const LIFETIME: u64 = 30 * 24 * 60 * 60;
+
+impl Store {
+    /// Shares these tallies from now on, in place of earlier ones. What the earlier ones counted is still written.
+    pub fn share_tallies(&self, mut tallies: Vec<Arc<dyn SharedTally>>) {
+        let earlier = self.tallies.all.load_full();
+        for tally in earlier.iter() {
+            let is_known = tallies.iter().any(|it| it.source() == tally.source());
+            if !is_known && !tally.unwritten(1).is_empty() {
+                tallies.push(Arc::clone(tally));
+            }
+        }
+        self.tallies.all.store(Arc::new(tallies));
+    }
+
+    /// Names a tally: replicas with the same keys and the same store have the same name for it.
+    #[must_use]
+    pub fn tally_name(&self, id: u64) -> String {
+        let namespace = self.namespaces.first();
+        let url = self.url.to_string();
+        namespace.map_or_else(String::new, |it| it.tally_name(id, &url))
+    }
+
+    /// Reads each tally once, and writes what was counted every now and then, for as long as the connection is used.
+    pub(crate) async fn follow_tallies(&self, connection: MultiplexedConnection) -> Infallible {
+        let mut read = BTreeSet::new();
+        let mut pauses = interval(PAUSE);
+        pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            pauses.tick().await;
+            for tally in self.tallies.all.load_full().iter() {
+                let mut shared = Ok(());
+                if !read.contains(&tally.source()) {
+                    shared = self.read_tally(connection.clone(), &**tally).await;
+                    self.note_tally(Operation::Read, &shared);
+                }
+                if shared.is_ok() {
+                    read.insert(tally.source());
+                    self.write_tally(connection.clone(), &**tally).await;
+                }
+            }
+        }
+    }
+
+    /// Writes what was counted since the last write.
+    pub(crate) async fn finish_tallies(&self, connection: MultiplexedConnection) {
+        let written = async {
+            for tally in self.tallies.all.load_full().iter() {
+                self.write_tally(connection.clone(), &**tally).await;
+            }
+        };
+        if timeout(BACKGROUND_TIMEOUT, written).await.is_err() {
+            warn!("what was counted last for experiments was not written");
+        }
+    }
+
+    /// Takes over the records of a message.
+    pub(crate) fn receive_tally(&self, namespace: &Namespace, message: &[u8]) {
+        let Some((id, sealed)) = message.split_first_chunk() else {
+            return;
+        };
+        let id = u64::from_be_bytes(*id);
+        for tally in self.tallies.all.load().iter().filter(|it| it.id() == id) {
+            for record in sealed.chunks(SEALED_RECORD).take(PIECE) {
+                if let Some(record) = namespace.open_record(id, record) {
+                    tally.merge(&record);
+                }
+            }
+        }
+    }
+
+    async fn read_tally(
+        &self,
+        mut connection: MultiplexedConnection,
+        tally: &dyn SharedTally,
+    ) -> RedisResult<()> {
+        let id = tally.id();
+        // The last one is that which writes: what only others have is written again.
+        for namespace in self.namespaces.iter().rev() {
+            tally.note_lost();
+            let mut cursor = 0_u64;
+            for _ in 0..MAX_PAGES {
+                let mut scan = redis::cmd("HSCAN");
+                scan.arg(namespace.tally(id)).arg(cursor);
+                scan.arg("COUNT").arg(PIECE);
+                let (next, page): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
+                for field in page.chunks(2) {
+                    if let Some(record) = namespace.open_record(id, &field.concat()) {
+                        tally.merge(&record);
+                        tally.note_written(&record);
+                    }
+                }
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_tally(&self, connection: MultiplexedConnection, tally: &dyn SharedTally) {
+        let Some(namespace) = self.namespaces.first() else {
+            return;
+        };
+        for records in tally.unwritten(usize::MAX).chunks(PIECE) {
+            let pipe = write(namespace, tally, records);
+            let written = pipe.query_async::<()>(&mut connection.clone()).await;
+            self.note_tally(Operation::Tally, &written);
+            if written.is_err() {
+                return;
+            }
+            records.iter().for_each(|record| tally.note_written(record));
+        }
+    }
+
+    /// A failure does not end the connection: a user that may not do this can still do everything else.
+    fn note_tally(&self, operation: Operation, result: &RedisResult<()>) {
+        let outcome = result.as_ref().map_or(Outcome::Failed, |()| Outcome::Ok);
+        self.operations.add(operation, outcome);
+        if let Err(error) = result
+            && self.tallies.failures.next().is_some()
+        {
+            let cause = cause(error);
+            warn!(store = %self.url, cause, "counts of experiments not shared; trying again");
+        }
+    }
+}
+
+/// The commands that write and publish records.
+fn write(
+    namespace: &Namespace,
+    tally: &dyn SharedTally,
+    records: &[TallyRecord],
+) -> redis::Pipeline {
+    let (id, source) = (tally.id(), tally.source().to_be_bytes());
+    let key = namespace.tally(id);
+    let mut message = id.to_be_bytes().to_vec();
+    let mut pipe = redis::pipe();
+    for record in records {
+        let sealed = namespace.seal_record(id, record);
+        let (place, value) = sealed.split_at(PLACE);
+        // Who counted a record may have written a later one.
+        let is_own = place.ends_with(&source);
+        let command = if is_own { "HSET" } else { "HSETNX" };
+        pipe.cmd(command).arg(&key).arg(place).arg(value).ignore();
+        message.extend(&sealed);
+    }
+    pipe.cmd("EXPIRE").arg(&key).arg(LIFETIME).ignore();
+    pipe.cmd("PUBLISH")
+        .arg(&namespace.tallies)
+        .arg(message)
+        .ignore();
+    pipe
+}
