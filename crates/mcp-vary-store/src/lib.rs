@@ -17,7 +17,7 @@
 //!   [`MAX_IN_FLIGHT`] do so at once, and none waits while the store is known to be away.
 //! - Messages from replica to replica are encrypted, each for its reader, and no reader takes one twice.
 //! - Names in the store are HMACs, values have one, and each key has an end. Who can read the store learns no name of a
-//!   client, and who can write to it cannot end a session.
+//!   client, and who can write to it cannot end a session or count a call.
 //! - All commands exist in Redis 7 and Valkey 8.
 //! - Passwords are in no text that this crate makes.
 
