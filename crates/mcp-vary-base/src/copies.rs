@@ -6,24 +6,36 @@ use std::time::Duration;
 
 /// Where values are copied to; nowhere by default.
 ///
-/// Without a place, no copy is made.
+/// No copy is made without a place, nor of a value that the place does not want.
 #[derive(Clone, Default)]
-pub struct Copies(Option<Arc<Place>>);
+pub struct Copies(Option<Arc<dyn CopyPlace>>);
 
-/// Takes the id of a value, its bytes, and how long they are of use.
-type Place = dyn Fn(&str, Vec<u8>, Duration) + Send + Sync;
+/// Takes copies. It must not block.
+pub trait CopyPlace: Send + Sync {
+    /// Whether it takes a value of about so many bytes at the moment.
+    fn wants(&self, bytes: usize) -> bool;
+
+    /// Takes a value, which is of use for `lifetime`.
+    fn put(&self, id: &str, value: Vec<u8>, lifetime: Duration);
+}
 
 impl Copies {
-    /// Copies go to `place`, which must not block.
+    /// Copies go to `place`.
     #[must_use]
-    pub fn to(place: impl Fn(&str, Vec<u8>, Duration) + Send + Sync + 'static) -> Self {
+    pub fn to(place: impl CopyPlace + 'static) -> Self {
         Self(Some(Arc::new(place)))
     }
 
-    /// Copies a value, which is of use for `lifetime`.
-    pub fn add(&self, id: &str, lifetime: Duration, encode: impl FnOnce() -> Vec<u8>) {
-        if let Some(place) = &self.0 {
-            place(id, encode(), lifetime);
+    /// Copies a value of about so many bytes, which is of use for `lifetime`.
+    pub fn add(
+        &self,
+        id: &str,
+        lifetime: Duration,
+        bytes: usize,
+        encode: impl FnOnce() -> Vec<u8>,
+    ) {
+        if let Some(place) = self.0.as_ref().filter(|place| place.wants(bytes)) {
+            place.put(id, encode(), lifetime);
         }
     }
 }

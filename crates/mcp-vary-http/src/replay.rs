@@ -216,6 +216,8 @@ fn expired(stream: u64, request: &str) -> bytes::Bytes {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary_base::copies::CopyPlace;
+
     use super::*;
 
     fn streams(room: usize) -> ReplayStreams {
@@ -289,13 +291,26 @@ mod tests {
         assert!(matches!(resumed, ResumedStream::Standalone(_)));
     }
 
-    type Copied = Arc<Lock<Vec<(String, Vec<u8>)>>>;
+    type CopiedStream = (String, Vec<u8>);
+
+    /// Takes everything.
+    #[derive(Clone, Default)]
+    struct CopiedStreams(Arc<Lock<Vec<CopiedStream>>>);
+
+    impl CopyPlace for CopiedStreams {
+        fn wants(&self, _bytes: usize) -> bool {
+            true
+        }
+
+        fn put(&self, id: &str, value: Vec<u8>, _lifetime: Duration) {
+            self.0.lock().push((id.to_owned(), value));
+        }
+    }
 
     /// Streams, and the copies of those that end without their clients.
-    fn copying() -> (ReplayStreams, Copied) {
-        let copied = Copied::default();
-        let seen = Arc::clone(&copied);
-        let copies = Copies::to(move |id, copy, _| seen.lock().push((id.to_owned(), copy)));
+    fn copying() -> (ReplayStreams, CopiedStreams) {
+        let copied = CopiedStreams::default();
+        let copies = Copies::to(copied.clone());
         (streams(1 << 20).with_copies(copies), copied)
     }
 
@@ -316,10 +331,10 @@ mod tests {
         let log = Arc::clone(call.log());
         streams.push(&log, br#"{"n":1}"#);
         drop(call);
-        assert!(copied.lock().is_empty(), "it may continue here");
+        assert!(copied.0.lock().is_empty(), "it may continue here");
         streams.push(&log, br#"{"n":2}"#);
         streams.finish_response(&log, br#"{"n":3}"#);
-        let (id, copy) = copied.lock().pop().unwrap();
+        let (id, copy) = copied.0.lock().pop().unwrap();
         assert_eq!(id, ReplayStreams::id_of_copy(log.number));
         let other = self::streams(1 << 20);
         let last = at(&log, 1);
@@ -365,11 +380,37 @@ mod tests {
         let listening = streams.open(7, None, true);
         streams.push(listening.log(), b"{}");
         drop(listening);
-        assert!(copied.lock().is_empty(), "nor is the stream of a `GET`");
+        assert!(copied.0.lock().is_empty(), "nor is the stream of a `GET`");
         let unread = streams.open(7, Some("9"), true);
         streams.finish_response(unread.log(), b"{}");
+        let unread_log = Arc::clone(unread.log());
         drop(unread);
-        assert_eq!(copied.lock().len(), 1);
+        assert_eq!(copied.0.lock().len(), 1);
+        for _ in 0..3 {
+            drop(streams.resume(7, &at(&unread_log, 0)));
+        }
+        assert_eq!(copied.0.lock().len(), 1, "it is copied once");
+    }
+
+    /// The client of the first replica was slow: it has got none of these.
+    #[test]
+    fn a_copy_has_all_events_however_long_they_are() {
+        let (streams, copied) = copying();
+        let call = streams.open(7, Some("9"), true);
+        let message = vec![b' '; 80 << 10];
+        for _ in 0..3 {
+            streams.push(call.log(), &message);
+        }
+        streams.finish_response(call.log(), &vec![b' '; 300 << 10]);
+        let (number, last) = (call.log().number, at(call.log(), 0));
+        drop(call);
+        let (_, copy) = copied.0.lock().pop().unwrap();
+        let other = self::streams(1 << 20);
+        other.insert_copy(number, "9", &copy);
+        let ResumedStream::Request(reader) = other.resume(7, &last) else {
+            panic!("it is known");
+        };
+        assert!(read(&reader).len() > 540 << 10);
     }
 
     #[tokio::test(start_paused = true)]

@@ -187,6 +187,17 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         refusals.max_by_key(LimitExceeded::wait)
     }
 
+    /// Whether a limit has counted such an operation of the caller that is not available again.
+    #[must_use]
+    pub fn has_counted(&self, caller: &Caller<'_, P>, operation: &Operation<'_>) -> bool {
+        let elapsed = self.clock.now().duration_since(self.start);
+        self.limits.iter().any(|limit| {
+            let bucket = limit.limit.bucket(caller, operation);
+            let full_at = bucket.and_then(|bucket| limit.table.full_at(&bucket));
+            full_at.is_some_and(|full_at| elapsed < full_at)
+        })
+    }
+
     /// Refuses the operation for as long as `refusal` says, which comes from a counter that several processes share.
     pub fn block(
         &self,

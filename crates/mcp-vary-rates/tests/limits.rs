@@ -378,6 +378,8 @@ fn a_refusal_of_all_processes_blocks_here_as_long_and_no_other_client() {
         limit("a", Per::Principal, Counted::Calls, "2/min"),
     ]);
     let (alice, bob) = (principal("alice"), principal("bob"));
+    let has_counted = |client| limiter.limiter.has_counted(client, &PUSH);
+    assert!(!has_counted(&alice));
     let shared = limiter.limiter.shared_buckets(&alice, &PUSH);
     let refusal = shared[1].exceeded(Duration::from_secs(40));
     limiter.limiter.block(&alice, &PUSH, &refusal);
@@ -390,7 +392,13 @@ fn a_refusal_of_all_processes_blocks_here_as_long_and_no_other_client() {
     limiter.limiter.block(&alice, &PUSH, &shorter);
     limiter.refuses(&alice, PUSH, "a", 40);
     limiter.clock.advance(Duration::from_secs(40));
+    // The burst is not available yet.
+    assert!(has_counted(&alice));
     limiter.allows(&alice, PUSH).refuses(&alice, PUSH, "a", 30);
+    limiter.clock.advance(Duration::from_secs(59));
+    assert!(has_counted(&alice));
+    limiter.clock.advance(Duration::from_secs(2));
+    assert!(!has_counted(&alice));
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl ResultStore {
         let now = (self.environment.now)();
         let expires_at = now.saturating_add(self.ttl.as_secs());
         let encode = || encode(&json, &owner, expires_at);
-        self.copies.add(id, self.ttl, encode);
+        self.copies.add(id, self.ttl, json.len(), encode);
         self.insert_until(id, json.into(), owner, expires_at);
     }
 
@@ -365,8 +365,25 @@ mod tests {
     use mcp_vary_access::{Claims, Principal};
 
     use super::*;
+    use mcp_vary_base::copies::CopyPlace;
 
     static NOW: AtomicU64 = AtomicU64::new(1_000);
+
+    type CopiedValue = (String, Vec<u8>, Duration);
+
+    /// Takes everything.
+    #[derive(Clone, Default)]
+    struct CopiedValues(Arc<Lock<Vec<CopiedValue>>>);
+
+    impl CopyPlace for CopiedValues {
+        fn wants(&self, _bytes: usize) -> bool {
+            true
+        }
+
+        fn put(&self, id: &str, value: Vec<u8>, lifetime: Duration) {
+            self.0.lock().push((id.to_owned(), value, lifetime));
+        }
+    }
 
     fn kept(room: usize, now: fn() -> u64) -> ResultStore {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
@@ -490,11 +507,8 @@ mod tests {
     fn a_copy_is_read_at_another_replica_by_its_owner_until_it_expires() {
         static NOW: AtomicU64 = AtomicU64::new(1_000);
         let now = || NOW.load(Ordering::Relaxed);
-        let copied = Arc::<Lock<Vec<(String, Vec<u8>, Duration)>>>::default();
-        let seen = Arc::clone(&copied);
-        let place =
-            move |id: &str, copy, lifetime| seen.lock().push((id.to_owned(), copy, lifetime));
-        let first = kept(1 << 20, now).with_copies(Copies::to(place));
+        let copied = CopiedValues::default();
+        let first = kept(1 << 20, now).with_copies(Copies::to(copied.clone()));
         let ann = Principal::key("ann", Claims::default()).unwrap().id();
         let uri = first.new_uri(9).unwrap();
         let tool = ToolRef {
@@ -507,7 +521,7 @@ mod tests {
             tool: tool.clone(),
         };
         first.insert(&uri, "\"é\\n\"".to_owned(), owner);
-        let (id, copy, lifetime) = copied.lock().pop().unwrap();
+        let (id, copy, lifetime) = copied.0.lock().pop().unwrap();
         assert_eq!((&*id, lifetime.as_secs()), (ResultStore::id_of(&uri), 60));
         let second = kept(1 << 20, now);
         let part = format!("{uri}?limit=9");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{RedisResult, Script};
+use redis::{RedisResult, Script, ScriptInvocation};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::yield_now;
 use tracing::debug;
@@ -54,6 +54,8 @@ pub(crate) struct Counting {
 #[derive(Debug)]
 struct Waiting {
     counts: Vec<Count>,
+    /// Whether it is only asked whether the request would be refused.
+    is_question: bool,
     verdict: oneshot::Sender<Verdict>,
 }
 
@@ -63,14 +65,19 @@ impl Counting {
         Self {
             queue,
             queued: Mutex::new(queued),
-            script: Script::new(COUNT),
+            script: Script::new(&[GCRA, COUNT].concat()),
         }
     }
 
-    /// Has a request counted; `None` if too many wait or the store has not counted it.
-    pub(crate) async fn count(&self, counts: Vec<Count>) -> Option<Verdict> {
+    /// Has a request counted, unless this `is_question`; `None` if too many wait or the store has not answered.
+    pub(crate) async fn count(&self, counts: Vec<Count>, is_question: bool) -> Option<Verdict> {
         let (verdict, counted) = oneshot::channel();
-        self.queue.try_send(Waiting { counts, verdict }).ok()?;
+        let waiting = Waiting {
+            counts,
+            is_question,
+            verdict,
+        };
+        self.queue.try_send(waiting).ok()?;
         counted.await.ok()
     }
 
@@ -120,20 +127,30 @@ impl Counting {
         batch: &[Waiting],
     ) -> RedisResult<Vec<(usize, u64)>> {
         let mut script = self.script.prepare_invoke();
-        for Waiting { counts, .. } in batch {
-            script.arg(counts.len());
-            for count in counts {
-                script.key(namespace.count(&count.name));
-                script.arg(microseconds(count.interval));
-                script.arg(microseconds(count.tolerance));
-            }
+        for waiting in batch {
+            script.arg(waiting.counts.len());
+            script.arg(u8::from(waiting.is_question));
+            add_counts(&mut script, namespace, &waiting.counts);
         }
         script.invoke_async(connection).await
     }
 }
 
+/// The key, the interval and the tolerance of each bucket, for [`GCRA`].
+pub(crate) fn add_counts(
+    script: &mut ScriptInvocation<'_>,
+    namespace: &Namespace,
+    counts: &[Count],
+) {
+    for count in counts {
+        script.key(namespace.count(&count.name));
+        script.arg(microseconds(count.interval));
+        script.arg(microseconds(count.tolerance));
+    }
+}
+
 /// What the script says of a request: the place of the limit that refuses it, from 1, and for how long.
-const fn verdict(place: usize, wait: u64) -> Verdict {
+pub(crate) const fn verdict(place: usize, wait: u64) -> Verdict {
     match place.checked_sub(1) {
         None => Verdict::Allowed,
         Some(index) => Verdict::Refused {
@@ -149,19 +166,20 @@ fn microseconds(duration: Duration) -> String {
     format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
 }
 
-/// For each request, the generic cell rate algorithm over several buckets, all or none. Numbers are doubles, so times are
-/// microseconds since 2026: those since 1970 would be exact to a quarter of one. A clock that was set back blocks nobody for
-/// longer than a full bucket does.
-const COUNT: &str = r"
+/// A function of Lua: the generic cell rate algorithm over several buckets, all or none. Their keys come after `first`, their
+/// intervals and tolerances from `argument` on. Returns the place of the bucket that refuses the longest, or 0, and for how
+/// long.
+///
+/// Numbers are doubles, so times are microseconds since 2026: those since 1970 would be exact to a quarter of one. A clock that
+/// was set back blocks nobody for longer than a full bucket does.
+pub(crate) const GCRA: &str = r"
 local time = redis.call('TIME')
 local now = (time[1] - 1767225600) * 1000000 + time[2]
-local verdicts, first, at_argument = {}, 0, 1
-while at_argument <= #ARGV do
-  local number = tonumber(ARGV[at_argument])
+local function gcra(first, number, argument, is_question)
   local stored = redis.call('MGET', unpack(KEYS, first + 1, first + number))
   local place, wait, full = 0, 0, {}
   for i = 1, number do
-    local interval, tolerance = tonumber(ARGV[at_argument + 2 * i - 1]), tonumber(ARGV[at_argument + 2 * i])
+    local interval, tolerance = tonumber(ARGV[argument + 2 * i - 2]), tonumber(ARGV[argument + 2 * i - 1])
     local at = math.max(tonumber(stored[i] or now), now)
     at = math.min(at, now + tolerance + interval)
     if at - tolerance - now > wait then
@@ -169,13 +187,22 @@ while at_argument <= #ARGV do
     end
     full[i] = at + interval
   end
-  if place == 0 then
+  if place == 0 and not is_question then
     for i = 1, number do
       redis.call('SET', KEYS[first + i], string.format('%.3f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
     end
   end
-  verdicts[#verdicts + 1] = {place, math.ceil(wait)}
-  first, at_argument = first + number, at_argument + 1 + 2 * number
+  return {place, math.ceil(wait)}
+end
+";
+
+/// What it says of each request.
+const COUNT: &str = r"
+local verdicts, first, argument = {}, 0, 1
+while argument <= #ARGV do
+  local number = tonumber(ARGV[argument])
+  verdicts[#verdicts + 1] = gcra(first, number, argument + 2, ARGV[argument + 1] == '1')
+  first, argument = first + number, argument + 2 + 2 * number
 end
 return verdicts
 ";

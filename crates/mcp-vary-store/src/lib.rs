@@ -8,6 +8,7 @@
 //! | which sessions have ended at any replica? | [`Store::end_session`], and the events of [`Store::run`] |
 //! | may this request go on? | [`Store::count`] |
 //! | what did a replica leave that has ended? | [`Store::save`], [`Store::load`] |
+//! | may a client change its variant? | [`Store::use_variant`] |
 //! | what have all replicas counted? | [`Store::share_tallies`] |
 //! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
 //!
@@ -21,6 +22,7 @@
 //! - All commands exist in Redis 7 and Valkey 8.
 //! - Passwords are in no text that this crate makes.
 
+mod account;
 mod connection;
 mod counting;
 mod ended;
@@ -34,6 +36,7 @@ mod store;
 mod tallies;
 mod tally_exchange;
 mod url;
+mod variants;
 
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
 pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
@@ -45,3 +48,4 @@ pub use saved::{MAX_SAVED, MAX_SAVED_TOTAL, SavedKind};
 pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};
 pub use tallies::{SharedTally, TALLY_RECORD, TallyRecord};
 pub use url::{StoreUrl, StoreUrlError};
+pub use variants::{MAX_VARIANTS, RefusedChange, VariantUse};

@@ -54,6 +54,15 @@ impl Namespace {
         format!("{}rate:{}", self.prefix, hex(&hash[..16]))
     }
 
+    /// What stands for a variant of a client.
+    pub(crate) fn variant_token(&self, client: &str, variant: &str) -> [u8; 32] {
+        mac(
+            &self.key,
+            "variant of",
+            &[client.as_bytes(), b"\0", variant.as_bytes()],
+        )
+    }
+
     /// The key of the value of a `kind` with this id.
     pub(crate) fn hashed(&self, kind: &str, id: &str) -> String {
         let hash = mac(&self.key, kind, &[id.as_bytes()]);

@@ -1,7 +1,7 @@
-//! Values of one replica that others read: results that are read later, tasks that have ended, streams whose client has gone,
-//! and the variant that a client has used last.
+//! Values that outlive the replica that made them: results that are read later, tasks that have ended, and streams whose client
+//! has gone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use mcp_vary_base::lock::Lock;
@@ -10,6 +10,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::Notify;
 
+use crate::account::{Account, OVERHEAD};
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
 
@@ -33,8 +34,6 @@ pub enum SavedKind {
     Result,
     /// A task that has ended.
     Task,
-    /// The variant that a client has used last.
-    Variant,
     /// The events of a stream that has ended, whose client may not have got them.
     Stream,
 }
@@ -44,20 +43,30 @@ impl SavedKind {
         match self {
             Self::Result => "result",
             Self::Task => "task",
-            Self::Variant => "variant",
             Self::Stream => "stream",
         }
     }
 }
 
 impl SavedValue {
-    pub(crate) fn new(kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) -> Self {
+    pub(crate) fn new(
+        kind: SavedKind,
+        id: &str,
+        value: Vec<u8>,
+        (lifetime, now): (Duration, u64),
+    ) -> Self {
+        let lifetime = lifetime.as_secs().max(1);
         Self {
             kind,
             id: id.to_owned(),
             value,
-            lifetime: lifetime.as_secs().max(1),
+            lifetime,
+            expires: now.saturating_add(lifetime),
         }
+    }
+
+    fn cost(&self) -> usize {
+        self.value.len() + OVERHEAD
     }
 }
 
@@ -72,8 +81,8 @@ pub(crate) struct Saving {
 struct Queue {
     waiting: VecDeque<SavedValue>,
     waiting_bytes: usize,
-    /// The bytes of values in the store, and of those that wait, by the second at which they expire.
-    stored: BTreeMap<u64, usize>,
+    /// The values in the store, and those that wait.
+    stored: Account,
 }
 
 #[derive(Debug)]
@@ -83,21 +92,22 @@ pub(crate) struct SavedValue {
     value: Vec<u8>,
     /// In seconds.
     lifetime: u64,
+    expires: u64,
 }
 
 impl Saving {
+    /// Whether there is room for a value of so many bytes.
+    pub(crate) fn has_room(&self, bytes: usize, now: u64) -> bool {
+        self.queue.lock().has_room(bytes, now)
+    }
+
     /// Whether there is room for a value; then it is written later.
     pub(crate) fn add(&self, value: SavedValue, now: u64) -> bool {
-        let bytes = value.value.len();
         let mut queue = self.queue.lock();
-        let stored = queue.stored_at(now);
-        let has_room = bytes <= MAX_SAVED
-            && queue.waiting_bytes + bytes <= MAX_WAITING
-            && stored + bytes <= MAX_SAVED_TOTAL;
+        let has_room = queue.has_room(value.value.len(), now);
         if has_room {
-            let expires = now.saturating_add(value.lifetime);
-            *queue.stored.entry(expires).or_default() += bytes;
-            queue.waiting_bytes += bytes;
+            queue.stored.add(value.expires, value.cost());
+            queue.waiting_bytes += value.cost();
             queue.waiting.push_back(value);
             drop(queue);
             self.added.notify_one();
@@ -107,7 +117,7 @@ impl Saving {
 
     /// The bytes of this replica in the store.
     pub(crate) fn stored(&self, now: u64) -> usize {
-        self.queue.lock().stored_at(now)
+        self.queue.lock().stored.used(now)
     }
 
     /// Writes what is added, until the connection is of no use.
@@ -140,6 +150,12 @@ impl Saving {
                 set.add_command(command).ignore();
             }
             let written = set.query_async::<()>(&mut connection).await;
+            if written.is_err() {
+                let mut queue = self.queue.lock();
+                for value in &batch {
+                    queue.stored.remove(value.expires, value.cost());
+                }
+            }
             let outcome = written.map_or(Outcome::Failed, |()| Outcome::Ok);
             for _ in batch {
                 operations.add(Operation::Save, outcome);
@@ -149,10 +165,11 @@ impl Saving {
 }
 
 impl Queue {
-    /// The bytes of values that have not expired.
-    fn stored_at(&mut self, now: u64) -> usize {
-        self.stored = self.stored.split_off(&now);
-        self.stored.values().sum()
+    fn has_room(&mut self, bytes: usize, now: u64) -> bool {
+        let cost = bytes + OVERHEAD;
+        bytes <= MAX_SAVED
+            && self.waiting_bytes + cost <= MAX_WAITING
+            && self.stored.used(now) + cost <= MAX_SAVED_TOTAL
     }
 
     fn next_batch(&mut self) -> Vec<SavedValue> {
@@ -160,7 +177,7 @@ impl Queue {
         while bytes < MAX_BATCH
             && let Some(value) = self.waiting.pop_front()
         {
-            bytes += value.value.len();
+            bytes += value.cost();
             batch.push(value);
         }
         self.waiting_bytes -= bytes;
@@ -225,13 +242,10 @@ impl Namespace {
 mod tests {
     use super::*;
 
-    fn value(bytes: usize, lifetime: u64) -> SavedValue {
-        SavedValue {
-            kind: SavedKind::Result,
-            id: "a".to_owned(),
-            value: vec![0; bytes],
-            lifetime,
-        }
+    /// A value that takes so many bytes in all, and expires after the second 9.
+    fn value(bytes: usize) -> SavedValue {
+        let (lifetime, value) = (Duration::from_secs(9), vec![0; bytes - OVERHEAD]);
+        SavedValue::new(SavedKind::Result, "a", value, (lifetime, 0))
     }
 
     #[test]
@@ -259,29 +273,29 @@ mod tests {
     #[test]
     fn what_waits_and_what_is_stored_are_bounded() {
         let saving = Saving::default();
-        assert!(!saving.add(value(MAX_SAVED + 1, 9), 0), "too long");
+        assert!(!saving.add(value(MAX_SAVED + OVERHEAD + 1), 0), "too long");
         for _ in 0..MAX_WAITING / MAX_SAVED {
-            assert!(saving.add(value(MAX_SAVED, 9), 0));
+            assert!(saving.add(value(MAX_SAVED), 0));
         }
-        assert!(!saving.add(value(1, 9), 0), "too much waits");
+        assert!(!saving.add(value(OVERHEAD), 0), "too much waits");
         let mut written = 0;
         loop {
             let batch = saving.queue.lock().next_batch();
             written += batch.len();
-            if batch.is_empty() && !saving.add(value(MAX_SAVED, 9), 0) {
+            if batch.is_empty() && !saving.add(value(MAX_SAVED), 0) {
                 break;
             }
         }
         assert_eq!(written, MAX_SAVED_TOTAL / MAX_SAVED, "the store has enough");
-        assert!(!saving.add(value(1, 9), 9));
-        assert!(saving.add(value(1, 9), 10), "the others have expired");
+        assert!(!saving.has_room(0, 9) && !saving.add(value(OVERHEAD), 9));
+        assert!(saving.has_room(MAX_SAVED, 10), "the others have expired");
     }
 
     #[test]
     fn small_values_are_written_together_and_a_large_one_by_itself() {
         let saving = Saving::default();
         for bytes in [1, 2, MAX_SAVED, 3] {
-            assert!(saving.add(value(bytes, 9), 0));
+            assert!(saving.add(value(bytes + OVERHEAD), 0));
         }
         let next = || {
             let batch = saving.queue.lock().next_batch();

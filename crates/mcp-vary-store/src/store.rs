@@ -21,6 +21,7 @@ use crate::operations::{Operation, Operations, Outcome};
 use crate::saved::{MAX_SAVED_TOTAL, MAX_SEALED, SavedKind, SavedValue, Saving};
 use crate::tallies::Tallies;
 use crate::url::StoreUrl;
+use crate::variants::{MAX_VARIANTS, RefusedChange, VariantUse, Variants};
 
 /// How long a request waits for the store.
 pub const TIMEOUT: Duration = Duration::from_millis(250);
@@ -48,6 +49,7 @@ pub struct Store {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) counting: Counting,
     pub(crate) saving: Saving,
+    variants: Variants,
     pub(crate) tallies: Tallies,
     end: Script,
 }
@@ -133,6 +135,7 @@ impl Store {
             mailbox: Mailbox::new(replica),
             counting: Counting::new(),
             saving: Saving::default(),
+            variants: Variants::new(),
             tallies: Tallies::default(),
             end: Script::new(END),
         }
@@ -160,10 +163,12 @@ impl Store {
     /// The name of each resource that is bounded, and the share of it that is in use.
     #[expect(clippy::cast_precision_loss, reason = "the bounds are small numbers")]
     pub fn used(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let now = (self.now)();
         let used = [
             ("ended_sessions", self.ended.lock().len(), MAX_ENDED),
             ("exchanges", self.mailbox.exchanges(), MAX_EXCHANGES),
-            ("copies", self.saving.stored((self.now)()), MAX_SAVED_TOTAL),
+            ("copies", self.saving.stored(now), MAX_SAVED_TOTAL),
+            ("variants", self.variants.stored(now), MAX_VARIANTS),
         ];
         used.into_iter()
             .map(|(resource, used, bound)| (resource, used as f64 / bound as f64))
@@ -178,8 +183,18 @@ impl Store {
         if counts.is_empty() {
             return Ok(Verdict::Allowed);
         }
-        let counted = async |_| self.counting.count(counts).await.ok_or(StoreAway);
+        let counted = async |_| self.counting.count(counts, false).await.ok_or(StoreAway);
         self.ask(Operation::Count, counted).await
+    }
+
+    /// Whether one of `counts` would refuse a request, without counting it.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer in time.
+    pub async fn would_refuse(&self, counts: Vec<Count>) -> Result<Verdict, StoreAway> {
+        let answered = async |_| self.counting.count(counts, true).await.ok_or(StoreAway);
+        self.ask(Operation::Count, answered).await
     }
 
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
@@ -211,37 +226,48 @@ impl Store {
         let _ = answer.await;
     }
 
-    /// Saves a value in the background, so that any replica can [`load`](Self::load) it, also after this one has ended. It is
-    /// not saved if the store is away, or if it or all values together are too long.
-    pub fn save(&self, kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) {
-        let value = SavedValue::new(kind, id, value, lifetime);
-        let is_up = self.connection.load().is_some();
-        if !is_up || !self.saving.add(value, (self.now)()) {
-            self.operations.add(Operation::Save, Outcome::Skipped);
-        }
-    }
-
-    /// Saves a value, in place of an earlier one: any replica can load it after that.
+    /// Records the variant of a request, and counts a change if the client used another one before, at any replica.
     ///
     /// # Errors
     ///
-    /// If the store does not answer in time.
-    pub async fn save_now(
+    /// If the store does not answer in time, or this replica has written too many clients there.
+    pub async fn use_variant(
         &self,
-        kind: SavedKind,
-        id: &str,
-        value: &str,
-        lifetime: Duration,
-    ) -> Result<(), StoreAway> {
-        let value = SavedValue::new(kind, id, value.into(), lifetime);
-        self.ask(Operation::Save, async |mut connection| {
-            let first = self.namespaces.first();
-            match first.and_then(|namespace| namespace.set_saved(&value)) {
-                Some(set) => set.query_async::<()>(&mut connection).await,
-                None => Ok(()),
-            }
+        used: &VariantUse<'_>,
+    ) -> Result<Option<RefusedChange>, StoreAway> {
+        let now = (self.now)();
+        let namespace = self.namespaces.first().ok_or(StoreAway)?;
+        if used.counts.is_empty() {
+            return Ok(None);
+        }
+        if !self.variants.has_room(now) {
+            self.operations.add(Operation::Count, Outcome::Skipped);
+            return Err(StoreAway);
+        }
+        self.ask(Operation::Count, async |connection| {
+            self.variants.record(namespace, connection, used, now).await
         })
         .await
+    }
+
+    /// Whether a value of so many bytes can be [saved](Self::save) at the moment. If not, it counts as skipped.
+    pub fn can_save(&self, bytes: usize) -> bool {
+        let is_up = self.connection.load().is_some();
+        let can_save = is_up && self.saving.has_room(bytes, (self.now)());
+        if !can_save {
+            self.operations.add(Operation::Save, Outcome::Skipped);
+        }
+        can_save
+    }
+
+    /// Saves a value in the background, so that any replica can [`load`](Self::load) it, also after this one has ended. `id` is
+    /// another one for each value.
+    pub fn save(&self, kind: SavedKind, id: &str, value: Vec<u8>, lifetime: Duration) {
+        let now = (self.now)();
+        let value = SavedValue::new(kind, id, value, (lifetime, now));
+        if !self.saving.add(value, now) {
+            self.operations.add(Operation::Save, Outcome::Skipped);
+        }
     }
 
     /// A value that a replica has saved, if there is one.

@@ -1,13 +1,13 @@
 //! Each replica writes what it counted for tallies, and reads what the others did.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use crate::connection::{BACKGROUND_TIMEOUT, cause};
@@ -25,6 +25,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 const PIECE: usize = 200;
 /// Pages after which reading ends, whatever the store answers.
 const MAX_PAGES: usize = 10_000;
+/// The time between two reads: a message may have been lost, and of an empty store others have filled a part.
+const READ_PAUSE: Duration = Duration::from_secs(600);
+/// The time until the second read is 4 to 12 seconds, another one at each replica: most find then that the first has filled an
+/// empty store.
+const SECOND_READ: [u64; 2] = [4_000, 8_000];
 /// Seconds after the last write until the store forgets a tally: 30 days.
 const LIFETIME: u64 = 30 * 24 * 60 * 60;
 
@@ -49,23 +54,32 @@ impl Store {
         namespace.map_or_else(String::new, |it| it.tally_name(id, &url))
     }
 
-    /// Reads each tally once, and writes what was counted every now and then, for as long as the connection is used.
+    /// Reads each tally every now and then, and writes what was counted, for as long as the connection is used.
     pub(crate) async fn follow_tallies(&self, connection: MultiplexedConnection) -> Infallible {
-        let mut read = BTreeSet::new();
+        let mut reads = BTreeMap::<u64, Instant>::new();
         let mut pauses = interval(PAUSE);
         pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             pauses.tick().await;
             for tally in self.tallies.all.load_full().iter() {
-                let mut shared = Ok(());
-                if !read.contains(&tally.source()) {
-                    shared = self.read_tally(connection.clone(), &**tally).await;
-                    self.note_tally(Operation::Read, &shared);
+                let source = tally.source();
+                let next_read = reads.get(&source);
+                let is_first = next_read.is_none();
+                if next_read.is_none_or(|at| *at <= Instant::now()) {
+                    let read = self.read_tally(connection.clone(), &**tally).await;
+                    self.note_tally(Operation::Read, &read);
+                    if read.is_err() {
+                        continue;
+                    }
+                    let [least, spread] = SECOND_READ;
+                    let second = Duration::from_millis(least + source % spread);
+                    let pause = if is_first { second } else { READ_PAUSE };
+                    reads.insert(source, Instant::now() + pause);
+                    if !is_first {
+                        self.write_tally(connection.clone(), &**tally, true).await;
+                    }
                 }
-                if shared.is_ok() {
-                    read.insert(tally.source());
-                    self.write_tally(connection.clone(), &**tally).await;
-                }
+                self.write_tally(connection.clone(), &**tally, false).await;
             }
         }
     }
@@ -74,7 +88,7 @@ impl Store {
     pub(crate) async fn finish_tallies(&self, connection: MultiplexedConnection) {
         let written = async {
             for tally in self.tallies.all.load_full().iter() {
-                self.write_tally(connection.clone(), &**tally).await;
+                self.write_tally(connection.clone(), &**tally, false).await;
             }
         };
         if timeout(BACKGROUND_TIMEOUT, written).await.is_err() {
@@ -127,12 +141,21 @@ impl Store {
         Ok(())
     }
 
-    async fn write_tally(&self, connection: MultiplexedConnection, tally: &dyn SharedTally) {
+    /// Writes and publishes what was counted here, or writes what `others` counted that the store has lost.
+    async fn write_tally(
+        &self,
+        connection: MultiplexedConnection,
+        tally: &dyn SharedTally,
+        others: bool,
+    ) {
         let Some(namespace) = self.namespaces.first() else {
             return;
         };
-        for records in tally.unwritten(usize::MAX).chunks(PIECE) {
-            let pipe = write(namespace, tally, records);
+        let source = tally.source().to_be_bytes();
+        let mut records = tally.unwritten(usize::MAX);
+        records.retain(|record| record[..PLACE].ends_with(&source) != others);
+        for records in records.chunks(PIECE) {
+            let pipe = write(namespace, tally.id(), records, others);
             let written = pipe.query_async::<()>(&mut connection.clone()).await;
             self.note_tally(Operation::Tally, &written);
             if written.is_err() {
@@ -155,29 +178,23 @@ impl Store {
     }
 }
 
-/// The commands that write and publish records.
-fn write(
-    namespace: &Namespace,
-    tally: &dyn SharedTally,
-    records: &[TallyRecord],
-) -> redis::Pipeline {
-    let (id, source) = (tally.id(), tally.source().to_be_bytes());
+/// The commands that write records and, if they were counted here, publish them.
+fn write(namespace: &Namespace, id: u64, records: &[TallyRecord], others: bool) -> redis::Pipeline {
     let key = namespace.tally(id);
     let mut message = id.to_be_bytes().to_vec();
     let mut pipe = redis::pipe();
+    // Who counted a record may have written a later one.
+    let command = if others { "HSETNX" } else { "HSET" };
     for record in records {
         let sealed = namespace.seal_record(id, record);
         let (place, value) = sealed.split_at(PLACE);
-        // Who counted a record may have written a later one.
-        let is_own = place.ends_with(&source);
-        let command = if is_own { "HSET" } else { "HSETNX" };
         pipe.cmd(command).arg(&key).arg(place).arg(value).ignore();
         message.extend(&sealed);
     }
     pipe.cmd("EXPIRE").arg(&key).arg(LIFETIME).ignore();
-    pipe.cmd("PUBLISH")
-        .arg(&namespace.tallies)
-        .arg(message)
-        .ignore();
+    if !others {
+        let publish = pipe.cmd("PUBLISH");
+        publish.arg(&namespace.tallies).arg(message).ignore();
+    }
     pipe
 }

@@ -14,7 +14,7 @@ use mcp_vary_access::PrincipalId;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_auth::challenge::Challenge;
-use mcp_vary_rates::{Caller, Counted, LimitExceeded, Operation};
+use mcp_vary_rates::{Caller, Counted, LimitExceeded};
 use tracing::debug;
 
 use super::peer;
@@ -56,7 +56,9 @@ pub(super) async fn authenticate(
         count(None, "limited");
         refused(service.too_many_failures(limit.retry_after(), path))
     };
-    if let Some(limit) = failures.as_ref().and_then(FailureLimit::blocked) {
+    if let Some(failures) = &failures
+        && let Some(limit) = failures.blocked(snapshot).await
+    {
         return Err(blocked(limit));
     }
     let (audit, config) = (&snapshot.services.audit, snapshot.config.digest.as_ref());
@@ -112,8 +114,9 @@ impl<'a> FailureLimit<'a> {
         has_credential.then_some(Self { limits, sender })
     }
 
-    fn blocked(&self) -> Option<LimitExceeded<'a>> {
-        self.limits.blocked(&self.sender, &Operation::AuthFailure)
+    async fn blocked(&self, snapshot: &ConfigSnapshot) -> Option<LimitExceeded<'a>> {
+        let store = snapshot.services.store.as_deref();
+        Box::pin(self.limits.blocked_sender(store, &self.sender)).await
     }
 
     async fn count(&self, snapshot: &ConfigSnapshot) -> Result<(), LimitExceeded<'a>> {

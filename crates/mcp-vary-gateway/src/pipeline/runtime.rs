@@ -1,10 +1,11 @@
 //! The parts of a gateway that outlive its configurations.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary_base::copies::Copies;
+use mcp_vary_base::copies::{Copies, CopyPlace};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::list_tokens::ListTokens;
@@ -291,10 +292,23 @@ impl Services {
 
 /// Copies of what is made here go to the store, if there is one.
 fn copies_to(store: Option<&Arc<Store>>, kind: SavedKind) -> Copies {
-    let Some(store) = store.cloned() else {
-        return Copies::default();
-    };
-    Copies::to(move |id, value, lifetime| store.save(kind, id, value, lifetime))
+    let place = store.cloned().map(|store| StoredCopies { store, kind });
+    place.map_or_else(Copies::default, Copies::to)
+}
+
+struct StoredCopies {
+    store: Arc<Store>,
+    kind: SavedKind,
+}
+
+impl CopyPlace for StoredCopies {
+    fn wants(&self, bytes: usize) -> bool {
+        self.store.can_save(bytes)
+    }
+
+    fn put(&self, id: &str, value: Vec<u8>, lifetime: Duration) {
+        self.store.save(self.kind, id, value, lifetime);
+    }
 }
 
 fn random<const N: usize>(environment: Environment) -> [u8; N] {

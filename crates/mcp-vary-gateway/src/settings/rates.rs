@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::PrincipalId;
 use mcp_vary_rates::{
     AddressGroup, Caller, Counted, DEFAULT_CAPACITY, Limit, LimitExceeded, Operation, RateLimiter,
-    RateLimiterError, SharedClock,
+    RateLimiterError, SharedBucket, SharedClock,
 };
-use mcp_vary_store::{Count, SavedKind, Store, StoreAway, Verdict};
+use mcp_vary_store::{Count, RefusedChange, Store, StoreAway, VariantUse, Verdict};
 use mcp_vary_wire::client_id::ClientId;
 use quick_cache::sync::Cache;
 
@@ -131,9 +130,6 @@ impl fmt::Display for VariantUser {
     }
 }
 
-/// How long the store has the variant of a client that sends nothing.
-const VARIANT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Why an operation is refused that replicas count together.
 #[derive(Debug)]
 pub(crate) enum SharedRefusal<'a> {
@@ -148,6 +144,16 @@ pub(crate) struct ChangeRefused<'a> {
     /// The variant that stays active.
     pub(crate) active: Arc<VariantId>,
     pub(crate) limit: LimitExceeded<'a>,
+}
+
+/// What the store counts.
+fn counts(buckets: &[SharedBucket<'_>]) -> Vec<Count> {
+    let counts = buckets.iter().map(|bucket| Count {
+        name: bucket.name.clone(),
+        interval: bucket.interval,
+        tolerance: bucket.tolerance,
+    });
+    counts.collect()
 }
 
 impl ActiveLimits {
@@ -218,19 +224,41 @@ impl ActiveLimits {
         operation: &Operation<'_>,
     ) -> Result<Option<LimitExceeded<'_>>, StoreAway> {
         let buckets = self.limiter.shared_buckets(caller, operation);
-        let counts = buckets.iter().map(|bucket| Count {
-            name: bucket.name.clone(),
-            interval: bucket.interval,
-            tolerance: bucket.tolerance,
-        });
-        Ok(match store.count(counts.collect()).await? {
-            Verdict::Allowed => None,
-            Verdict::Refused { index, wait } => {
-                let limit = buckets.get(index).ok_or(StoreAway)?.exceeded(wait);
-                self.note_refused(&limit);
-                Some(limit)
-            }
-        })
+        let verdict = store.count(counts(&buckets)).await?;
+        Ok(self.refusal(&buckets, verdict))
+    }
+
+    /// The limit that refuses, if one does.
+    fn refusal<'a>(
+        &self,
+        buckets: &[SharedBucket<'a>],
+        verdict: Verdict,
+    ) -> Option<LimitExceeded<'a>> {
+        let Verdict::Refused { index, wait } = verdict else {
+            return None;
+        };
+        let limit = buckets.get(index)?.exceeded(wait);
+        self.note_refused(&limit);
+        Some(limit)
+    }
+
+    /// The limit by which the credential of a `sender` is not verified. Only who has sent a wrong one here lately asks the
+    /// store, which has counted those at all replicas.
+    pub(crate) async fn blocked_sender(
+        &self,
+        store: Option<&Store>,
+        sender: &Caller<'_, PrincipalId>,
+    ) -> Option<LimitExceeded<'_>> {
+        let failure = Operation::AuthFailure;
+        if let Some(limit) = self.blocked(sender, &failure) {
+            return Some(limit);
+        }
+        let store = store.filter(|_| self.limiter.has_counted(sender, &failure))?;
+        let buckets = self.limiter.shared_buckets(sender, &failure);
+        let verdict = store.would_refuse(counts(&buckets)).await.ok()?;
+        let limit = self.refusal(&buckets, verdict)?;
+        self.limiter.block(sender, &failure, &limit);
+        Some(limit)
     }
 
     /// Counts a wrong credential, here and in the store. If the replicas together have counted enough, this one refuses
@@ -306,30 +334,33 @@ impl ActiveLimits {
         caller: &Caller<'_, PrincipalId>,
         user: VariantUser,
         variant: &VariantId,
-        available: impl FnOnce(&VariantId) -> bool,
+        available: &[&VariantId],
     ) -> Result<(), ChangeRefused<'_>> {
-        let id = user.to_string();
-        let Ok(saved) = store.load(SavedKind::Variant, &id).await else {
-            return self.change_variant(caller, user, variant, available);
+        let buckets = self
+            .limiter
+            .shared_buckets(caller, &Operation::SwitchVariant);
+        let names: Vec<_> = available.iter().map(|variant| variant.as_str()).collect();
+        let (client, counts) = (user.to_string(), counts(&buckets));
+        let used = VariantUse {
+            client: &client,
+            variant: variant.as_str(),
+            available: &names,
+            counts: &counts,
         };
-        let saved = saved.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
-        // What an empty store has lost this replica may know.
-        let latest = saved.map(Arc::new);
-        let latest = latest.or_else(|| self.latest_variants.get(&user));
-        let is_change = latest.as_deref() != Some(variant);
-        let left = latest.filter(|latest| is_change && available(latest));
-        if let Some(active) = left {
-            let change = Operation::SwitchVariant;
-            let counted = self.check_shared(store, StoreFailure::Open, caller, &change);
-            if let Err(SharedRefusal::Limit(limit)) = counted.await {
-                return Err(ChangeRefused { active, limit });
-            }
-        }
-        if is_change {
-            // If that fails, the change is counted again.
-            let _ = store
-                .save_now(SavedKind::Variant, &id, variant.as_str(), VARIANT_LIFETIME)
-                .await;
+        let Ok(refused) = store.use_variant(&used).await else {
+            let is_available = |latest: &VariantId| available.contains(&latest);
+            return self.change_variant(caller, user, variant, is_available);
+        };
+        if let Some(RefusedChange {
+            active,
+            index,
+            wait,
+        }) = refused
+            && let Some(active) = available.get(active)
+            && let Some(limit) = self.refusal(&buckets, Verdict::Refused { index, wait })
+        {
+            let active = Arc::new((*active).clone());
+            return Err(ChangeRefused { active, limit });
         }
         self.latest_variants.insert(user, Arc::new(variant.clone()));
         Ok(())

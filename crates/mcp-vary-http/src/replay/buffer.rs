@@ -48,6 +48,8 @@ struct BufferState {
     is_pumped: bool,
     /// Whether it cannot be resumed, so that nothing more is stored.
     is_abandoned: bool,
+    /// Whether it was copied, after its end.
+    is_copied: bool,
     /// The number of connections so far; the last one reads.
     connections: u64,
     connected: bool,
@@ -103,6 +105,7 @@ impl ReplayBuffer {
                 unsent_bytes: 0,
                 is_pumped: request.is_some(),
                 is_abandoned: false,
+                is_copied: false,
                 connections: 0,
                 connected: false,
                 since: Instant::now(),
@@ -130,21 +133,24 @@ impl ReplayBuffer {
                 let length = usize::try_from(copy.try_get_u32().ok()?).ok()?;
                 let (event, others) = copy.split_at_checked(length)?;
                 copy = others;
-                log.add(&mut state, Bytes::copy_from_slice(event));
+                // All of them: their client may have got none.
+                log.append(&mut state, Bytes::copy_from_slice(event));
             }
         }
         Some(log)
     }
 
     /// Copies the stream if it has ended, and its client may not have got all of it.
-    fn copy_if_left(&self, state: &BufferState) {
+    fn copy_if_left(&self, state: &mut BufferState) {
         let is_left = !state.connected && state.unsent < state.next;
-        if !is_left || state.is_pumped || state.is_abandoned || !self.is_of_request {
+        let is_at_end = self.is_of_request && !state.is_pumped && !state.is_abandoned;
+        if !is_left || !is_at_end || state.is_copied {
             return;
         }
+        state.is_copied = true;
         let id = super::ReplayStreams::id_of_copy(self.number);
         let (copies, lifetime) = &self.copies;
-        copies.add(&id, *lifetime, || {
+        copies.add(&id, *lifetime, state.bytes, || {
             let mut copy = Vec::with_capacity(state.bytes + 16 * (state.events.len() + 1));
             copy.put_u64(self.client);
             for event in &state.events {
@@ -177,7 +183,7 @@ impl ReplayBuffer {
         let mut state = self.lock();
         state.is_pumped = false;
         self.add(&mut state, event_with_id(&id, message));
-        self.copy_if_left(&state);
+        self.copy_if_left(&mut state);
     }
 
     fn id(&self, at: EventPosition) -> String {
@@ -192,6 +198,14 @@ impl ReplayBuffer {
         if state.is_abandoned {
             return;
         }
+        self.append(state, bytes);
+        while state.bytes > MAX_UNSENT && state.events.len() > 1 && state.may_evict_first() {
+            self.evict_first(state);
+        }
+        state.wake();
+    }
+
+    fn append(&self, state: &mut BufferState, bytes: Bytes) {
         let number = state.next;
         state.next += 1;
         state.since = Instant::now();
@@ -199,10 +213,6 @@ impl ReplayBuffer {
         state.unsent_bytes += bytes.len();
         self.total.fetch_add(bytes.len(), Ordering::Relaxed);
         state.events.push_back(StoredEvent { number, bytes });
-        while state.bytes > MAX_UNSENT && state.events.len() > 1 && state.may_evict_first() {
-            self.evict_first(state);
-        }
-        state.wake();
     }
 
     fn evict_first(&self, state: &mut BufferState) {
@@ -374,7 +384,7 @@ impl Drop for ReplayReader {
             state.connected = false;
             state.since = Instant::now();
             state.reader = None;
-            self.log.copy_if_left(&state);
+            self.log.copy_if_left(&mut state);
             self.log.changed.notify_one();
         }
     }

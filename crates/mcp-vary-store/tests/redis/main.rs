@@ -9,3 +9,4 @@ mod saved;
 mod sentinels;
 mod server;
 mod tallies;
+mod variants;

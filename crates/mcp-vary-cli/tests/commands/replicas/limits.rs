@@ -79,11 +79,14 @@ async fn an_address_sends_as_many_wrong_keys_as_one_gateway_would_verify() {
         unreachable!("three were started")
     };
     let with = |key: &str| call("get_weather").with("Authorization", format!("Bearer {key}"));
-    for replica in [a, b, c, a] {
+    for replica in [a, b, b, a] {
         assert_eq!(replica.ask(&with("vary_wrong")).await.status, 401);
     }
-    // Who has sent none there may still send the right one, until the next wrong one.
-    assert_eq!(b.ask(&with(KEY)).await.status, 200);
+    // A replica to which nobody has sent a wrong one does not ask, until the next wrong one.
+    assert_eq!(c.ask(&with(KEY)).await.status, 200);
+    for replica in [a, b] {
+        assert_eq!(replica.ask(&with(KEY)).await.status, 429);
+    }
     for replica in [a, b, c] {
         let refused = replica.ask(&with("vary_wrong")).await;
         assert_eq!(refused.status, 429);
@@ -92,6 +95,35 @@ async fn an_address_sends_as_many_wrong_keys_as_one_gateway_would_verify() {
         // Not even the right one is verified.
         assert_eq!(replica.ask(&with(KEY)).await.status, 429);
         assert_eq!(replica.ask(&call("get_weather")).await.status, 401);
+    }
+    replicas.end();
+}
+
+/// Each replica has refused, so each asks the store when its time is over.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn after_the_wait_one_more_wrong_key_is_verified_and_not_one_at_each_replica() {
+    let limit = "rates: [{name: failures, per: address, counts: authentication-failures, rate: 10/min, burst: 2}]";
+    let settings = format!("{KEYS}\n{limit}");
+    let replicas = Replicas::start("later", &[settings.as_str(); 3]).await;
+    let wrong = call("get_weather").with("Authorization", "Bearer vary_wrong");
+    for replica in &replicas.all {
+        until(async || replica.ask(&wrong).await.status == 429).await;
+    }
+    let first = &replicas.all[0];
+    let mut verified = Instant::now();
+    until(async || {
+        verified = Instant::now();
+        first.ask(&wrong).await.status == 401
+    })
+    .await;
+    for replica in &replicas.all {
+        let status = replica.ask(&wrong).await.status;
+        // One becomes available again every six seconds.
+        assert!(
+            status == 429 || verified.elapsed() > Duration::from_secs(5),
+            "{status}"
+        );
     }
     replicas.end();
 }

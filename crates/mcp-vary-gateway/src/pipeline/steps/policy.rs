@@ -223,7 +223,10 @@ pub(super) async fn count_variant(
     let changed = match &context.snapshot.services.store {
         None => limits.change_variant(&caller, user, variant, is_available),
         Some(store) => {
-            let change = limits.change_shared_variant(store, &caller, user, variant, is_available);
+            let all = context.snapshot.variant_set.variants.as_slice().iter();
+            let available = all.map(|variant| &variant.id);
+            let available: Vec<_> = available.filter(|id| is_available(id)).collect();
+            let change = limits.change_shared_variant(store, &caller, user, variant, &available);
             Box::pin(change).await
         }
     };

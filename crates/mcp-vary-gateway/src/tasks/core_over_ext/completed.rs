@@ -114,7 +114,8 @@ impl CompletedTasks {
         };
         let created = task.json(&id, "working");
         let lifetime = Duration::from_millis(task.ttl);
-        self.copies.add(&id, lifetime, || task.encode());
+        self.copies
+            .add(&id, lifetime, task.result.len(), || task.encode());
         self.insert_task(id, task);
         Ok(format!(r#"{{"task":{created}}}"#))
     }
@@ -251,6 +252,23 @@ mod tests {
 
     use super::*;
     use mcp_vary::json::edit;
+    use mcp_vary_base::copies::CopyPlace;
+
+    type Copied = Option<(String, Vec<u8>, Duration)>;
+
+    /// Takes one.
+    #[derive(Clone, Default)]
+    struct CopiedTask(Arc<Lock<Copied>>);
+
+    impl CopyPlace for CopiedTask {
+        fn wants(&self, _bytes: usize) -> bool {
+            self.0.lock().is_none()
+        }
+
+        fn put(&self, id: &str, value: Vec<u8>, lifetime: Duration) {
+            *self.0.lock() = Some((id.to_owned(), value, lifetime));
+        }
+    }
 
     fn finished(now: fn() -> u64) -> CompletedTasks {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -289,17 +307,14 @@ mod tests {
 
     #[test]
     fn a_copy_is_the_same_task_at_another_replica() {
-        let copied = Arc::<Lock<Vec<(String, Vec<u8>, Duration)>>>::default();
-        let seen = Arc::clone(&copied);
+        let copied = CopiedTask::default();
         let mut first = finished(|| 1_763_639_999);
-        first.copies = Copies::to(move |id, copy, lifetime| {
-            seen.lock().push((id.to_owned(), copy, lifetime));
-        });
+        first.copies = Copies::to(copied.clone());
         let result = "{\"content\":[],\n \"isError\":true}";
         first
             .insert("sealed".into(), result, 7, Some(1500))
             .unwrap();
-        let (id, copy, lifetime) = copied.lock().pop().unwrap();
+        let (id, copy, lifetime) = copied.0.lock().take().unwrap();
         assert_eq!((&*id, lifetime), ("sealed", Duration::from_millis(1500)));
         let second = finished(|| 1_763_640_000);
         for no_copy in [&b""[..], b"7 1\n{}", b"7 x 2\n{}", b"7 1 2", b"\xff"] {

@@ -201,8 +201,8 @@ impl TaskConnection {
         if is_wanted && task.is_over() {
             let remaining = expires.saturating_duration_since(Instant::now());
             let id = id_of_copy(&task.key);
-            let copy = || task.to_json().into_bytes();
-            task.context.copies.add(&id, remaining, copy);
+            let (bytes, copy) = (task.lock().size(), || task.to_json().into_bytes());
+            task.context.copies.add(&id, remaining, bytes, copy);
         }
         tasks.evict(result_bytes);
         let task = if is_wanted && task.is_over() {

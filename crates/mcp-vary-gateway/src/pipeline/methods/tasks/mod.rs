@@ -7,6 +7,7 @@ pub(crate) mod list;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary::json;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
 
 use self::core_over_ext::{answer_completed_task, cancel_task, wait_for_result};
 use self::ext_over_core::answer_proxied_task;
@@ -20,8 +21,10 @@ use crate::pipeline::steps::{policy, task_support};
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let dialects = task_support::request_dialects(context);
     let id = context.request.params.string("taskId")?;
-    let services = &context.snapshot.services;
-    services.take_over_completed_task(&id).await;
+    if context.client.era() == Era::Legacy {
+        let services = &context.snapshot.services;
+        services.take_over_completed_task(&id).await;
+    }
     if let Some(outcome) = answer_completed_task(context, &id) {
         return outcome;
     }
