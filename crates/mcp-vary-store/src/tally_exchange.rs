@@ -25,11 +25,13 @@ const PAUSE: Duration = Duration::from_secs(2);
 const PIECE: usize = 200;
 /// Pages after which reading ends, whatever the store answers.
 const MAX_PAGES: usize = 10_000;
-/// The time between two reads: a message may have been lost, and of an empty store others have filled a part.
+/// The second read is 2 to 6 seconds after the first, at another time at each replica. Who finds then that the store lacks
+/// what others counted writes it: mostly one does.
+const SECOND_READ: [u64; 2] = [2_000, 4_000];
+/// The third read comes so long after it. By then, those that were connected before have written.
+const THIRD_READ: Duration = Duration::from_secs(8);
+/// The time between later reads, for what came in no message.
 const READ_PAUSE: Duration = Duration::from_secs(600);
-/// The time until the second read is 4 to 12 seconds, another one at each replica: most find then that the first has filled an
-/// empty store.
-const SECOND_READ: [u64; 2] = [4_000, 8_000];
 /// Seconds after the last write until the store forgets a tally: 30 days.
 const LIFETIME: u64 = 30 * 24 * 60 * 60;
 
@@ -56,26 +58,26 @@ impl Store {
 
     /// Reads each tally every now and then, and writes what was counted, for as long as the connection is used.
     pub(crate) async fn follow_tallies(&self, connection: MultiplexedConnection) -> Infallible {
-        let mut reads = BTreeMap::<u64, Instant>::new();
+        let mut reads = BTreeMap::<u64, (u32, Instant)>::new();
         let mut pauses = interval(PAUSE);
         pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             pauses.tick().await;
             for tally in self.tallies.all.load_full().iter() {
                 let source = tally.source();
-                let next_read = reads.get(&source);
-                let is_first = next_read.is_none();
-                if next_read.is_none_or(|at| *at <= Instant::now()) {
+                let (number, next_read) = reads.get(&source).copied().unzip();
+                if next_read.is_none_or(|at| at <= Instant::now()) {
                     let read = self.read_tally(connection.clone(), &**tally).await;
                     self.note_tally(Operation::Read, &read);
                     if read.is_err() {
                         continue;
                     }
-                    let [least, spread] = SECOND_READ;
-                    let second = Duration::from_millis(least + source % spread);
-                    let pause = if is_first { second } else { READ_PAUSE };
-                    reads.insert(source, Instant::now() + pause);
-                    if !is_first {
+                    let number = number.unwrap_or(0_u32).saturating_add(1);
+                    reads.insert(
+                        source,
+                        (number, Instant::now() + pause_after(number, source)),
+                    );
+                    if number > 1 {
                         self.write_tally(connection.clone(), &**tally, true).await;
                     }
                 }
@@ -175,6 +177,16 @@ impl Store {
             let cause = cause(error);
             warn!(store = %self.url, cause, "counts of experiments not shared; trying again");
         }
+    }
+}
+
+/// The time from this read of a tally to the next one.
+const fn pause_after(number: u32, source: u64) -> Duration {
+    let [least, spread] = SECOND_READ;
+    match number {
+        1 => Duration::from_millis(least + source % spread),
+        2 => THIRD_READ,
+        _ => READ_PAUSE,
     }
 }
 
