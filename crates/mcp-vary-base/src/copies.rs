@@ -26,17 +26,19 @@ impl Copies {
         Self(Some(Arc::new(place)))
     }
 
-    /// Copies a value of about so many bytes, which is of use for `lifetime`.
+    /// Copies a value of about so many bytes, which is of use for `lifetime`. Returns whether it was copied.
     pub fn add(
         &self,
         id: &str,
         lifetime: Duration,
         bytes: usize,
         encode: impl FnOnce() -> Vec<u8>,
-    ) {
-        if let Some(place) = self.0.as_ref().filter(|place| place.wants(bytes)) {
+    ) -> bool {
+        let place = self.0.as_ref().filter(|place| place.wants(bytes));
+        if let Some(place) = place {
             place.put(id, encode(), lifetime);
         }
+        place.is_some()
     }
 }
 

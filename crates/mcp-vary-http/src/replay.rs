@@ -88,7 +88,8 @@ impl ReplayStreams {
         self.lock().contains_key(&id.stream)
     }
 
-    /// Adds the copy of a stream that another replica has opened for the response to `request`. What is no copy is ignored.
+    /// Adds a stream that another replica opened for the response to `request`, from its copy. Bytes that are not a copy are
+    /// ignored.
     pub fn insert_copy(&self, stream: u64, request: &str, copy: &[u8]) {
         let total = Arc::clone(&self.bytes);
         if let Some(log) = ReplayBuffer::of_copy(stream, request, total, copy) {

@@ -23,6 +23,9 @@ pub const DEFAULT_CAPACITY: usize = 16_384;
 /// The largest number of buckets that a limit can remember.
 pub const MAX_CAPACITY: usize = 1_048_576;
 
+/// How long an operation is known to have been counted at least.
+const LATELY: Duration = Duration::from_secs(60);
+
 /// All limits of a gateway, with what was counted. `P` identifies a principal.
 ///
 /// # Properties
@@ -187,14 +190,16 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         refusals.max_by_key(LimitExceeded::wait)
     }
 
-    /// Whether a limit has counted such an operation of the caller that is not available again.
+    /// Whether a limit has counted such an operation of the caller lately: until its whole burst was available again for as
+    /// long as it takes to become available, or for a minute.
     #[must_use]
     pub fn has_counted(&self, caller: &Caller<'_, P>, operation: &Operation<'_>) -> bool {
         let elapsed = self.clock.now().duration_since(self.start);
         self.limits.iter().any(|limit| {
             let bucket = limit.limit.bucket(caller, operation);
             let full_at = bucket.and_then(|bucket| limit.table.full_at(&bucket));
-            full_at.is_some_and(|full_at| elapsed < full_at)
+            let lately = (limit.tolerance + limit.interval).max(LATELY.into());
+            full_at.is_some_and(|full_at| elapsed < full_at + lately)
         })
     }
 

@@ -200,7 +200,7 @@ impl ResultStore {
         self.lock().insert(id.into(), entry, now);
     }
 
-    /// Stores the copy of a result that another replica has stored as `uri`. What is no copy is ignored.
+    /// Stores the result that another replica stored as `uri`, from its copy. Bytes that are not a copy are ignored.
     pub fn insert_copy(&self, uri: &str, copy: &[u8]) {
         if let Some((json, owner, expires_at)) = decode(copy)
             && json.len() <= self.capacity / 4
@@ -209,7 +209,7 @@ impl ResultStore {
         }
     }
 
-    /// Whether it has the result that `uri` reads, whoever may read it.
+    /// Whether the result of this URI is stored, for any client.
     pub fn has(&self, uri: &str) -> bool {
         let now = (self.environment.now)();
         self.lock().get(Self::id_of(uri), now).is_some()

@@ -81,7 +81,7 @@ pub(crate) struct Saving {
 struct Queue {
     waiting: VecDeque<SavedValue>,
     waiting_bytes: usize,
-    /// The values in the store, and those that wait.
+    /// The values in the store.
     stored: Account,
 }
 
@@ -106,7 +106,6 @@ impl Saving {
         let mut queue = self.queue.lock();
         let has_room = queue.has_room(value.value.len(), now);
         if has_room {
-            queue.stored.add(value.expires, value.cost());
             queue.waiting_bytes += value.cost();
             queue.waiting.push_back(value);
             drop(queue);
@@ -150,10 +149,10 @@ impl Saving {
                 set.add_command(command).ignore();
             }
             let written = set.query_async::<()>(&mut connection).await;
-            if written.is_err() {
+            if written.is_ok() {
                 let mut queue = self.queue.lock();
                 for value in &batch {
-                    queue.stored.remove(value.expires, value.cost());
+                    queue.stored.add(value.expires, value.cost());
                 }
             }
             let outcome = written.map_or(Outcome::Failed, |()| Outcome::Ok);
@@ -169,7 +168,7 @@ impl Queue {
         let cost = bytes + OVERHEAD;
         bytes <= MAX_SAVED
             && self.waiting_bytes + cost <= MAX_WAITING
-            && self.stored.used(now) + cost <= MAX_SAVED_TOTAL
+            && self.stored.used(now) + self.waiting_bytes + cost <= MAX_SAVED_TOTAL
     }
 
     fn next_batch(&mut self) -> Vec<SavedValue> {
@@ -280,8 +279,13 @@ mod tests {
         assert!(!saving.add(value(OVERHEAD), 0), "too much waits");
         let mut written = 0;
         loop {
-            let batch = saving.queue.lock().next_batch();
+            let mut queue = saving.queue.lock();
+            let batch = queue.next_batch();
             written += batch.len();
+            for value in &batch {
+                queue.stored.add(value.expires, value.cost());
+            }
+            drop(queue);
             if batch.is_empty() && !saving.add(value(MAX_SAVED), 0) {
                 break;
             }

@@ -12,6 +12,7 @@ use redis::Script;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
+use tracing::debug;
 
 use crate::counting::{Count, Counting, MAX_IN_FLIGHT, Verdict};
 use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
@@ -45,6 +46,7 @@ pub struct Store {
     /// Notified when a request waited in vain.
     pub(crate) suspected: Notify,
     pub(crate) changes: LogBackoff,
+    timeout: Duration,
     /// What goes to other replicas, and comes from them.
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) counting: Counting,
@@ -132,6 +134,7 @@ impl Store {
             operations: Operations::default(),
             suspected: Notify::new(),
             changes: LogBackoff::default(),
+            timeout: TIMEOUT,
             mailbox: Mailbox::new(replica),
             counting: Counting::new(),
             saving: Saving::default(),
@@ -139,6 +142,12 @@ impl Store {
             tallies: Tallies::default(),
             end: Script::new(END),
         }
+    }
+
+    /// The same store, for which a request waits so long instead of [`TIMEOUT`].
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Whether it can be used.
@@ -310,7 +319,7 @@ impl Store {
     }
 
     /// Does something at the store, if it is up.
-    async fn ask<T, E>(
+    async fn ask<T, E: fmt::Display>(
         &self,
         operation: Operation,
         ask: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,
@@ -320,10 +329,15 @@ impl Store {
             self.operations.add(operation, Outcome::Skipped);
             return Err(StoreAway);
         };
-        if let Ok(Ok(answer)) = timeout(TIMEOUT, ask((*connection).clone())).await {
-            self.operations.add(operation, Outcome::Ok);
-            return Ok(answer);
-        }
+        let cause = match timeout(self.timeout, ask((*connection).clone())).await {
+            Ok(Ok(answer)) => {
+                self.operations.add(operation, Outcome::Ok);
+                return Ok(answer);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it did not answer in time".to_owned(),
+        };
+        debug!(?operation, cause, "store not used");
         self.operations.add(operation, Outcome::Failed);
         self.suspected.notify_one();
         Err(StoreAway)

@@ -30,8 +30,8 @@ const MAX_PAGES: usize = 10_000;
 const SECOND_READ: [u64; 2] = [2_000, 4_000];
 /// The third read comes so long after it. By then, those that were connected before have written.
 const THIRD_READ: Duration = Duration::from_secs(8);
-/// The time between later reads, for what came in no message.
-const READ_PAUSE: Duration = Duration::from_secs(600);
+/// The time between later reads, for what came in no message: 10 to 15 minutes, another one at each replica.
+const LATER_READ: [u64; 2] = [600_000, 300_000];
 /// Seconds after the last write until the store forgets a tally: 30 days.
 const LIFETIME: u64 = 30 * 24 * 60 * 60;
 
@@ -69,16 +69,15 @@ impl Store {
                 if next_read.is_none_or(|at| at <= Instant::now()) {
                     let read = self.read_tally(connection.clone(), &**tally).await;
                     self.note_tally(Operation::Read, &read);
-                    if read.is_err() {
+                    if read.is_ok() {
+                        let number = number.unwrap_or(0_u32).saturating_add(1);
+                        let next = Instant::now() + pause_after(number, source);
+                        reads.insert(source, (number, next));
+                        if number > 1 {
+                            self.write_tally(connection.clone(), &**tally, true).await;
+                        }
+                    } else if number.is_none() {
                         continue;
-                    }
-                    let number = number.unwrap_or(0_u32).saturating_add(1);
-                    reads.insert(
-                        source,
-                        (number, Instant::now() + pause_after(number, source)),
-                    );
-                    if number > 1 {
-                        self.write_tally(connection.clone(), &**tally, true).await;
                     }
                 }
                 self.write_tally(connection.clone(), &**tally, false).await;
@@ -182,12 +181,12 @@ impl Store {
 
 /// The time from this read of a tally to the next one.
 const fn pause_after(number: u32, source: u64) -> Duration {
-    let [least, spread] = SECOND_READ;
-    match number {
-        1 => Duration::from_millis(least + source % spread),
-        2 => THIRD_READ,
-        _ => READ_PAUSE,
-    }
+    let [least, spread] = match number {
+        1 => SECOND_READ,
+        2 => return THIRD_READ,
+        _ => LATER_READ,
+    };
+    Duration::from_millis(least + source % spread)
 }
 
 /// The commands that write records and, if they were counted here, publish them.

@@ -10,11 +10,14 @@ use crate::account::{Account, OVERHEAD};
 use crate::counting::{Count, GCRA, Verdict, add_counts, verdict};
 use crate::namespace::Namespace;
 
-/// The most bytes of clients whose variants one replica has written to the store. If there were more, it would count by itself.
+/// The most bytes of clients whose variants one replica has in the store. If there were more, it would count by itself.
 pub const MAX_VARIANTS: usize = 16 << 20;
 
-/// The variant is forgotten after at least this long, and at most this long.
-const LIFETIMES: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(24 * 60 * 60)];
+/// The variant is forgotten after at least this long without a request, and at most this long.
+const LIFETIMES: [Duration; 2] = [
+    Duration::from_secs(60 * 60),
+    Duration::from_secs(24 * 60 * 60),
+];
 
 /// A request of a client under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -77,19 +80,23 @@ impl Variants {
     ) -> RedisResult<Option<RefusedChange>> {
         let token = |variant: &str| namespace.variant_token(used.client, variant);
         let lifetime = lifetime(used.counts);
+        let expires = now.saturating_add(lifetime);
         let mut script = self.script.prepare_invoke();
         script.key(namespace.hashed("variant", used.client));
-        script.arg(&token(used.variant)[..]).arg(lifetime);
+        script.arg(&token(used.variant)[..]);
+        script.arg(lifetime).arg(expires);
         script.arg(used.counts.len()).arg(used.available.len());
         for variant in used.available {
             script.arg(&token(variant)[..]);
         }
         add_counts(&mut script, namespace, used.counts);
-        let (left, is_new, (place, wait)): (usize, bool, (usize, u64)) =
+        let (left, expired_at, (place, wait)): (usize, u64, (usize, u64)) =
             script.invoke_async(&mut connection).await?;
-        if is_new {
-            let expires = now.saturating_add(lifetime);
-            self.stored.lock().add(expires, OVERHEAD);
+        if place == 0 {
+            let mut stored = self.stored.lock();
+            // If another replica wrote it, that one counts it until then.
+            stored.remove(expired_at, OVERHEAD);
+            stored.add(expires, OVERHEAD);
         }
         Ok(match (left.checked_sub(1), verdict(place, wait)) {
             (Some(active), Verdict::Refused { index, wait }) => Some(RefusedChange {
@@ -102,32 +109,34 @@ impl Variants {
     }
 }
 
-/// The seconds after which the buckets are full again: then a change that is not counted makes no difference.
+/// The seconds after which the buckets are full again, so that few changes pass uncounted because a variant was forgotten.
 fn lifetime(counts: &[Count]) -> u64 {
     let full = counts.iter().map(|it| it.interval + it.tolerance).max();
     let [least, most] = LIFETIMES;
     full.unwrap_or_default().clamp(least, most).as_secs()
 }
 
-/// Returns the place of the variant that the client leaves, if it was its choice to leave it, whether the client is new, and
-/// what the buckets say.
+/// The value is the token of the variant, of 32 bytes, and the second at which it expires. Returns the place of the variant
+/// that the client leaves, if it was its choice to leave it; the second at which the value before would have expired, or 0;
+/// and what the buckets say.
 const CHANGE: &str = r"
-local number, variants = tonumber(ARGV[3]), tonumber(ARGV[4])
-local latest, left, verdict = redis.call('GET', KEYS[1]), 0, {0, 0}
-if latest and latest ~= ARGV[1] then
+local number, variants = tonumber(ARGV[4]), tonumber(ARGV[5])
+local stored, left, verdict = redis.call('MGET', KEYS[1])[1] or '', 0, {0, 0}
+local latest, expires = string.sub(stored, 1, 32), string.sub(stored, 33)
+if latest ~= ARGV[1] then
   for i = 1, variants do
-    if ARGV[4 + i] == latest then
+    if ARGV[5 + i] == latest then
       left = i
     end
   end
 end
 if left > 0 then
-  verdict = gcra(1, number, 5 + variants, false)
+  verdict = gcra(1, number, 6 + variants, false)
 end
 if verdict[1] == 0 then
-  redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+  redis.call('SET', KEYS[1], ARGV[1] .. ARGV[3], 'EX', ARGV[2])
 end
-return {left, latest and 0 or 1, verdict}
+return {left, tonumber(expires) or 0, verdict}
 ";
 
 #[cfg(test)]
@@ -141,8 +150,8 @@ mod tests {
             interval: Duration::from_secs(interval),
             tolerance: Duration::from_secs(interval) * (burst - 1),
         };
-        assert_eq!(lifetime(&[count(1, 2)]), 60);
-        assert_eq!(lifetime(&[count(1, 2), count(1_200, 3)]), 3_600);
+        assert_eq!(lifetime(&[count(1, 2)]), 3_600);
+        assert_eq!(lifetime(&[count(1, 2), count(2_400, 3)]), 7_200);
         assert_eq!(lifetime(&[count(90_000, 3)]), 86_400);
     }
 }

@@ -36,7 +36,7 @@ fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     // Its pattern was used already when the configuration is read again.
     let variants = "variants: {standard: {}, agent: {tools: [get_weather]}}";
     let path = file("operate-reload.yaml", &configuration(variants));
-    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let mut server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
     let address = server.admin();
     let reload = || Run::of(&mut vary(&state, &["reload", &address]));
     let shown = path.display();
@@ -54,6 +54,12 @@ fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     assert_eq!(server.tools().len(), 2);
     fs::write(&path, configuration("variants: off")).unwrap();
     let changed = reload().data(0);
+    // The file is watched, too: if that came first, the gateway has said what changed.
+    let changed = if changed.ends_with("variants: none\n") {
+        server.says("variants: 2 removed")
+    } else {
+        changed
+    };
     assert!(changed.contains("variants: 2 removed"), "{changed}");
 }
 

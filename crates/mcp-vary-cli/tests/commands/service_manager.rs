@@ -34,7 +34,7 @@ fn the_service_manager_learns_when_vary_is_ready_alive_and_stopping() {
     let (socket, path) = listen("notify");
     let variables = [
         ("NOTIFY_SOCKET", path.0.to_str().unwrap()),
-        ("WATCHDOG_USEC", "20000"),
+        ("WATCHDOG_USEC", "1000000"),
     ];
     let args = ["serve", "--listen", "0", "--", VARY, "weather"];
     let server = Server::start_with(&args, &variables);

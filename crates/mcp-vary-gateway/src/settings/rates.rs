@@ -175,7 +175,7 @@ impl ActiveLimits {
     }
 
     /// Decides whether an operation may go on, and counts it if so. Every refusal of a limit comes from here, from
-    /// [`blocked`](Self::blocked) or from [`change_variant`](Self::change_variant).
+    /// [`blocked`](Self::blocked), from [`change_variant`](Self::change_variant) or from the [store](Self::refusal).
     ///
     /// # Errors
     ///

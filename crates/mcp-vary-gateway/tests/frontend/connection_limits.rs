@@ -40,7 +40,7 @@ async fn a_client_gets_in(harness: &Harness, after: &str) {
 async fn all_of<T>(open: impl AsyncFn(usize) -> T) -> Vec<T> {
     let mut used = Vec::new();
     for at in 0..CONNECTIONS + 10 {
-        let opened = tokio::time::timeout(Duration::from_millis(500), open(at)).await;
+        let opened = tokio::time::timeout(Duration::from_secs(3), open(at)).await;
         let Ok(opened) = opened else { break };
         used.push(opened);
     }

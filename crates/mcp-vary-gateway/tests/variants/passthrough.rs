@@ -426,7 +426,7 @@ async fn variants_of_a_slow_server_are_offered_later() {
         before(&[("crm", &crm), ("slow", &slow)]),
         Passthrough::default(),
     );
-    config.start_wait = Duration::from_millis(300);
+    config.start_wait = Duration::from_secs(2);
     let limits = &mut config.servers[1].limits;
     (limits.handshake, limits.backoff) = (Duration::from_secs(1), Duration::from_millis(10));
     let harness = Harness::behind(crm, config).await;

@@ -115,7 +115,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// The stream of a copy, which has ended. `None` if it is no copy.
+    /// The stream that these bytes are a copy of, which has ended. `None` if they are not one.
     pub(super) fn of_copy(
         number: u64,
         request: &str,
@@ -147,10 +147,9 @@ impl ReplayBuffer {
         if !is_left || !is_at_end || state.is_copied {
             return;
         }
-        state.is_copied = true;
         let id = super::ReplayStreams::id_of_copy(self.number);
         let (copies, lifetime) = &self.copies;
-        copies.add(&id, *lifetime, state.bytes, || {
+        let is_copied = copies.add(&id, *lifetime, state.bytes, || {
             let mut copy = Vec::with_capacity(state.bytes + 16 * (state.events.len() + 1));
             copy.put_u64(self.client);
             for event in &state.events {
@@ -161,6 +160,7 @@ impl ReplayBuffer {
             }
             copy
         });
+        state.is_copied = is_copied;
     }
 
     /// Lets the client resume before the first event.

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::{Duration, Instant};
 
 use mcp_vary_store::{
-    Count, SavedKind, SharedTally as _, Store, StoreAway, StoreState, TIMEOUT, Verdict,
+    Count, SavedKind, SharedTally as _, Store, StoreAway, StoreState, TIMEOUT, VariantUse, Verdict,
 };
 use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::wait::until;
@@ -44,11 +44,12 @@ async fn a_store_that_ends_is_away_at_once_and_comes_back_by_itself() {
 #[tokio::test]
 async fn a_store_that_hangs_holds_up_requests_for_a_moment_only() {
     let redis = Redis::start();
-    let replica = Replica::start(&redis).await;
+    let replica = Replica::with_timeout(&redis.url(), [KEY], TIMEOUT);
+    replica.is(StoreState::Up).await;
     redis.signal("STOP");
     let began = Instant::now();
     assert_eq!(replica.store.count(limit()).await, Err(StoreAway));
-    assert!(began.elapsed() >= TIMEOUT && began.elapsed() < 3 * TIMEOUT);
+    assert!(began.elapsed() >= TIMEOUT && began.elapsed() < Duration::from_secs(5));
     replica.is(StoreState::Away).await;
     redis.signal("CONT");
     replica.is(StoreState::Up).await;
@@ -156,6 +157,16 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     until(async || user.counted("save", "ok") == 1).await;
     let loaded = user.store.load(SavedKind::Task, "a").await.unwrap();
     assert_eq!(loaded.as_deref(), Some(&b"text"[..]));
+    assert_eq!(user.store.would_refuse(limit()).await, Ok(Verdict::Allowed));
+    for variant in ["standard", "compact"] {
+        let used = VariantUse {
+            client: "ann",
+            variant,
+            available: &["standard", "compact"],
+            counts: &limit(),
+        };
+        assert_eq!(user.store.use_variant(&used).await, Ok(None));
+    }
     let [there, here] = [&replica, &user].map(|it| Counted::shared_by(it, 1));
     here.count(7, 1);
     there.has(&[(7, here.source(), 1)]).await;

@@ -23,7 +23,8 @@ async fn what_one_replica_saves_another_loads_also_after_its_end() {
     a.store
         .save(SavedKind::Result, "ann's", b"one".to_vec(), HOUR);
     a.store.save(SavedKind::Task, "ann's", long.clone(), HOUR);
-    until(async || values(&redis).len() == 2).await;
+    until(async || a.counted("save", "ok") == 2).await;
+    assert_eq!(values(&redis).len(), 2);
     a.store.end_session(session(1)).await;
     let used: Vec<_> = a.store.used().collect();
     // With what each of the two values takes beside its bytes.

@@ -144,10 +144,20 @@ impl Replica {
         Self::at(&redis.url(), keys)
     }
 
-    /// The same with another address.
+    /// The same with another address. Requests wait longer than those of clients: a test may run beside many others.
     pub(crate) fn at(url: &str, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        Self::with_timeout(url, keys, Duration::from_secs(20))
+    }
+
+    /// The same, in which requests wait so long.
+    pub(crate) fn with_timeout(
+        url: &str,
+        keys: impl IntoIterator<Item = [u8; 32]>,
+        timeout: Duration,
+    ) -> Self {
         let number = REPLICAS.fetch_add(1, Ordering::Relaxed);
-        let store = Arc::new(Store::new(url.parse().unwrap(), keys, now, number));
+        let store = Store::new(url.parse().unwrap(), keys, now, number);
+        let store = Arc::new(store.with_timeout(timeout));
         let learned = Arc::<Mutex<Vec<_>>>::default();
         let (running, into) = (Arc::clone(&store), Arc::clone(&learned));
         let (sender, calls) = unbounded_channel();

@@ -138,6 +138,7 @@ async fn what_one_replica_counts_the_others_have_within_seconds() {
     assert_eq!(there.known().len(), 501);
     assert!(other.known().is_empty());
     assert!(a.counted("tally", "ok") >= 4);
+    here.is_written().await;
     // Nobody writes when nothing is counted.
     let written = a.counted("tally", "ok");
     tokio::time::sleep(Duration::from_secs(3)).await;

@@ -67,44 +67,34 @@ async fn a_change_is_counted_wherever_its_requests_arrive_and_a_refused_one_chan
     assert!((7190..=7200).contains(&remaining), "{remaining}");
 }
 
+/// What the store says of twenty requests of ann under this variant that come at the same time.
+async fn use_together(replica: &Replica, variant: &'static str) -> Vec<Option<RefusedChange>> {
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let store = Arc::clone(&replica.store);
+        requests.spawn(async move {
+            let used = VariantUse {
+                client: "ann",
+                variant,
+                available: &AVAILABLE,
+                counts: &changes(1),
+            };
+            store.use_variant(&used).await.unwrap()
+        });
+    }
+    requests.join_all().await
+}
+
 #[tokio::test]
 async fn requests_that_come_together_after_a_change_are_one_change() {
     let redis = Redis::start();
     let replica = Replica::start(&redis).await;
     assert_eq!(uses(&replica, "standard", 1).await, None);
-    let mut requests = tokio::task::JoinSet::new();
-    for _ in 0..20 {
-        let store = Arc::clone(&replica.store);
-        requests.spawn(async move {
-            let used = VariantUse {
-                client: "ann",
-                variant: "compact",
-                available: &AVAILABLE,
-                counts: &changes(1),
-            };
-            store.use_variant(&used).await
-        });
-    }
-    for answer in requests.join_all().await {
-        assert_eq!(answer, Ok(None));
-    }
+    let answers = use_together(&replica, "compact").await;
+    assert!(answers.iter().all(Option::is_none), "{answers:?}");
     // And no pair of requests is a way around the limit.
-    let mut requests = tokio::task::JoinSet::new();
-    for _ in 0..20 {
-        let store = Arc::clone(&replica.store);
-        requests.spawn(async move {
-            let used = VariantUse {
-                client: "ann",
-                variant: "read-only",
-                available: &AVAILABLE,
-                counts: &changes(1),
-            };
-            store.use_variant(&used).await
-        });
-    }
-    for answer in requests.join_all().await {
-        assert!(answer.unwrap().is_some());
-    }
+    let answers = use_together(&replica, "read-only").await;
+    assert!(answers.iter().all(Option::is_some), "{answers:?}");
 }
 
 #[tokio::test]

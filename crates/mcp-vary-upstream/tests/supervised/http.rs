@@ -305,7 +305,7 @@ async fn a_server_that_does_not_find_ping_is_not_asked_again() {
     let often = |peer: &ScriptedServer| {
         let mut config = config(peer);
         config.limits.ping = Duration::from_millis(20);
-        config.limits.hang_timeout = Duration::from_millis(20);
+        config.limits.hang_timeout = Duration::from_secs(10);
         SupervisedConnection::open(config)
     };
     let line = often(&peer);

@@ -91,7 +91,7 @@ const UNKNOWN: &str = "the replica that has what the request needs does not answ
 
 /// After this time, HAProxy and Redis have seen that the connections of a dead replica are closed. Until then, a request
 /// may be sent on one of them.
-const NOTICED: Duration = Duration::from_millis(100);
+const NOTICED: Duration = Duration::from_secs(1);
 
 /// Kills one of three under the load of `rounds` times [`kinds`].
 #[expect(

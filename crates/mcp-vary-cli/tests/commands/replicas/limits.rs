@@ -32,7 +32,7 @@ async fn a_session_changes_its_variant_as_often_as_one_gateway_would_allow() {
         let answer = replica.ask(&list(&session, variant)).await.json();
         assert!(answer["result"].is_object(), "{variant}: {answer}");
     };
-    // The same one at another replica is no change.
+    // The same variant at another replica is not a change.
     for (replica, variant) in [
         (a, "standard"),
         (b, "standard"),
@@ -103,7 +103,7 @@ async fn an_address_sends_as_many_wrong_keys_as_one_gateway_would_verify() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "`cargo xtask test replicas` runs it"]
 async fn after_the_wait_one_more_wrong_key_is_verified_and_not_one_at_each_replica() {
-    let limit = "rates: [{name: failures, per: address, counts: authentication-failures, rate: 10/min, burst: 2}]";
+    let limit = "rates: [{name: failures, per: address, counts: authentication-failures, rate: 10/min, burst: 1}]";
     let settings = format!("{KEYS}\n{limit}");
     let replicas = Replicas::start("later", &[settings.as_str(); 3]).await;
     let wrong = call("get_weather").with("Authorization", "Bearer vary_wrong");

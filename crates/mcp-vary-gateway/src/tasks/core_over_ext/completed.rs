@@ -130,7 +130,7 @@ impl CompletedTasks {
         self.lock().insert(id, entry, (self.environment.now)());
     }
 
-    /// Stores the copy of a task that another replica has stored as `id`. What is no copy is ignored.
+    /// Stores the task that another replica stored as `id`, from its copy. Bytes that are not a copy are ignored.
     pub(crate) fn insert_copy(&self, id: &str, copy: &[u8]) {
         if let Some(task) = CompletedTask::decode(copy)
             && task.result.len() <= MAX_RESULT
