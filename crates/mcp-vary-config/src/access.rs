@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES};
 use mcp_vary_catalog::merge::Naming;
-use mcp_vary_gateway::settings::access::AccessSettings;
+use mcp_vary_settings::access::AccessSettings;
 use mcp_vary_view::Pattern;
 use serde_json::json;
 

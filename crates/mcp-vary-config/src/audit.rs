@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 
 use mcp_vary_audit::{ArgumentsDetail, IdentityDetail, OnFull, SyslogAddress};
-use mcp_vary_gateway::settings::audit::{
-    AuditSettings, AuditTarget, DEFAULT_ARGUMENTS, DEFAULT_WAIT,
-};
+use mcp_vary_settings::audit::{AuditSettings, AuditTarget, DEFAULT_ARGUMENTS, DEFAULT_WAIT};
 use sha2::{Digest as _, Sha256};
 
 use super::reader::{Located, Reader};

@@ -11,7 +11,7 @@ use mcp_vary_auth::discovery::check_key_set_url;
 use mcp_vary_auth::key::{KeyEntry, KeyTable};
 use mcp_vary_auth::metadata::ResourceForm;
 use mcp_vary_auth::provider::Provider;
-use mcp_vary_gateway::settings::authentication::{Authentication, IssuerConfig, TokenConfig};
+use mcp_vary_settings::authentication::{Authentication, IssuerConfig, TokenConfig};
 
 use super::reader::{Located, Placed, Reader, unusable};
 use super::schema_builder::SchemaBuilder;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_experiment::{Arm, Experiment, MAX_WEIGHT, Metric};
-use mcp_vary_gateway::settings::experiments::ExperimentConfig;
+use mcp_vary_settings::experiments::ExperimentConfig;
 
 use crate::clients::Named;
 use crate::diagnostic::Position;

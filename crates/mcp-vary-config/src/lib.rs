@@ -1,13 +1,14 @@
 //! Configuration files.
 //!
 //! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client configures its servers) into
-//! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
+//! a [`File`], which becomes the [`Config`](mcp_vary_settings::config::Config) of a gateway.
 //!
 //! # Examples
 //!
 //! ```
 //! use mcp_vary_config::{Diagnostics, Source};
-//! use mcp_vary_gateway::{Config, Environment};
+//! use mcp_vary_base::environment::Environment;
+//! use mcp_vary_settings::config::Config;
 //!
 //! fn configure(text: &str, environment: Environment) -> Result<Config, Diagnostics> {
 //!     // Nothing but the text is read: the closure decides what `${VARIABLE}` is.

@@ -1,6 +1,6 @@
 //! `limits`: limits on the resources that clients can use.
 
-use mcp_vary_gateway::Limits;
+use mcp_vary_settings::limits::Limits;
 
 use super::reader::MOST;
 use crate::key_spec::ValueKind::{Count, Duration, Size};

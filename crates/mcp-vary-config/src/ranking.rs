@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::rank::{Weight, Weights};
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::settings::config::Config;
+use mcp_vary_settings::config::Config;
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{self, SchemaBuilder};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{
     Counted, Limit, LimitError, MAX_COUNT, MAX_LIMITS, MonotonicClock, Per, Rate, RateError,
     SharedClock,
 };
+use mcp_vary_settings::rates::RateLimits;
 use serde_json::json;
 
 use super::reader::{Located, Placed, Reader, meant_or_known, unusable};

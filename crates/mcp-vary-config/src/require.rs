@@ -1,7 +1,7 @@
 //! `require`: the extensions that clients must support.
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
-use mcp_vary_gateway::settings::config::Config;
+use mcp_vary_settings::config::Config;
 use serde_json::json;
 
 use super::reader::{Located, Placed, Reader, did_you_mean};

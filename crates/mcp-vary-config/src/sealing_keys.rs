@@ -1,6 +1,6 @@
 //! `keys`: the secrets that seal sessions and cursors.
 
-use mcp_vary_gateway::settings::sealing_keys::{SealingKey, SealingKeys};
+use mcp_vary_settings::sealing_keys::{SealingKey, SealingKeys};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

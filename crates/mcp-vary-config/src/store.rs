@@ -1,7 +1,7 @@
 //! `store`: what replicas share.
 
-use mcp_vary_gateway::settings::config::Config;
-use mcp_vary_gateway::settings::store::{StoreFailure, StoreUrl};
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::store::{StoreFailure, StoreUrl};
 use serde_json::Value;
 
 use super::reader::{Located, Reader};

@@ -237,7 +237,7 @@ fn every_text_is_read_as_it_was() {
     let imported = import(&[ImportSource::new("x.json", &text)]).unwrap();
     let any = |name: &str| Some(format!("${{{name}}}"));
     let file = Source::new("x.yaml", &imported.yaml).read(&any).unwrap();
-    let mcp_vary_gateway::Target::Command { args, .. } = &file.servers[0].target else {
+    let mcp_vary_upstream::Target::Command { args, .. } = &file.servers[0].target else {
         panic!("no command");
     };
     assert_eq!(args, &texts);
@@ -261,7 +261,7 @@ fn what_nobody_sees_is_escaped_and_reads_as_before() {
     let file = Source::new("vary.yaml", &imported.yaml)
         .read(&|_: &str| None)
         .unwrap();
-    let mcp_vary_gateway::Target::Command { args, env, .. } = &file.servers[0].target else {
+    let mcp_vary_upstream::Target::Command { args, env, .. } = &file.servers[0].target else {
         panic!("it is a command");
     };
     assert_eq!((args[0].as_str(), env["NAME"].as_str()), (odd, odd));

@@ -15,9 +15,9 @@ use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::sse::EventId;
 
 use crate::pipeline::{member_check, router};
-use crate::session::{BASE_CLASS, Negotiated, Sessions};
-use crate::settings::config::Config;
 use crate::subscriptions::SubscriptionHub;
+use mcp_vary_session::{BASE_CLASS, Negotiated, Sessions};
+use mcp_vary_settings::config::Config;
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
 #[must_use]

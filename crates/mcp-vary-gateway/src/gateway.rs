@@ -17,11 +17,11 @@ use mcp_vary_wire::revision::Era;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::DropGuard;
 
-use crate::audit::request_feed::RequestWatch;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
-use crate::settings::config::Config;
+use mcp_vary_observation::request_feed::RequestWatch;
+use mcp_vary_settings::config::Config;
 
 /// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), and can replace its configuration meanwhile: [`reload`](Self::reload).

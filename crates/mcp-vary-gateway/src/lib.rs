@@ -57,11 +57,21 @@
 //! }
 //! ```
 //!
-//! The crate `mcp-vary-config` reads the configuration from files. `examples/embed.rs` is a whole
-//! program.
+//! # Read the configuration from a file
+//!
+//! ```
+//! use mcp_vary_config::{Diagnostics, Source};
+//! use mcp_vary_gateway::{Config, Environment};
+//!
+//! fn configure(text: &str, environment: Environment) -> Result<Config, Diagnostics> {
+//!     // Nothing but the text is read: the closure decides what `${VARIABLE}` is.
+//!     let file = Source::new("vary.yaml", text).read(&|_variable| None)?;
+//!     Ok(file.into_config(environment))
+//! }
+//! ```
+//!
+//! `examples/embed.rs` is a whole program.
 
-mod audit;
-mod authentication;
 mod explain_client;
 mod frontend;
 #[doc(hidden)]
@@ -74,24 +84,15 @@ mod pool;
 mod readings;
 mod reload;
 mod report;
-mod session;
-pub mod settings;
 mod status;
 mod subscriptions;
 mod tasks;
 mod upstream_variants;
 
-pub use crate::audit::request_feed::{FinishedRequest, RequestWatch, WatchEvent, WatchedClient};
-pub use crate::authentication::try_token;
 pub use crate::explain_client::{
     ClientCall, ClientDescription, ClientExplanation, ClientResponse, ExplainedStep, ExplainedTool,
     HiddenTool,
 };
-pub use crate::session::client_uses::ClientUse;
-pub use crate::session::deprecation::DeprecatedUse;
-pub use crate::session::directory_uses::DirectoryUse;
-pub use crate::settings::config::Config;
-pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;
 pub use listed_tools::{VariantTool, VariantTools};
 pub use mcp_vary_base::environment::Environment;
@@ -102,6 +103,16 @@ pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient}
 pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+pub use mcp_vary_observation::request_feed::{
+    FinishedRequest, RequestWatch, WatchEvent, WatchedClient,
+};
+pub use mcp_vary_session::authentication::try_token;
+pub use mcp_vary_session::client_uses::ClientUse;
+pub use mcp_vary_session::deprecation::DeprecatedUse;
+pub use mcp_vary_session::directory_uses::DirectoryUse;
+pub use mcp_vary_settings as settings;
+pub use mcp_vary_settings::config::Config;
+pub use mcp_vary_settings::limits::Limits;
 pub use mcp_vary_upstream::chain::{Ancestors, ENV_VAR as CHAIN_VARIABLE};
 pub use mcp_vary_upstream::{ConnectError, Target, UpstreamConfig};
 pub use mcp_vary_wire::client_name::ClientName;

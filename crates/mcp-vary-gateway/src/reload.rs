@@ -14,7 +14,7 @@ use tracing::info;
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::{self, ServerSource};
-use crate::settings::config::Config;
+use mcp_vary_settings::config::Config;
 
 /// The differences of a new configuration. As text it is one line.
 ///

@@ -24,7 +24,7 @@ use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use crate::pool::upstream_variants::{lacks_feature_tags, unselectable_variants};
-use crate::settings::access::AccessSettings;
+use mcp_vary_settings::access::AccessSettings;
 
 /// The state of one server.
 #[derive(Clone, Debug)]

@@ -12,17 +12,17 @@ use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::audit::call_counters::CallCounters;
-use crate::audit::milliseconds;
 use crate::gateway::Gateway;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ConnectionStatus;
 use crate::pool::upstream_variants::unselectable_variants;
-use crate::session::client_uses::ClientUse;
-use crate::session::deprecation::DeprecatedUse;
-use crate::session::directory_uses::DirectoryUse;
+use mcp_vary_observation::call_counters::CallCounters;
+use mcp_vary_observation::milliseconds;
+use mcp_vary_session::client_uses::ClientUse;
+use mcp_vary_session::deprecation::DeprecatedUse;
+use mcp_vary_session::directory_uses::DirectoryUse;
 
 /// The status of a running gateway. `GET /status` answers with it as JSON.
 ///

@@ -29,10 +29,6 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "tasks",
         "mrtr",
         "pool",
-        "session",
-        "authentication",
-        "audit",
-        "settings",
     ],
 )];
 

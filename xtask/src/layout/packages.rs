@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway login operator rates results store traces upstream vary view wire",
+        "access audit auth base catalog experiment login operator rates results settings traces upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -79,8 +79,23 @@ pub(super) const RULES: &[Rule] = &[
     )
     .with_sdk(),
     rule(
+        "mcp-vary-settings",
+        "access audit auth base catalog experiment http operator rates results store traces upstream vary wire",
+        QUIET,
+    ),
+    rule(
+        "mcp-vary-observation",
+        "access audit auth base catalog experiment metrics traces upstream vary wire",
+        QUIET,
+    ),
+    rule(
+        "mcp-vary-session",
+        "access audit auth base catalog observation rates results settings store upstream vary view wire",
+        QUIET,
+    ),
+    rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics operator rates results store traces upstream vary view wire",
+        "access audit auth base catalog experiment http metrics observation operator rates results session settings store traces upstream vary view wire",
         QUIET,
     ),
     rule(

@@ -9,7 +9,7 @@ use mcp_vary_access::{ClaimMapping, ClaimPath};
 use mcp_vary_auth::discovery::{Issuer, check_key_set_url};
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{MAX_ISSUERS, TrustedIssuer};
-use mcp_vary_gateway::settings::authentication::{IssuerConfig, IssuerKeySource, KeySource};
+use mcp_vary_settings::authentication::{IssuerConfig, IssuerKeySource, KeySource};
 
 use super::tables;
 use crate::diagnostic::{Diagnostic, Position};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mcp_vary_gateway::settings::listener::{ClientCa, ListenerError, TlsConfig};
+use mcp_vary_settings::listener::{ClientCa, ListenerError, TlsConfig};
 
 use crate::key_spec::ValueKind::Other;
 use crate::key_spec::{KeySpec, choice, keys};

@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
-use mcp_vary_gateway::settings::config::Config;
-use mcp_vary_gateway::settings::listener::TrustedProxies;
-use mcp_vary_gateway::settings::metrics::Readiness;
 use mcp_vary_operator::{AdminToken, TokenError};
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::listener::TrustedProxies;
+use mcp_vary_settings::metrics::Readiness;
 use serde_json::{Value, json};
 
 use super::listener;

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use mcp_vary_gateway::settings::config::Config;
-use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
 use crate::key_spec::ValueKind::{Count, Duration, Other, Switch};
 use crate::key_spec::{KeySpec, keys};

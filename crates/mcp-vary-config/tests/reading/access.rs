@@ -1,7 +1,7 @@
 //! `access`: rules are read whole, and every mistake is at its place.
 
 use mcp_vary_access::{Claims, Item, Principal};
-use mcp_vary_gateway::settings::access::AccessSettings;
+use mcp_vary_settings::access::AccessSettings;
 use mcp_vary_view::ToolHints;
 
 use super::reference::blocks;

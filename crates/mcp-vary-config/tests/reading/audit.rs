@@ -1,7 +1,7 @@
 //! `audit`.
 
 use mcp_vary_audit::{ArgumentsDetail, IdentityDetail, OnFull, SyslogAddress};
-use mcp_vary_gateway::settings::audit::{AuditSettings, AuditTarget};
+use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
 
 use super::*;
 

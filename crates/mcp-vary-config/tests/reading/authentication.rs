@@ -4,7 +4,7 @@ use mcp_vary_access::PrincipalKind;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::key::ApiKey;
-use mcp_vary_gateway::settings::authentication::{Authentication, KeySource};
+use mcp_vary_settings::authentication::{Authentication, KeySource};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! `experiments`: what is compared, and every mistake at its place.
 
 use mcp_vary_experiment::Metric;
-use mcp_vary_gateway::settings::experiments::ExperimentConfig;
+use mcp_vary_settings::experiments::ExperimentConfig;
 
 use super::*;
 

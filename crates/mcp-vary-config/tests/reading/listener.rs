@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use mcp_vary_access::{Claims, Principal};
-use mcp_vary_gateway::settings::listener::{ClientCa, HostName, TlsConfig};
+use mcp_vary_settings::listener::{ClientCa, HostName, TlsConfig};
 
 use super::*;
 

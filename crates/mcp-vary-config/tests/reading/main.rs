@@ -22,9 +22,14 @@ mod variants;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use mcp_vary_base::environment::Environment;
+use mcp_vary_catalog::merge::Naming;
+use mcp_vary_catalog::selection::client_rule::JsonContent;
 use mcp_vary_config::{File, Source};
-use mcp_vary_gateway::{Config, Environment, JsonContent, Limits, Naming, Target};
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::limits::Limits;
 use mcp_vary_upstream::Isolation;
+use mcp_vary_upstream::Target;
 use mcp_vary_view::{Dialect, ResultFields};
 use proptest::prelude::{any, prop, proptest};
 

@@ -1,6 +1,6 @@
 //! Weights and hints.
 
-use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
+use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
 use super::*;
 

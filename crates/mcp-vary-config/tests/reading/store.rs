@@ -1,6 +1,6 @@
 //! `store` and `store-failure`.
 
-use mcp_vary_gateway::settings::store::StoreFailure;
+use mcp_vary_settings::store::StoreFailure;
 
 use super::*;
 

@@ -14,7 +14,6 @@ use mcp_vary_wire::revision::Revision;
 use serde_json::{Map, Value};
 
 use super::{ClientDescription, Question};
-use crate::audit::{AuditedRequest, Observation, Origin};
 use crate::gateway::Gateway;
 use crate::pipeline::clients::modern_client;
 use crate::pipeline::exchange::ResponseEvent;
@@ -22,8 +21,9 @@ use crate::pipeline::methods::Dispatch;
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
-use crate::session::client::Client;
+use mcp_vary_observation::{AuditedRequest, Observation, Origin};
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::client::Client;
 
 /// A call that the operator makes as a client would.
 #[derive(Clone, Copy, Debug)]

@@ -15,8 +15,8 @@ use super::stopping::Stopping;
 use super::{peer, post};
 use crate::frontend::validation::{Addressing, Rejection};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::settings::listener::ListenerConfig;
 use crate::status::Status;
+use mcp_vary_settings::listener::ListenerConfig;
 
 /// The path of the status.
 const STATUS: &str = "/status";

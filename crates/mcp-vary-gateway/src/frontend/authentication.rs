@@ -21,9 +21,9 @@ use super::peer;
 use super::peer::ClientAddress;
 use super::responses::{Body, NeededScopes, typed_response};
 use super::stopping::Stopping;
-use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::settings::rates::{ActiveLimits, RateLimits};
+use mcp_vary_session::authentication::{AdmissionLifetime, AuthenticationService};
+use mcp_vary_settings::rates::{ActiveLimits, RateLimits};
 
 /// An authenticated request.
 pub(super) struct Authenticated {

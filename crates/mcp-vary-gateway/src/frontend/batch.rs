@@ -15,8 +15,8 @@ use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{Inbound, MessageSource, Outcome, Sender, bad_request, handle};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Session;
-use crate::session::caller::Caller;
+use mcp_vary_session::Session;
+use mcp_vary_session::caller::Caller;
 
 /// Messages of a batch that wait to be sent. When the client reads slowly, the requests wait.
 const BATCH_BUFFER: usize = 16;

@@ -12,7 +12,7 @@ use http::{Method, Response, StatusCode};
 use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 
 use super::responses::{Body, typed_response};
-use crate::settings::listener::ListenerConfig;
+use mcp_vary_settings::listener::ListenerConfig;
 
 /// The response, if a browser opens the endpoint or `/`.
 pub(super) fn response(listener: &ListenerConfig, head: &Parts) -> Option<Response<Body>> {

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 
 use super::responses::Body;
-use crate::settings::listener::ListenerConfig;
+use mcp_vary_settings::listener::ListenerConfig;
 
 /// The origin of a request, if the configuration lists it.
 pub(super) fn listed_origin(headers: &HeaderMap, listener: &ListenerConfig) -> Option<HeaderValue> {

@@ -22,12 +22,12 @@ use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed
 use super::stopping::Stopping;
 use super::validation::{self, Rejection};
 use super::{browser_page, peer, post};
-use crate::audit::Observation;
 use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Session;
-use crate::session::caller::Caller;
-use crate::session::client::understands_priming;
+use mcp_vary_observation::Observation;
+use mcp_vary_session::Session;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::client::understands_priming;
 
 /// What the requests of one connection share.
 #[derive(Debug)]

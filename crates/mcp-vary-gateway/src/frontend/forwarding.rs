@@ -22,13 +22,13 @@ use tracing::debug;
 use super::peer::ClientAddress;
 use super::responses::{Body, accepted, json};
 use super::stopping::Stopping;
-use crate::authentication::PeerCertificate;
 use crate::mrtr::{self, REQUEST_STATE};
 use crate::pipeline::READ_RESULT;
 use crate::pipeline::inbound::session_of;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
 use crate::tasks;
+use mcp_vary_session::authentication::PeerCertificate;
+use mcp_vary_session::caller::Caller;
 
 /// Marks a request that another replica has forwarded. It is not forwarded again.
 #[derive(Clone, Copy, Debug)]

@@ -31,9 +31,9 @@ use super::responses::{Body, rejected};
 use super::stopping::Stopping;
 use super::validation::{self, Addressing, Rejection};
 use super::{admin, authentication, cancel_late_calls, cors, endpoint, probes};
-use crate::authentication::PeerCertificate;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
+use mcp_vary_session::authentication::PeerCertificate;
 
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, and for `limits.drain_delay` more, in which it is not

@@ -11,11 +11,11 @@ use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_traces::{Carrier, TRACEPARENT};
 use mcp_vary_wire::headers::SESSION_ID;
 
-use crate::audit::Origin;
-use crate::authentication::PeerCertificate;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::settings::config::Config;
-use crate::settings::listener::TrustedProxies;
+use mcp_vary_observation::Origin;
+use mcp_vary_session::authentication::PeerCertificate;
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::listener::TrustedProxies;
 
 /// The other end of a connection.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ mod tests {
     use mcp_vary_base::environment::Environment;
 
     use super::*;
-    use crate::settings::authentication::Authentication;
+    use mcp_vary_settings::authentication::Authentication;
 
     /// A connection to `local`, and whether the configuration serves it.
     #[track_caller]

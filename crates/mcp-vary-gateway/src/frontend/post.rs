@@ -10,8 +10,6 @@ use crate::pipeline::inbound::{
     Inbound, MessageSource, Outcome, Sender, bad_request, handle, requested_version, session_of,
 };
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
-use crate::session::memory_cost;
 use bytes::{Bytes, BytesMut};
 use http::header::EXPECT;
 use http::request::Parts;
@@ -21,6 +19,8 @@ use http_body_util::BodyExt as _;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_http::{ConnectionSleep, ConnectionTimer};
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::memory_cost;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message, WireError};

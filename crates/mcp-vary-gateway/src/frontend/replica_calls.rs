@@ -19,8 +19,8 @@ use super::peer::ClientAddress;
 use super::request_body::RequestBody;
 use super::responses::{Body, rejected};
 use super::stopping::Stopping;
-use crate::authentication::PeerCertificate;
 use crate::gateway::Gateway;
+use mcp_vary_session::authentication::PeerCertificate;
 
 /// Bytes that are sent although more are ready.
 const LARGE: usize = 16 << 10;

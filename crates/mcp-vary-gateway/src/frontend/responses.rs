@@ -3,8 +3,6 @@
 use super::validation::Rejection;
 use crate::pipeline::exchange::pump::pump;
 use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent};
-use crate::session::OutboxStream;
-use crate::session::client::understands_priming;
 use crate::subscriptions::ListenStream;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -12,6 +10,8 @@ use http::{HeaderName, Response, StatusCode};
 use http_body::Frame;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
 use mcp_vary_http::replay::{ReplayReader, ReplayStreams};
+use mcp_vary_session::OutboxStream;
+use mcp_vary_session::client::understands_priming;
 use mcp_vary_store::{ForwardError, ReplicaBody};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::{Reply, RpcError};

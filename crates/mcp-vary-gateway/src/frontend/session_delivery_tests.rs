@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::stdio::StdioConnection;
 use crate::gateway::Gateway;
-use crate::session::Session;
-use crate::settings::config::Config;
+use mcp_vary_session::Session;
+use mcp_vary_settings::config::Config;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 

@@ -9,7 +9,7 @@ use mcp_vary_wire::headers::VERSION;
 use mcp_vary_wire::revision::{Era, Revision};
 
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::settings::listener::ListenerConfig;
+use mcp_vary_settings::listener::ListenerConfig;
 
 /// Why a request is rejected before it is read.
 #[derive(Debug)]
@@ -301,11 +301,9 @@ mod tests {
 
     #[track_caller]
     fn is_addressed(is_local: bool, uri: &str, pairs: &[(&'static str, &str)], reason: &str) {
-        let listener = ListenerConfig {
-            hosts: vec!["mcp.example".parse().unwrap()],
-            origins: vec!["https://app.example".parse().unwrap()],
-            ..ListenerConfig::default()
-        };
+        let mut listener = ListenerConfig::default();
+        listener.hosts = vec!["mcp.example".parse().unwrap()];
+        listener.origins = vec!["https://app.example".parse().unwrap()];
         let checked =
             Addressing::new(&listener, is_local).check(&uri.parse().unwrap(), &headers(pairs));
         let found = checked.err().map_or_else(String::new, |rejection| {

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::required::{INPUT_RESPONSES, InputRequired, REQUEST_STATE, with_elicitation_id};
 use super::services::MrtrServices;
-use crate::session::Session;
-use crate::session::pending_server_requests::{ClientResponse, ForwardedServerRequest};
+use mcp_vary_session::Session;
+use mcp_vary_session::pending_server_requests::{ClientResponse, ForwardedServerRequest};
 
 /// Sends a request again, with the client's responses.
 #[derive(Debug)]

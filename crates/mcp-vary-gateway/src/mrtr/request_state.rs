@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 use super::round_trip::{RoundTrip, missing_response};
 use super::services::MrtrServices;
 use super::suspended::Quota;
-use crate::session::caller::sealed_principal;
-use crate::session::client::QuotaKey;
+use mcp_vary_session::caller::sealed_principal;
+use mcp_vary_session::client::QuotaKey;
 
 /// The content of a sealed state.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

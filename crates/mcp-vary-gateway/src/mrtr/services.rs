@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
 
-use crate::session::pending_server_requests::PendingServerRequests;
+use mcp_vary_session::pending_server_requests::PendingServerRequests;
 
 /// The parts of the gateway that round trips use, from its start to its end.
 #[derive(Debug)]

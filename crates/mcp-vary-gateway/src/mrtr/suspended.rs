@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::session::client::QuotaKey;
-use crate::settings::limits::Limits;
+use mcp_vary_session::client::QuotaKey;
+use mcp_vary_settings::limits::Limits;
 
 /// The suspended calls. `L` is what a call leases until its exchange has ended.
 ///

@@ -13,8 +13,8 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 
-use crate::session::BASE_CLASS;
-use crate::session::client::DeclaredFeatures;
+use mcp_vary_session::BASE_CLASS;
+use mcp_vary_session::client::DeclaredFeatures;
 
 /// The capabilities of a client, parsed once for all requests with the same text.
 #[derive(Debug)]

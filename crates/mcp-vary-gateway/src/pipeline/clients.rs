@@ -9,13 +9,13 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use crate::audit::participation::Participation;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::variant_selection::{Candidates, requested_variant};
-use crate::session::Session;
-use crate::session::caller::Caller;
-use crate::session::client::{Client, check_version, modern_version};
+use mcp_vary_observation::participation::Participation;
+use mcp_vary_session::Session;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::client::{Client, check_version, modern_version};
 
 /// The client of a session.
 ///

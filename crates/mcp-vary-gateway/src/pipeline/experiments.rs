@@ -17,9 +17,9 @@ use mcp_vary_store::{SharedTally, Store, TallyRecord};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::time::Instant;
 
-use crate::audit::participation::Participation;
-use crate::settings::config::Config;
-use crate::settings::experiments::ExperimentConfig;
+use mcp_vary_observation::participation::Participation;
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::experiments::ExperimentConfig;
 
 /// The value of a hint that means yes.
 const YES: &str = "true";

@@ -6,7 +6,7 @@ use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::RpcError;
 
-use crate::session::memory_cost;
+use mcp_vary_session::memory_cost;
 
 /// The memory that clients can make the gateway hold: `limits.memory`.
 #[derive(Debug)]

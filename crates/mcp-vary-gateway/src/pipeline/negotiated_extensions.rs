@@ -8,8 +8,8 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, SERVER_VARIANTS};
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use serde_json::{Map, Value, json};
 
-use crate::session::client::{DeclaredFeatures, ReadExtension, read_features, read_hints};
-use crate::settings::config::Config;
+use mcp_vary_session::client::{DeclaredFeatures, ReadExtension, read_features, read_hints};
+use mcp_vary_settings::config::Config;
 
 /// One extension.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ mod tests {
     use mcp_vary_base::environment::Environment;
 
     use super::*;
-    use crate::session::client::DeclaredExtension;
+    use mcp_vary_session::client::DeclaredExtension;
 
     /// A third extension: the client declares a currency, and gets it back.
     #[derive(Debug, Default, PartialEq)]

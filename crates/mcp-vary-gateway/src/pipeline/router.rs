@@ -15,7 +15,7 @@ use crate::pipeline::methods::{
 use crate::pipeline::request::{IncomingRequest, MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::client::Client;
+use mcp_vary_session::client::Client;
 
 /// The eras in which a method exists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

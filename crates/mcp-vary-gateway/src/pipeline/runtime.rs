@@ -22,9 +22,6 @@ use mcp_vary_wire::counters::Counters;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::AuditService;
-use crate::audit::request_feed::RequestFeed;
-use crate::authentication::CurrentAuthentication;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::memory::ClientMemory;
@@ -32,17 +29,20 @@ use crate::pipeline::startup::StartupSettings;
 use crate::pool::dedicated::{ConnectionObserver, DedicatedPool};
 use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
-use crate::session::client_uses::ClientUses;
-use crate::session::deprecation::DeprecationLog;
-use crate::session::directory_uses::DirectoryUses;
-use crate::session::pending_server_requests::PendingServerRequests;
-use crate::session::{self, Sessions};
-use crate::settings::config::Config;
-use crate::settings::sealing_keys::SealingKey;
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
+use mcp_vary_observation::AuditService;
+use mcp_vary_observation::request_feed::RequestFeed;
+use mcp_vary_session::authentication::CurrentAuthentication;
+use mcp_vary_session::client_uses::ClientUses;
+use mcp_vary_session::deprecation::DeprecationLog;
+use mcp_vary_session::directory_uses::DirectoryUses;
+use mcp_vary_session::pending_server_requests::PendingServerRequests;
+use mcp_vary_session::{Sessions, keyed};
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::sealing_keys::SealingKey;
 
 /// The parts of a gateway that outlive its configurations, each with what it needs.
 ///
@@ -319,7 +319,7 @@ fn random<const N: usize>(environment: Environment) -> [u8; N] {
 
 /// A key for one purpose, derived from a secret of the gateway.
 fn derived_key(SealingKey(key): &SealingKey, label: &str) -> [u8; 32] {
-    let mut mac = session::keyed(key);
+    let mut mac = keyed(key);
     mac.update(b"vary key v1\0");
     mac.update(label.as_bytes());
     mac.finalize().into_bytes().into()

@@ -15,7 +15,7 @@ use crate::pipeline::clients::record_refused_variant;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::variant_selection::Candidates;
-use crate::session::caller::Caller;
+use mcp_vary_session::caller::Caller;
 
 /// The variants that a client of `initialize` is offered.
 ///

@@ -26,8 +26,6 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
-use crate::audit::call_counters::ServerCalls;
-use crate::authentication::AuthenticationService;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names, hash_of};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::model_ranking::BackgroundTasks;
@@ -38,11 +36,13 @@ use crate::pool::access::{AccessControl, AllowedVariants};
 use crate::pool::client_declarations::ClientDeclarations;
 use crate::pool::upstream_variants::OfferedVariants;
 use crate::pool::{PoolConfig, UpstreamPool};
-use crate::session::Session;
-use crate::session::caller::Caller;
-use crate::session::client::DeclaredFeatures;
-use crate::settings::config::Config;
 use crate::subscriptions::Placements;
+use mcp_vary_observation::call_counters::ServerCalls;
+use mcp_vary_session::Session;
+use mcp_vary_session::authentication::AuthenticationService;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::client::DeclaredFeatures;
+use mcp_vary_settings::config::Config;
 
 /// The gateway under one configuration.
 ///

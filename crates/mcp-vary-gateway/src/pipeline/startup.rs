@@ -2,12 +2,12 @@
 
 use mcp_vary_traces::TracesSettings;
 
-use crate::settings::audit::AuditSettings;
-use crate::settings::config::Config;
-use crate::settings::limits::Limits;
-use crate::settings::listener::TlsConfig;
-use crate::settings::sealing_keys::SealingKeys;
-use crate::settings::store::StoreUrl;
+use mcp_vary_settings::audit::AuditSettings;
+use mcp_vary_settings::config::Config;
+use mcp_vary_settings::limits::Limits;
+use mcp_vary_settings::listener::TlsConfig;
+use mcp_vary_settings::sealing_keys::SealingKeys;
+use mcp_vary_settings::store::StoreUrl;
 
 /// The settings at the start, some of which do not change until the end.
 #[derive(Debug)]

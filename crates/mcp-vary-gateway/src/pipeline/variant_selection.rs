@@ -28,14 +28,14 @@ use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::audit::RankingDetails;
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::model_ranking::{BackgroundTasks, ModelRanking, RankedClient};
 use crate::pipeline::server_ranking::ServerRanking;
 use crate::pool::UpstreamPool;
 use crate::pool::access::AllowedVariants;
-use crate::session::caller::Caller;
-use crate::settings::config::Config;
+use mcp_vary_observation::RankingDetails;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_settings::config::Config;
 
 /// The client's selector, as JSON text of printable ASCII, truncated.
 fn loggable(requested: &Value) -> String {

@@ -19,7 +19,7 @@ use super::connections::servers::Servers;
 use super::dedicated::DedicatedPool;
 use super::lists::observer::PoolContext;
 use super::lists::source;
-use crate::session::PoolKey;
+use mcp_vary_session::PoolKey;
 
 /// Opens the classes of one configuration.
 #[derive(Debug)]

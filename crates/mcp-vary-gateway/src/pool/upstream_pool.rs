@@ -27,8 +27,8 @@ use super::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use super::lists::follower::ListFollower;
 use super::lists::observer::PoolContext;
 use super::opener::ClassOpener;
-use crate::session::client::Client;
-use crate::session::{BASE_CLASS, ClaimHeaders, PoolKey};
+use mcp_vary_session::client::Client;
+use mcp_vary_session::{BASE_CLASS, ClaimHeaders, PoolKey};
 
 /// The parts that a pool shares with the previous and the next one at a reload.
 #[derive(Clone, Debug)]

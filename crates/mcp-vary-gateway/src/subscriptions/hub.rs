@@ -16,7 +16,7 @@ use super::placement::Placement;
 use super::subscribers::{ResourceSubscribers, ResourceSubscription, Subscriber, Subscribers};
 use crate::pool::lists::changes::ResourceUpdates;
 use crate::pool::lists::ids::{CatalogId, ConnectionId};
-use crate::session::ServerVisibility;
+use mcp_vary_session::ServerVisibility;
 
 /// All subscribers.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use super::tasks::TaskSubscription;
 use crate::pool::CapabilityClass;
 use crate::pool::dedicated::{ClientLists, KeepAliveLease};
 use crate::pool::source::ServerSource;
-use crate::session::{PoolKey, Session};
+use mcp_vary_session::{PoolKey, Session};
 
 /// The lists of each variant that differ under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pool::lists::ids::CatalogId;
 use crate::pool::{CapabilityClass, UpstreamPool};
-use crate::session::{PoolKey, Session};
+use mcp_vary_session::{PoolKey, Session};
 
 /// The part of the gateway that one subscriber sees.
 #[derive(Clone, Debug)]

@@ -16,9 +16,9 @@ use crate::pool::dedicated::{ClientLists, ConnectionObserver};
 use crate::pool::lists::changes::ResourceUpdates;
 use crate::pool::lists::ids::{CatalogId, ConnectionId};
 use crate::pool::lists::observer::ListObserver;
-use crate::session::Session;
 use crate::tasks::context::TaskObserver;
 use crate::tasks::{TaskKey, TaskServices};
+use mcp_vary_session::Session;
 
 /// The observer of all connections of the pool.
 #[derive(Debug)]

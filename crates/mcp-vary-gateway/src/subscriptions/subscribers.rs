@@ -18,8 +18,8 @@ use super::tasks::TaskSubscription;
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::lists::ids::ConnectionId;
 use crate::pool::source::ServerSource;
-use crate::session::Session;
 use crate::tasks::TaskKey;
+use mcp_vary_session::Session;
 
 /// All subscribers, and what they are subscribed to.
 #[derive(Debug, Default)]

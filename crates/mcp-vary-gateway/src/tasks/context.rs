@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::id::TaskKey;
 use crate::pool::lists::ids::ConnectionId;
-use crate::session::Session;
-use crate::session::pending_server_requests::PendingServerRequests;
+use mcp_vary_session::Session;
+use mcp_vary_session::pending_server_requests::PendingServerRequests;
 
 /// Receives the status of tasks. Subscriptions implement it, so that tasks do not depend on them.
 pub(crate) trait TaskObserver: Send + Sync {

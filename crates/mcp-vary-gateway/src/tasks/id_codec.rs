@@ -21,9 +21,9 @@ use super::services::TaskServices;
 use super::task_text::{
     core_task_id, is_terminal, lifetime, rename_task, status, string, with_related_task,
 };
-use crate::session::caller::sealed_principal;
-use crate::session::client::Client;
 use mcp_vary_results::shaper::ResultRewriter;
+use mcp_vary_session::caller::sealed_principal;
+use mcp_vary_session::client::Client;
 
 /// Translates between a server's task ids and those that one client knows.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use super::id::TaskKey;
 use super::notifier::TaskNotifier;
 use super::task_text::{is_terminal, status};
 use crate::pool::lists::ids::ConnectionId;
-use crate::session::Session;
-use crate::session::client::Client;
+use mcp_vary_session::Session;
+use mcp_vary_session::client::Client;
 
 /// The owner of each task, so that its notifications and its place in lists reach that client only.
 ///

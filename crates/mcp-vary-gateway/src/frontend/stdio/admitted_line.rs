@@ -13,9 +13,9 @@ use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, cancelled};
 use crate::pipeline::inbound::{Outcome, dispatch};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::InFlightGuard;
-use crate::session::client::Client;
 use crate::subscriptions::ListenStream;
+use mcp_vary_session::InFlightGuard;
+use mcp_vary_session::client::Client;
 
 /// An admitted message of a client, whose `line` is read again where it runs.
 pub(super) struct AdmittedLine {

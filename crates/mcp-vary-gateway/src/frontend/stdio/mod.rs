@@ -29,8 +29,8 @@ use crate::pipeline::inbound::{
     Admitted, ConnectionSessions, Inbound, MessageSource, Outcome, Sender,
 };
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
-use crate::session::memory_cost;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::memory_cost;
 
 impl Gateway {
     /// Serves one client on a pair of streams until the client closes its input or `shutdown`, then lets requests in
@@ -240,7 +240,7 @@ impl StdioConnection {
         self.receive(Line::Complete(line.into())).await;
     }
 
-    pub(super) fn legacy_session(&self) -> Option<Arc<crate::session::Session>> {
+    pub(super) fn legacy_session(&self) -> Option<Arc<mcp_vary_session::Session>> {
         self.sessions.legacy().cloned()
     }
 }

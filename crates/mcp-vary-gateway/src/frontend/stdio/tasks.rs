@@ -9,7 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
 use super::admitted_line::AdmittedLine;
-use crate::session::Session;
+use mcp_vary_session::Session;
 
 /// Lines that wait to be written. When the client reads slowly, requests wait.
 const WRITE_QUEUE: usize = 64;

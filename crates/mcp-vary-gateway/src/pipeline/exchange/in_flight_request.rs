@@ -10,14 +10,14 @@ use super::leases::Leases;
 use super::response::{ResponseContext, ResponseEvent};
 use super::retry::RetryState;
 use super::services::ExchangeServices;
-use crate::audit::ExchangeObservation;
 use crate::mrtr::{InputRelay, InputRequests};
 use crate::pipeline::request::MethodAction;
 use crate::pool::dedicated::{self, DedicatedLease};
-use crate::session::InFlightGuard;
-use crate::session::client::Client;
-use crate::session::pending_server_requests::ForwardedServerRequest;
 use crate::tasks::core_over_ext::ResultWaiter;
+use mcp_vary_observation::ExchangeObservation;
+use mcp_vary_session::InFlightGuard;
+use mcp_vary_session::client::Client;
+use mcp_vary_session::pending_server_requests::ForwardedServerRequest;
 
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]

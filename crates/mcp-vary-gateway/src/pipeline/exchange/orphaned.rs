@@ -11,7 +11,7 @@ use tracing::debug;
 
 use super::in_flight_request::{InFlightRequest, cancelled};
 use super::leases::Leases;
-use crate::session::{InFlightGuard, Session};
+use mcp_vary_session::{InFlightGuard, Session};
 
 /// Continues the request of a legacy client that has disconnected. The request can still be cancelled.
 ///

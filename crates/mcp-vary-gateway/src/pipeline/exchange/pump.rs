@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent, orphaned_for};
-use crate::session::Session;
 use mcp_vary_http::replay::ReplayBuffer;
+use mcp_vary_session::Session;
 
 /// Writes the server's messages of a request into `log`, until its answer.
 ///

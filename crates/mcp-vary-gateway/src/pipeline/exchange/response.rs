@@ -21,9 +21,9 @@ use super::services::ExchangeServices;
 use super::undeclared::UndeclaredMethod;
 use crate::mrtr::{self, RequestStateCodec, is_input_required};
 use crate::pipeline::request::{MethodAction, TaskAction};
-use crate::session::client::Client;
 use crate::tasks::TaskIdCodec;
 use crate::tasks::task_text::RESULT;
+use mcp_vary_session::client::Client;
 
 /// Turns the server's answer into the client's.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::leases::Leases;
 use super::response::{ResponseContext, ResponseEvent};
 use super::services::ExchangeServices;
 use crate::mrtr::{self, RelayEvent, SuspendedCall, is_input_required};
-use crate::session::pending_server_requests::{self, ForwardedServerRequest};
+use mcp_vary_session::pending_server_requests::{self, ForwardedServerRequest};
 
 impl InFlightRequest {
     /// Forwards a request of the server to the client, or refuses it.

@@ -16,7 +16,7 @@ use self::directory::{call_directory_tool, describe_tool, search_tool};
 use self::read_result::{read_result, reader_tool};
 pub(crate) use self::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
-use crate::settings::config::Config;
+use mcp_vary_settings::config::Config;
 
 /// Appends the gateway's tools to `list`, the result of `tools/list` from `view`.
 pub(crate) fn with_gateway_tools<'l>(

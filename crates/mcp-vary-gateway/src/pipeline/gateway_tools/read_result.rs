@@ -9,7 +9,7 @@ use mcp_vary_wire::response::RpcError;
 use super::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
 use crate::pipeline::steps::stored_results::{self, TOOL_NAME};
-use crate::settings::config::Config;
+use mcp_vary_settings::config::Config;
 
 /// The tool without its name.
 const TOOL_DEFINITION: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;

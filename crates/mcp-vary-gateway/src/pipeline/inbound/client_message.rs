@@ -5,8 +5,8 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Session;
 use crate::tasks;
+use mcp_vary_session::Session;
 
 /// Handles a notification or a response. Unknown ones are ignored, as JSON-RPC requires.
 ///

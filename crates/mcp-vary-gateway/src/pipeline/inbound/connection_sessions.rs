@@ -10,8 +10,8 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
-use crate::session::{BASE_CLASS, Negotiated, Session};
+use mcp_vary_session::caller::Caller;
+use mcp_vary_session::{BASE_CLASS, Negotiated, Session};
 
 /// The sessions of one stdio client.
 pub(crate) struct ConnectionSessions {

@@ -24,16 +24,16 @@ use self::open_session::open_session;
 pub(crate) use self::sender::{
     MessageSource, Sender, follow_claims, requested_version, session_of,
 };
-use crate::audit::{AuditedRequest, Observation};
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::exchange::InFlightRequest;
 use crate::pipeline::methods::{Dispatch, forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::InFlightGuard;
-use crate::session::client::Client;
 use crate::subscriptions::ListenStream;
+use mcp_vary_observation::{AuditedRequest, Observation};
+use mcp_vary_session::InFlightGuard;
+use mcp_vary_session::client::Client;
 
 /// A message of a client, as a frontend read it.
 pub(crate) struct Inbound<'a, 's> {

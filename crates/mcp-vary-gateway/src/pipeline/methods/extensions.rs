@@ -19,7 +19,7 @@ use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::steps::forward::{ForwardRequest, RequestConnection, forward};
 use crate::pipeline::steps::{forward, policy, task_mode, view};
-use crate::session::client::Client;
+use mcp_vary_session::client::Client;
 
 /// Forwards a method of an extension to the server that declares one, if only one does.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {

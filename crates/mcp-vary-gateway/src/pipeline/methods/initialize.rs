@@ -24,8 +24,8 @@ use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
 use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::session_offers::{offer_variants, record_variant, sealed_reason};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Negotiated;
-use crate::session::caller::Caller;
+use mcp_vary_session::Negotiated;
+use mcp_vary_session::caller::Caller;
 
 /// Answers `initialize`: what the session fixes, and the result.
 ///

@@ -23,7 +23,7 @@ use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::task_mode::TaskMode;
 use crate::pipeline::steps::{policy, response_plan, round_trips, view};
-use crate::session::memory_cost;
+use mcp_vary_session::memory_cost;
 
 /// Forwards `tools/call`, or answers a call of a tool of the gateway.
 ///

@@ -6,7 +6,7 @@ use mcp_vary_base::environment::Variables;
 use mcp_vary_upstream::document::{self, DocumentError};
 use serde_json::{Value, json};
 
-use crate::settings::model_ranking::ModelRankingConfig;
+use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
 /// The longest response that is read, in bytes: an answer in a chat completion.
 const MAX_RESPONSE: usize = 2 * MAX_ANSWER;

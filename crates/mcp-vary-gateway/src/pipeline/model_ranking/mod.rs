@@ -39,8 +39,8 @@ use tracing::{debug, warn};
 use self::cache::{AnswerCache, Known};
 use self::endpoint::AskError;
 pub(crate) use self::ranked_by_era::{QuestionKey, RankedByEra};
-use crate::audit::AuditService;
-use crate::settings::model_ranking::ModelRankingConfig;
+use mcp_vary_observation::AuditService;
+use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
 /// Ranks variants by a model, under one configuration.
 pub(crate) struct ModelRanking {

@@ -20,7 +20,7 @@ use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
-use crate::settings::rates::{ActiveLimits, SharedRefusal};
+use mcp_vary_settings::rates::{ActiveLimits, SharedRefusal};
 
 /// Checks a call of a listed item with these `arguments`, JSON text.
 ///

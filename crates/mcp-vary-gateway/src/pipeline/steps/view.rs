@@ -1,10 +1,8 @@
 //! Enters the view that a request runs under, by its variant, and finds the item that it names there.
 
 use super::policy;
-use crate::audit::RankingDetails;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use crate::pool::source::ServerSource;
-use crate::session::client_uses::ClientRequest;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::error::{Error, Identifier};
@@ -16,6 +14,8 @@ use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
 use mcp_vary_catalog::shown::Prompt;
+use mcp_vary_observation::RankingDetails;
+use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};

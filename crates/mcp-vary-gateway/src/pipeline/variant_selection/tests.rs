@@ -9,9 +9,9 @@ use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
-use crate::settings::config::Config;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_session::caller::Caller;
+use mcp_vary_settings::config::Config;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 

@@ -10,8 +10,8 @@ use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::variant_set::VariantSet;
 use quick_cache::sync::Cache;
 
-use crate::session::AccessKey;
-use crate::settings::access::AccessSettings;
+use mcp_vary_session::AccessKey;
+use mcp_vary_settings::access::AccessSettings;
 
 /// The most principals whose access class is remembered.
 const REMEMBERED_PRINCIPALS: usize = 4096;

@@ -9,7 +9,7 @@ use mcp_vary_wire::revision::Era;
 
 use super::access::AccessControl;
 use crate::pool::connections::servers::Servers;
-use crate::session::{AccessKey, BASE_CLASS, PoolKey};
+use mcp_vary_session::{AccessKey, BASE_CLASS, PoolKey};
 
 /// Assigns clients to classes under one configuration.
 #[derive(Debug)]

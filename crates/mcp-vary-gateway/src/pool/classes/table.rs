@@ -17,7 +17,7 @@ use tracing::warn;
 use super::class::CapabilityClass;
 use super::class_connections::ClassConnections;
 use crate::pool::lists::follower::ListFollower;
-use crate::session::PoolKey;
+use mcp_vary_session::PoolKey;
 
 /// The classes by key, up to a limit.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
 
 use super::client_declarations::{ClientDeclarations, canonical_settings, hint_settings};
-use crate::session::BASE_CLASS;
+use mcp_vary_session::BASE_CLASS;
 
 /// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
 pub(super) fn capabilities_for_server(

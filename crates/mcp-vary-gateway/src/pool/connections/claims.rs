@@ -6,7 +6,7 @@ use http::HeaderValue;
 use mcp_vary_access::{Claim, Claims};
 use mcp_vary_upstream::{ClaimProblem, UpstreamConfig};
 
-use crate::session::ClaimValues;
+use mcp_vary_session::ClaimValues;
 
 /// The values of the headers of one server.
 pub(super) fn header_values(config: &UpstreamConfig, claims: &Claims) -> ClaimValues {

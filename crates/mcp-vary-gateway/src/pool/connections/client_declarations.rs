@@ -13,7 +13,7 @@ use mcp_vary::json::{to_map, to_value};
 use mcp_vary_upstream::UpstreamConfig;
 use serde_json::{Map, Value, json};
 
-use crate::session::BASE_CLASS;
+use mcp_vary_session::BASE_CLASS;
 
 /// What a client declares of the extensions that the gateway negotiates itself.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ use super::connection_map::{ConnectionKey, ConnectionMap, ConnectionOwner};
 use super::eviction::{ConnectionStatus, Evictions};
 use crate::pool::lists::follower::ListFollower;
 use crate::pool::lists::observer::PoolContext;
-use crate::session::{ClaimHeaders, PoolKey};
+use mcp_vary_session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
 #[derive(Debug)]

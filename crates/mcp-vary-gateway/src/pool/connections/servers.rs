@@ -18,7 +18,7 @@ use super::eviction::ConnectionStatus;
 use super::server::PooledServer;
 use crate::pool::lists::follower::ListFollower;
 use crate::pool::lists::observer::PoolContext;
-use crate::session::ClaimHeaders;
+use mcp_vary_session::ClaimHeaders;
 
 /// The servers of one configuration, in its order.
 #[derive(Debug)]

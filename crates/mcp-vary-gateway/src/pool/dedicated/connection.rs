@@ -14,7 +14,7 @@ use super::client_lists::DedicatedLists;
 use super::mirror::SubscriptionMirror;
 use crate::pool::connections::last_use::LastUse;
 use crate::pool::lists::ids::ConnectionId;
-use crate::session::Session;
+use mcp_vary_session::Session;
 
 /// One dedicated connection.
 #[derive(Debug)]

@@ -6,8 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary_base::tasks::TaskTracker;
-use mcp_vary_upstream::{Event, NotificationSink, ServerRequest};
-use mcp_vary_wire::log_level::is_level_enabled;
+use mcp_vary_upstream::{Event, ServerRequest};
 use mcp_vary_wire::task_dialect::rename_related_task;
 use mcp_vary_wire::{envelope, era};
 use tokio::sync::broadcast::error::RecvError;
@@ -18,8 +17,8 @@ use tracing::{debug, warn};
 use super::client_lists::ConnectionObserver;
 use crate::pool::lists::changes::ResourceUpdates;
 use crate::pool::lists::ids::ConnectionId;
-use crate::session::Session;
-use crate::session::pending_server_requests::{ForwardedServerRequest, PendingServerRequests};
+use mcp_vary_session::Session;
+use mcp_vary_session::pending_server_requests::{ForwardedServerRequest, PendingServerRequests};
 
 /// Handles the messages on a session's connection that belong to no call.
 #[derive(Clone, Debug)]
@@ -111,7 +110,7 @@ impl EventListener {
             let params = self.observer.task_progress(session.client, params)?;
             return Some(era::progress_notification(&params));
         }
-        if !is_for_session(&bytes, session) || !session.may_know(&self.server) {
+        if !session.receives(&self.server, &bytes) {
             return None;
         }
         let task_id = |id: &str| self.observer.task_id(&self.server, id, session.client);
@@ -130,32 +129,5 @@ pub(crate) async fn wait(pending: ForwardedServerRequest, session: &Session) {
     if let Some(cancellation) = pending.cancel() {
         // If the client does not receive the cancellation, it did not receive the request.
         let _ = session.enqueue(cancellation);
-    }
-}
-
-impl NotificationSink for Session {
-    fn receive(&self, server: &str, message: &Bytes) {
-        if !is_for_session(message, self) || !self.may_know(server) {
-            return;
-        }
-        // Copied, since a slice would keep the whole read buffer alive.
-        if !self.enqueue(Bytes::copy_from_slice(message)) {
-            debug!("notification dropped: the client has no open stream");
-        }
-    }
-}
-
-/// Whether a notification that belongs to no call is for the client. Lists, resources and requests are handled
-/// elsewhere.
-fn is_for_session(message: &[u8], session: &Session) -> bool {
-    let Ok(message) = envelope::Message::read(message) else {
-        return false;
-    };
-    match message.method.as_deref() {
-        Some("notifications/message") => {
-            is_level_enabled(message.params.unwrap_or("{}"), session.log_level())
-        }
-        Some("notifications/elicitation/complete") => true,
-        _ => false,
     }
 }

@@ -22,8 +22,8 @@ use super::table::{DedicatedTable, Entries, evict_until_fits};
 use crate::pool::connections::last_use::LastUse;
 use crate::pool::lists::ids::ConnectionId;
 use crate::pool::lists::task_events;
-use crate::session::Session;
-use crate::session::pending_server_requests::PendingServerRequests;
+use mcp_vary_session::Session;
+use mcp_vary_session::pending_server_requests::PendingServerRequests;
 
 /// The dedicated connections to all servers.
 #[derive(Debug)]

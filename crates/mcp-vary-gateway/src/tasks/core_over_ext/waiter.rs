@@ -26,9 +26,9 @@ use crate::mrtr::{
     INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, PendingInput, answered, into_result,
     with_elicitation_id,
 };
-use crate::session::client::Client;
 use crate::tasks::id::TaskKey;
 use crate::tasks::task_text::{RESULT, status, with_related_task};
+use mcp_vary_session::client::Client;
 
 /// A task whose result a client waits for.
 ///

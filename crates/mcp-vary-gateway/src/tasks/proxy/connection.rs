@@ -27,12 +27,12 @@ use super::task::{ProxiedTask, STATUS_WAIT, TaskOutcome, TaskState};
 use crate::mrtr::{InputRequests, Quota};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
-use crate::session::Session;
-use crate::session::client::{Client, QuotaKey};
-use crate::settings::limits::Limits;
 use crate::tasks::id::{TaskKey, id_of_copy};
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{lifetime, string};
+use mcp_vary_session::Session;
+use mcp_vary_session::client::{Client, QuotaKey};
+use mcp_vary_settings::limits::Limits;
 
 /// The connection on which a task may be created.
 #[derive(Debug)]

@@ -17,13 +17,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::mrtr::{INPUT_REQUESTS, InputRequests};
-use crate::session::client::QuotaKey;
-use crate::session::{Session, pending_server_requests};
 use crate::tasks::context::TaskContext;
 use crate::tasks::dialect::EXT_OVER_CORE;
 use crate::tasks::id::TaskKey;
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{RESULT, string};
+use mcp_vary_session::client::QuotaKey;
+use mcp_vary_session::{Session, pending_server_requests};
 
 /// One proxied task.
 #[derive(Debug)]

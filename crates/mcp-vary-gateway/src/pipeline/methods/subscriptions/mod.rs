@@ -23,12 +23,12 @@ use crate::pipeline::steps::resources::LocatedResource;
 use crate::pipeline::steps::{forward, resources, undeclared_methods, view};
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::source::ServerSource;
-use crate::session::Session;
 use crate::subscriptions::filter::{SubscriptionFilter, check_length};
 use crate::subscriptions::listen_stream::{SubscriberGuard, open};
 use crate::subscriptions::{
     NotificationSink, Placement, ResourceSubscription, Subscriber, SubscriptionHub,
 };
+use mcp_vary_session::Session;
 
 /// Subscribes a session to a resource of the active variant (SV-14).
 pub(crate) async fn subscribe(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {

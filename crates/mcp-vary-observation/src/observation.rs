@@ -1,0 +1,339 @@
+//! What is observed of every request from its arrival to its end, whatever its method and transport.
+//!
+//! A concern of every request is added in this file alone: to [`Observation`] what a request has from its arrival, to
+//! [`ExchangeObservation`] what it has while a server works on it.
+
+use std::sync::Arc;
+
+use mcp_vary_audit::QueueFull;
+use mcp_vary_metrics::{
+    ExchangeMeter, Metrics, PendingRequest, RequestMeter, RequestOutcome, VariantMetrics,
+};
+use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Reply;
+use mcp_vary_wire::revision::{Era, Revision};
+
+use crate::audit_service::AuditService;
+use crate::call_counters::CountedCall;
+use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
+use crate::participation::Participation;
+use crate::request_record::{AuditedRequest, RequestRecord};
+use crate::{request_line, spans};
+
+/// One request as the audit log, the log, experiments, metrics and traces see it.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// `None` unless the audit log or the log has the request, or somebody watches.
+    record: Option<Arc<RequestRecord>>,
+    /// The part that its client takes in an experiment.
+    participation: Option<Arc<Participation>>,
+    /// `None` if requests are not measured.
+    meter: Option<RequestMeter>,
+    /// `None` if the request is not sampled, and has no context to pass on.
+    span: Option<Arc<RequestSpan>>,
+    /// Whether the operator sends it as a client would: it counts for no client.
+    is_of_operator: bool,
+}
+
+impl Observation {
+    /// Begins to observe a request, before it does anything.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room for its record, and the request must be refused for that reason.
+    pub async fn begin(
+        audit: Option<&Arc<AuditService>>,
+        metrics: Option<&Arc<Metrics>>,
+        tracer: Option<&Arc<Tracer>>,
+        request: &AuditedRequest<'_>,
+    ) -> Result<Self, QueueFull> {
+        let era = match request.era {
+            Era::Legacy => "before-2026-07-28",
+            Era::Modern => "2026-07-28",
+        };
+        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
+        let record = match audit {
+            Some(audit) => Some(RequestRecord::begin(audit, request).await?),
+            None => (request.feed.is_some() || request_line::is_enabled())
+                .then(|| RequestRecord::unaudited(request)),
+        };
+        Ok(Self {
+            record,
+            participation: None,
+            meter,
+            span: tracer.and_then(|tracer| spans::begin(tracer, request)),
+            is_of_operator: false,
+        })
+    }
+
+    /// Begins to observe a request that the operator sends as a client would. It is recorded as the operator's, and counts
+    /// neither for clients nor for experiments.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`begin`](Self::begin).
+    pub async fn of_operator(
+        audit: Option<&Arc<AuditService>>,
+        request: &AuditedRequest<'_>,
+    ) -> Result<Self, QueueFull> {
+        let begun = Self::begin(audit, None, None, request).await?;
+        if let Some(record) = &begun.record {
+            record.set_operator();
+        }
+        Ok(Self {
+            is_of_operator: true,
+            ..begun
+        })
+    }
+
+    /// Whether it counts for no client.
+    pub const fn is_of_operator(&self) -> bool {
+        self.is_of_operator
+    }
+
+    /// The observation of a request whose client takes part in an experiment.
+    pub fn with_participation(&self, participation: Option<Arc<Participation>>) -> Self {
+        Self {
+            record: self.record.clone(),
+            participation: participation.filter(|_| !self.is_of_operator),
+            meter: self.meter.clone(),
+            span: self.span.clone(),
+            is_of_operator: self.is_of_operator,
+        }
+    }
+
+    /// The record of the request, for facts about it.
+    pub fn record(&self) -> Option<&RequestRecord> {
+        self.record.as_deref()
+    }
+
+    /// The part that the client takes in an experiment, for facts about it.
+    pub fn participation(&self) -> Option<&Participation> {
+        self.participation.as_deref()
+    }
+
+    /// The request runs under a variant, which was selected for this reason.
+    pub fn entered(
+        &self,
+        series: Option<&Arc<VariantMetrics>>,
+        variant: Option<&str>,
+        reason: &'static str,
+    ) {
+        if let (Some(meter), Some(series)) = (&self.meter, series) {
+            meter.enter(series, reason);
+        }
+        if let (Some(span), Some(variant)) = (&self.span, variant) {
+            span.set_variant(variant, reason);
+        }
+    }
+
+    /// The request is of a client that speaks this revision.
+    pub fn speaks(&self, revision: Revision) {
+        if let Some(span) = &self.span {
+            span.set_revision(revision.as_str());
+        }
+    }
+
+    /// The tool or prompt of the request exists for its client.
+    pub fn found(&self, name: &str) {
+        if let Some(span) = &self.span {
+            span.set_target(name);
+        }
+    }
+
+    /// Begins the span of the request to a server; `None` if that carries no context of the gateway.
+    pub fn begin_call<'a>(&self, upstream: impl FnOnce() -> Upstream<'a>) -> Option<CallSpan> {
+        Some(self.span.as_ref()?.call(&upstream()))
+    }
+
+    /// The variant of the request is deprecated.
+    pub fn used_deprecated(&self) {
+        if let Some(meter) = &self.meter {
+            meter.use_deprecated();
+        }
+    }
+
+    /// Whether anything wants to know which rule refuses the request.
+    pub fn observes_denials(&self) -> bool {
+        self.record.is_some() || self.meter.is_some()
+    }
+
+    /// An access rule refuses the request, or hides its target.
+    pub fn denied_by(&self, rule: &str) {
+        if let Some(record) = &self.record {
+            record.denied_by(rule);
+        }
+        if let Some(meter) = &self.meter {
+            meter.denied_by(rule);
+        }
+    }
+
+    /// The request is about to be handled by its method. What is returned counts it as cancelled if it is dropped before
+    /// the outcome.
+    pub fn dispatched(&self, method: &str, params: &Params<'_>) -> PendingRequest<'_> {
+        if let Some(participation) = &self.participation {
+            match method {
+                "tools/list" => participation.count_client(),
+                "tools/call" => participation.begin_call(params),
+                _ => {}
+            }
+        }
+        let meter = self.meter.as_ref();
+        meter.map(RequestMeter::pending).unwrap_or_default()
+    }
+
+    /// The status of the response was sent before its outcome is known.
+    pub fn status_sent(&self) {
+        if let Some(record) = &self.record {
+            record.status_sent();
+        }
+    }
+
+    /// The client gets the response, which no server worked on.
+    pub fn answered(&self, reply: &Reply) {
+        if let Some(meter) = &self.meter {
+            meter.answered(RequestOutcome::new(metrics_code(&reply.body, true), None));
+        }
+        self.replied(reply);
+    }
+
+    fn replied(&self, reply: &Reply) {
+        if let Some(record) = &self.record {
+            record.finish(reply);
+        }
+        if let Some(participation) = &self.participation {
+            participation.finish(reply);
+        }
+        if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
+            span.end(span_outcome(&reply.body));
+        }
+    }
+
+    /// The request opened a stream of notifications, which has no response.
+    pub fn stream_opened(&self) {
+        if let Some(record) = &self.record {
+            record.opened_stream();
+        }
+        if let Some(meter) = &self.meter {
+            meter.stream_opened();
+        }
+        if let Some(span) = &self.span {
+            span.end(Outcome::Result);
+        }
+    }
+
+    /// The client does not wait for the response.
+    fn cancelled(&self) {
+        if let Some(record) = &self.record {
+            record.cancelled();
+        }
+        if let Some(span) = &self.span {
+            span.end(Outcome::Cancelled);
+        }
+    }
+}
+
+/// One request that a server works on.
+///
+/// # Properties
+///
+/// Dropping it before the response is observed as a cancellation.
+#[derive(Debug)]
+pub struct ExchangeObservation {
+    request: Observation,
+    /// `None` for requests about tasks.
+    call: Option<CountedCall>,
+    /// Whether the result of a tool is expected, which can report a failure.
+    is_tool_call: bool,
+    /// Whether the outcome is still to be measured.
+    is_measured: bool,
+    /// The time of the server, if requests are measured and it works on this one.
+    exchange: Option<ExchangeMeter>,
+    /// The span of the request to the server, if it carries a context.
+    span: Option<CallSpan>,
+}
+
+impl ExchangeObservation {
+    /// Observes what a server does for this request.
+    pub fn new(request: &Observation, is_tool_call: bool) -> Self {
+        Self {
+            request: request.clone(),
+            call: None,
+            is_tool_call,
+            is_measured: false,
+            exchange: None,
+            span: None,
+        }
+    }
+
+    /// The request was sent with this `span`. Counts it as this `call` of its server.
+    pub fn sent(&mut self, call: Option<CountedCall>, span: Option<CallSpan>) {
+        self.call = call;
+        self.span = span;
+        self.exchange = self.request.meter.as_ref().map(|_| ExchangeMeter::begin());
+    }
+
+    /// The request goes on after its dispatch. From now on its outcome is measured here.
+    pub fn in_flight(&mut self) {
+        self.is_measured = true;
+    }
+
+    /// The server answered, with a result or an error.
+    pub fn server_answered(&mut self, outcome: Result<&str, &str>) {
+        if let Some(record) = self.request.record() {
+            record.server_answered();
+        }
+        if let Some(exchange) = &mut self.exchange {
+            exchange.answered(outcome.map_or(0, |result| length_for_models(result.as_bytes())));
+        }
+        if let Some(span) = self.span.take_if(|span| span.is_recorded()) {
+            span.end(spans::outcome(outcome, self.is_tool_call));
+        }
+    }
+
+    /// The client gets something before the response.
+    pub fn status_sent(&self) {
+        self.request.status_sent();
+    }
+
+    /// The client gets the response.
+    pub fn answered(&mut self, reply: &Reply) {
+        self.request.replied(reply);
+        if let Some(span) = self.span.take().filter(CallSpan::is_recorded) {
+            // The server did not answer: the request failed on the way.
+            span.end(span_outcome(&reply.body));
+        }
+        let is_measured = std::mem::take(&mut self.is_measured);
+        let meter = self.request.meter.as_ref().filter(|_| is_measured);
+        if self.call.is_none() && meter.is_none() {
+            return;
+        }
+        let code = metrics_code(&reply.body, self.is_tool_call);
+        if let Some(call) = &mut self.call {
+            call.finish(code);
+        }
+        if let Some(meter) = meter {
+            let outcome = RequestOutcome::new(code, result_length(&reply.body));
+            meter.exchanged(outcome, self.exchange);
+        }
+    }
+
+    /// The client does not wait for the response.
+    pub fn cancelled(&mut self) {
+        self.request.cancelled();
+        self.span = None;
+        if let (Some(meter), true) = (&self.request.meter, std::mem::take(&mut self.is_measured)) {
+            meter.cancelled();
+        }
+        if let Some(call) = &mut self.call {
+            call.cancel();
+        }
+    }
+}
+
+impl Drop for ExchangeObservation {
+    fn drop(&mut self) {
+        self.cancelled();
+    }
+}

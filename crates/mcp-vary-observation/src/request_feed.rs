@@ -1,0 +1,295 @@
+//! Requests for those who watch them as they end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
+use serde::Serialize;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::request_line::{milliseconds, without_secrets};
+
+/// Sends what is known of requests to those who watch.
+///
+/// # Properties
+///
+/// A request costs nothing here while nobody watches, and next to nothing while somebody does: of each second the first
+/// [`SHOWN_PER_SECOND`] are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is further behind
+/// gets the number of those that it missed; the other watchers miss none.
+#[derive(Debug)]
+pub struct RequestFeed {
+    watchers: Arc<AtomicUsize>,
+    created: Instant,
+    /// The latest second since then in which a request began, and the requests that began in it.
+    second: AtomicU64,
+    begun: AtomicU64,
+    /// The requests that were not sent.
+    skipped: Arc<AtomicU64>,
+    ended: broadcast::Sender<Arc<FinishedRequest>>,
+}
+
+/// The requests of a gateway as they end, until this is dropped.
+#[derive(Debug)]
+pub struct RequestWatch {
+    watchers: Arc<AtomicUsize>,
+    ended: broadcast::Receiver<Arc<FinishedRequest>>,
+    skipped: Arc<AtomicU64>,
+    /// What of `skipped` the watcher knows of.
+    known: u64,
+}
+
+/// What a watch sees next.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WatchEvent {
+    /// A request has ended.
+    Finished(Arc<FinishedRequest>),
+    /// Further requests have ended, so many that they were dropped.
+    Dropped(u64),
+}
+
+/// A request that has ended. It has no result, and nothing of a URI that may be a secret.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FinishedRequest {
+    /// When it ended.
+    #[serde(skip)]
+    pub ended: Instant,
+    /// Its method.
+    pub method: String,
+    /// The name or URI of what it is about, as the client sent it.
+    pub target: Option<String>,
+    /// The server that worked on it.
+    pub server: Option<String>,
+    /// The name of its target there.
+    pub upstream_name: Option<String>,
+    /// The beginning of its arguments, JSON text. Only where the audit log has it, too.
+    pub arguments: Option<String>,
+    /// The program that the client says it is.
+    pub client: Option<WatchedClient>,
+    /// The name of the key that the client has, or else an id from which nobody learns a name.
+    pub principal: Option<String>,
+    /// The variant that it ran under.
+    pub variant: Option<String>,
+    /// What selected that.
+    pub reason: Option<String>,
+    /// The rule or experiment that selected it.
+    pub variant_rule: Option<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The code of the JSON-RPC error that the client got.
+    pub code: Option<i64>,
+    /// The access rule or rate limit that decided.
+    pub rule: Option<String>,
+    /// From its arrival to its outcome.
+    pub duration_ms: Option<f64>,
+    /// What of that the server took.
+    pub server_ms: Option<f64>,
+    /// The length of its message.
+    pub bytes_in: Option<u64>,
+    /// The length of the response.
+    pub bytes_out: Option<u64>,
+}
+
+/// What a client says that it is.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct WatchedClient {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Default for RequestFeed {
+    fn default() -> Self {
+        Self {
+            watchers: Arc::default(),
+            created: Instant::now(),
+            second: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            skipped: Arc::default(),
+            ended: broadcast::Sender::new(MAX_WAITING),
+        }
+    }
+}
+
+impl RequestFeed {
+    /// The feed, if somebody watches and is to see the request that begins now.
+    pub fn watched(self: &Arc<Self>) -> Option<&Arc<Self>> {
+        if self.watchers.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let second = self.created.elapsed().as_secs();
+        if self.second.swap(second, Ordering::Relaxed) != second {
+            self.begun.store(0, Ordering::Relaxed);
+        }
+        let is_shown = self.begun.fetch_add(1, Ordering::Relaxed) < SHOWN_PER_SECOND;
+        if !is_shown {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+        is_shown.then_some(self)
+    }
+
+    /// A watch; `None` if there are as many as there can be.
+    pub fn watch(&self) -> Option<RequestWatch> {
+        let increment = |count| (count < MAX_WATCHES).then_some(count + 1);
+        let counted = self
+            .watchers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, increment);
+        counted.ok()?;
+        Some(RequestWatch {
+            watchers: Arc::clone(&self.watchers),
+            ended: self.ended.subscribe(),
+            skipped: Arc::clone(&self.skipped),
+            known: self.skipped.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Sends a request that has ended. `server` worked on it for this time; `arguments` are what the audit log shows of them.
+    pub(super) fn send(
+        &self,
+        record: &Record,
+        server: Option<&str>,
+        server_time: Option<Duration>,
+        arguments: Option<String>,
+    ) {
+        let finished = FinishedRequest {
+            arguments,
+            ..FinishedRequest::new(record, server, server_time)
+        };
+        // Nobody may watch any more.
+        let _ = self.ended.send(Arc::new(finished));
+    }
+}
+
+impl FinishedRequest {
+    fn new(record: &Record, server: Option<&str>, server_time: Option<Duration>) -> Self {
+        let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
+        let target = record.target.as_ref();
+        let actor = record.actor.as_ref();
+        let variant = record.variant.as_ref();
+        Self {
+            ended: Instant::now(),
+            method: text(&record.method).unwrap_or_default(),
+            target: target.map(|target| match target.kind {
+                TargetKind::Resource => without_secrets(target.name.as_str()),
+                _ => target.name.as_str().to_owned(),
+            }),
+            server: server.map(str::to_owned),
+            arguments: None,
+            upstream_name: target
+                .filter(|target| target.kind != TargetKind::Resource)
+                .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
+            client: record.client.as_ref().map(|client| WatchedClient {
+                name: client.name.as_str().to_owned(),
+                version: client.version.as_str().to_owned(),
+            }),
+            principal: actor.map(|actor| {
+                let name = actor.key.as_ref().unwrap_or(&actor.id);
+                name.as_str().to_owned()
+            }),
+            variant: variant.map(|variant| variant.id.as_str().to_owned()),
+            reason: variant.map(|variant| variant.reason.as_str().to_owned()),
+            variant_rule: variant.and_then(|variant| text(&variant.rule)),
+            outcome: record.outcome,
+            code: record.code,
+            rule: text(&record.rule),
+            duration_ms: record.duration.map(milliseconds),
+            server_ms: server_time.map(milliseconds),
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+        }
+    }
+}
+
+impl RequestWatch {
+    /// What happens next; `None` when the gateway is gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<WatchEvent> {
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        let unknown = skipped - std::mem::replace(&mut self.known, skipped);
+        if unknown > 0 {
+            return Some(WatchEvent::Dropped(unknown));
+        }
+        match self.ended.recv().await {
+            Ok(finished) => Some(WatchEvent::Finished(finished)),
+            Err(RecvError::Lagged(count)) => Some(WatchEvent::Dropped(count)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl Drop for RequestWatch {
+    fn drop(&mut self) {
+        self.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The most requests that wait for a watcher.
+const MAX_WAITING: usize = 256;
+/// The requests of one second that are sent; nobody reads more.
+const SHOWN_PER_SECOND: u64 = 100;
+/// The most that can watch at once.
+const MAX_WATCHES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_audit::Event;
+
+    use super::*;
+
+    /// OP-9
+    #[tokio::test]
+    async fn a_slow_watcher_is_told_what_it_missed() {
+        let feed = Arc::<RequestFeed>::default();
+        assert!(feed.watched().is_none());
+        let mut watch = feed.watch().unwrap();
+        let record = Record::new(Event::Request, Outcome::Allowed);
+        assert!(feed.watched().is_some());
+        for _ in 0..MAX_WAITING + 3 {
+            feed.send(&record, None, None, None);
+        }
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
+        for _ in 0..MAX_WAITING {
+            let next = watch.next().await;
+            assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
+        }
+        drop(watch);
+        assert!(feed.watched().is_none());
+    }
+
+    /// OP-9
+    #[tokio::test(start_paused = true)]
+    async fn of_many_requests_in_a_second_some_are_shown_and_the_others_counted() {
+        let feed = Arc::<RequestFeed>::default();
+        let mut watch = feed.watch().unwrap();
+        let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.watched().is_some());
+        assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
+        feed.send(
+            &Record::new(Event::Request, Outcome::Allowed),
+            None,
+            None,
+            None,
+        );
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Dropped(7))), "{next:?}");
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
+    }
+
+    #[test]
+    fn only_so_many_watch_at_once() {
+        let feed = RequestFeed::default();
+        let mut watches: Vec<_> = (0..MAX_WATCHES).map(|_| feed.watch().unwrap()).collect();
+        assert!(feed.watch().is_none());
+        watches.pop();
+        assert!(feed.watch().is_some());
+    }
+}

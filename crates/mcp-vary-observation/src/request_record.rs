@@ -1,0 +1,493 @@
+//! The record of one request, from its arrival to its outcome.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_audit::{
+    Actor, ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit,
+    QueueFull, Record, SessionId, Text, Transport, VariantChoice, trace_id,
+};
+use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::meta::CLIENT_INFO;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Reply;
+use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
+
+use crate::audit_service::{AuditService, ClientKey};
+use crate::origin::{Origin, actor};
+use crate::outcome::outcome;
+use crate::request_feed::RequestFeed;
+use crate::{request_line, subject};
+
+/// A request that is to be recorded.
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct AuditedRequest<'a> {
+    /// From where it comes.
+    pub origin: &'a Origin,
+    /// Who sent it; `None` where clients are not authenticated.
+    pub principal: Option<&'a Arc<Principal>>,
+    /// The era of the client.
+    pub era: Era,
+    /// The method of JSON-RPC.
+    pub method: &'a str,
+    /// The id as written.
+    pub id: &'a str,
+    /// Its parameters.
+    pub params: &'a Params<'a>,
+    /// The message that the params were read from, if they may be shared with it.
+    pub message: Option<&'a Bytes>,
+    /// The length of the message.
+    pub length: usize,
+    /// The digest of the configuration.
+    pub config: Option<&'a Arc<str>>,
+    /// Where it is sent when it has ended, if somebody watches.
+    pub feed: Option<&'a Arc<RequestFeed>>,
+}
+
+/// Omits what the request is about.
+impl fmt::Debug for AuditedRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuditedRequest").finish_non_exhaustive()
+    }
+}
+
+/// What ranked the variants of a client.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct RankingDetails {
+    /// The client's hints: `contextSize=compact useCase=planning`.
+    pub hints: Option<LongText>,
+    /// The variants that it is offered, with their points: `compact=60 standard=20`.
+    pub order: Option<LongText>,
+}
+
+/// The record of one request.
+///
+/// # Properties
+///
+/// It is submitted and logged once: with the first outcome that it gets, or as cancelled if it is dropped without one.
+pub struct RequestRecord {
+    /// `None` for a request that is not in the audit log.
+    service: Option<Arc<AuditService>>,
+    /// `None` if nobody watched when it arrived.
+    feed: Option<Arc<RequestFeed>>,
+    arrived: Instant,
+    principal: Option<PrincipalId>,
+    /// `None` after the outcome.
+    pending: ScopedLock<Option<Pending>>,
+}
+
+struct Pending {
+    record: PendingRecord,
+    /// The server that has the target.
+    server: Option<Arc<str>>,
+    /// Whether the request was forwarded to that server.
+    is_forwarded: bool,
+    /// When that was, and how long the server took, if somebody watches.
+    forwarded_at: Option<Instant>,
+    server_time: Option<Duration>,
+    name: ClientName,
+    /// Whether the HTTP status was sent before the outcome was known.
+    has_status: bool,
+}
+
+/// Omits what the request is about.
+impl fmt::Debug for RequestRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestRecord").finish_non_exhaustive()
+    }
+}
+
+impl RequestRecord {
+    /// The record of a request that only the log shows, or those who watch.
+    pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
+        Arc::new(Self::new(None, request))
+    }
+
+    /// Begins the record of a request in the audit log, before the request does anything.
+    ///
+    /// # Errors
+    ///
+    /// When the queue of records is full, so that the request must be refused.
+    pub(super) async fn begin(
+        service: &Arc<AuditService>,
+        request: &AuditedRequest<'_>,
+    ) -> Result<Arc<Self>, QueueFull> {
+        let permit = service.reserve().await?;
+        Ok(Arc::new(Self::new(
+            Some((Arc::clone(service), permit)),
+            request,
+        )))
+    }
+
+    /// The record of a request, which has room in the audit log if there is one.
+    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &AuditedRequest<'_>) -> Self {
+        let (service, permit) = log.unzip();
+        let AuditedRequest {
+            origin,
+            principal,
+            method,
+            params,
+            ..
+        } = *request;
+        // The outcome is filled in when it is known.
+        let mut record = Record::new(Event::Request, Outcome::Cancelled);
+        record.actor = principal.and_then(|it| actor(it, origin.oauth_client.as_ref()));
+        record.address = origin.address;
+        record.session = origin.session.clone();
+        record.era = Some(match request.era {
+            Era::Legacy => RecordEra::Legacy,
+            Era::Modern => RecordEra::Modern,
+        });
+        record.transport = Some(origin.transport);
+        record.method = Some(Text::new(method));
+        record.request_id = Some(Text::new(id_text(request.id)));
+        record.target = subject::target(method, params);
+        record.arguments = match service {
+            Some(_) => subject::arguments(method, params, request.message),
+            None => None,
+        };
+        record.bytes_in = Some(request.length as u64);
+        let in_meta = params.meta.get_str("traceparent");
+        record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
+        record.config = request.config.map(Text::shared);
+        let info = match method {
+            "initialize" => params.members.get("clientInfo"),
+            _ => params.meta.get(CLIENT_INFO),
+        };
+        let pending = Pending {
+            record: PendingRecord::new(record, permit),
+            server: None,
+            is_forwarded: false,
+            forwarded_at: None,
+            server_time: None,
+            name: ClientName::default(),
+            has_status: origin.transport == Transport::Stdio,
+        };
+        let this = Self {
+            service,
+            feed: request.feed.cloned(),
+            arrived: Instant::now(),
+            principal: principal.map(|principal| principal.id()),
+            pending: ScopedLock::new(Some(pending)),
+        };
+        if let Some(info) = info {
+            this.set_client(&ClientName::read(info));
+        }
+        this
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
+        if let Some(pending) = &mut *self.pending.lock() {
+            change(pending);
+        }
+    }
+
+    /// Sets the name that the client gives itself.
+    pub fn set_client(&self, name: &ClientName) {
+        self.change(|pending| {
+            if !name.is_empty() {
+                let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
+                pending.record.record_mut().client = Some(Arc::new(info));
+            }
+            pending.name = name.clone();
+        });
+    }
+
+    /// The operator sends the request from the page.
+    pub(super) fn set_operator(&self) {
+        let operator = Actor::new(Text::from_static("operator's page"));
+        self.change(|pending| pending.record.record_mut().actor = Some(Arc::new(operator)));
+    }
+
+    /// Sets the id of the session that the request opened.
+    pub fn set_session(&self, id: &str) {
+        self.change(|pending| {
+            pending.record.record_mut().session = Some(SessionId::new(id.into()));
+        });
+    }
+
+    /// The status of the response was sent before its outcome was known.
+    pub(crate) fn status_sent(&self) {
+        self.change(|pending| pending.has_status = true);
+    }
+
+    /// Sets the server that has the target, and its name or URI there.
+    pub fn set_server(&self, server: &Arc<str>, upstream_name: Option<&str>) {
+        self.change(|pending| {
+            pending.server = Some(Arc::clone(server));
+            if let Some(target) = &mut pending.record.record_mut().target {
+                target.server = Some(Text::shared(server));
+                target.upstream_name = upstream_name.map(LongText::new);
+            }
+        });
+    }
+
+    /// The request is forwarded to its server.
+    pub fn forwarded(&self) {
+        self.change(|pending| {
+            pending.is_forwarded = true;
+            pending.forwarded_at = self.feed.as_ref().map(|_| Instant::now());
+        });
+    }
+
+    /// The server answered the request.
+    pub(super) fn server_answered(&self) {
+        if self.feed.is_some() {
+            self.change(|pending| {
+                pending.server_time = pending.forwarded_at.map(|sent| sent.elapsed());
+            });
+        }
+    }
+
+    /// Sets the variant that the request runs under, and why.
+    pub fn set_variant(&self, id: &str, reason: &VariantReason, details: RankingDetails) {
+        self.change(|pending| {
+            let by = Text::from_static(reason.by.as_str());
+            let mut choice = VariantChoice::new(Text::new(id), by);
+            choice.rule = reason.rule.as_ref().map(Text::shared);
+            (choice.hints, choice.order) = (details.hints, details.order);
+            pending.record.record_mut().variant = Some(choice);
+        });
+    }
+
+    /// Records the variant of the request if the client had none before, or another one. `connection` is the session or
+    /// connection of the client, if it has one; `details` returns what ranked its variants, if that is not known yet.
+    pub fn use_variant(
+        &self,
+        connection: Option<ClientId>,
+        details: impl FnOnce() -> Option<RankingDetails>,
+    ) {
+        self.change(|pending| {
+            let Some(service) = &self.service else { return };
+            let Some(choice) = &pending.record.record().variant else {
+                return;
+            };
+            let key = match connection {
+                Some(client) => ClientKey::Connected(client),
+                None => ClientKey::Stateless {
+                    principal: self.principal,
+                    address: pending.record.record().address,
+                    name: pending.name.name.clone(),
+                },
+            };
+            if service.is_new_variant(key, choice.id.as_str()) {
+                let mut selected = pending.record.variant_selected();
+                if let (Some(choice), Some(details)) = (&mut selected.variant, details()) {
+                    (choice.hints, choice.order) = (details.hints, details.order);
+                }
+                service.record(selected);
+            }
+        });
+    }
+
+    /// The client selected a variant that does not exist for it.
+    pub fn refuse_variant(&self, requested: &str) {
+        self.change(|pending| self.record(pending.record.variant_refused(requested)));
+    }
+
+    /// A rule allows the request.
+    pub fn allowed_by(&self, rule: &str) {
+        self.change(|pending| pending.record.allowed_by(rule));
+    }
+
+    /// A rule refuses the request, or hides its target.
+    pub(crate) fn denied_by(&self, rule: &str) {
+        self.change(|pending| pending.record.denied_by(rule));
+    }
+
+    /// A rate limit refuses the request: `limit` names it.
+    pub fn limited_by(&self, limit: &str) {
+        self.change(|pending| self.record(pending.record.limited_by(limit)));
+    }
+
+    /// Records an event within the request, if there is an audit log.
+    fn record(&self, event: Record) {
+        if let Some(service) = &self.service {
+            service.record(event);
+        }
+    }
+
+    /// Records the outcome by the response to the client.
+    pub(crate) fn finish(&self, reply: &Reply) {
+        let Some(pending) = self.pending.lock().take() else {
+            return;
+        };
+        let method = pending.record.record().method.as_ref();
+        let is_call = method.is_some_and(|method| CALLS.contains(&method.as_str()));
+        let (outcome, code) = outcome(&reply.body, is_call);
+        let status = reply.status.as_u16();
+        let has_other = !pending.has_status && reply.status != StatusCode::OK;
+        self.submit(pending, outcome, |record| {
+            record.code = code;
+            record.status = has_other.then_some(status);
+            record.bytes_out = Some(reply.body.len() as u64);
+        });
+    }
+
+    /// The request opened a stream of notifications, which has no response.
+    pub(crate) fn opened_stream(&self) {
+        self.end(Outcome::Allowed);
+    }
+
+    /// The client did not wait for the response.
+    pub(crate) fn cancelled(&self) {
+        self.end(Outcome::Cancelled);
+    }
+
+    fn end(&self, outcome: Outcome) {
+        if let Some(pending) = self.pending.lock().take() {
+            self.submit(pending, outcome, |_| {});
+        }
+    }
+
+    fn submit(&self, pending: Pending, outcome: Outcome, fill: impl FnOnce(&mut Record)) {
+        let (record, permit) = pending.record.finish(outcome, |record| {
+            record.duration = Some(self.arrived.elapsed());
+            fill(record);
+        });
+        let server = pending.server.filter(|_| pending.is_forwarded);
+        if let Some(feed) = &self.feed {
+            let arguments = self.service.as_ref().zip(record.arguments.as_ref());
+            let arguments = arguments.and_then(|(service, it)| service.log.excerpt(it));
+            feed.send(&record, server.as_deref(), pending.server_time, arguments);
+        }
+        if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
+            request_line::write(server.as_deref(), &record);
+        }
+        if let Some(permit) = permit {
+            permit.submit(record);
+        }
+    }
+}
+
+impl Drop for RequestRecord {
+    fn drop(&mut self) {
+        self.cancelled();
+    }
+}
+
+/// Whether the log shows a request that no server worked on: a call, or one that was refused. Lists and other requests
+/// that the gateway answers itself are not shown.
+fn is_shown(record: &Record) -> bool {
+    let method = record.method.as_ref().map_or("", Text::as_str);
+    method == "tools/call" || matches!(record.outcome, Outcome::Error | Outcome::Denied)
+}
+
+/// The methods whose results can report that a tool failed.
+const CALLS: &[&str] = &["tools/call", "tasks/result"];
+
+/// The id of a request as text: a string without its quotes.
+fn id_text(id: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<String>(id) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::Mutex;
+
+    use mcp_vary_audit::{AuditConfig, AuditKey, AuditLog, StreamSink};
+    use mcp_vary_wire::response::RpcError;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What the log wrote.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The records about one call of a tool, to which `happens`.
+    async fn records(happens: impl FnOnce(Arc<RequestRecord>)) -> Vec<Value> {
+        let written = Written::default();
+        let sink = StreamSink::new("memory", Box::new(written.clone()));
+        let config = AuditConfig::new(|| 0, AuditKey::new([1; 32]), "run");
+        let log = AuditLog::start(&config, Box::new(sink)).unwrap();
+        let service = Arc::new(AuditService::new(log));
+        let params = Params::read(Some(r#"{"name":"push"}"#)).unwrap();
+        let request = AuditedRequest {
+            origin: &Origin::default(),
+            principal: None,
+            era: Era::Modern,
+            method: "tools/call",
+            id: "7",
+            params: &params,
+            message: None,
+            length: 10,
+            config: None,
+            feed: None,
+        };
+        happens(RequestRecord::begin(&service, &request).await.unwrap());
+        service.close().await;
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut lines: Vec<Value> = lines.collect();
+        lines.retain(|line| !line["event"].as_str().unwrap().starts_with("audit."));
+        lines
+    }
+
+    #[tokio::test]
+    async fn a_limit_is_an_event_and_the_rule_of_the_request() {
+        let lines = records(|record| {
+            record.limited_by("rates[0]");
+            let failure = RpcError::new(-32000, "too many requests");
+            record.finish(&failure.reply(Some("7"), Era::Modern));
+        });
+        let lines = lines.await;
+        let seen: Vec<_> = lines
+            .iter()
+            .map(|line| (&line["event"], &line["outcome"], &line["rule"]))
+            .collect();
+        let (denied, rule) = (json!("denied"), json!("rates[0]"));
+        assert_eq!(
+            seen,
+            [
+                (&json!("limit.reached"), &denied, &rule),
+                (&json!("request"), &denied, &rule)
+            ]
+        );
+        assert_eq!(lines[0]["target"]["name"], "push");
+        assert_eq!(lines[1]["code"], -32000);
+    }
+
+    #[tokio::test]
+    async fn the_first_outcome_counts() {
+        let lines = records(|record| {
+            record.cancelled();
+            record.finish(&RpcError::internal("late").reply(Some("7"), Era::Modern));
+            drop(record);
+        });
+        let lines = lines.await;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "cancelled");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_dropped_is_cancelled() {
+        let lines = records(drop).await;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "cancelled");
+    }
+}

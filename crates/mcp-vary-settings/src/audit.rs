@@ -1,0 +1,126 @@
+//! The audit log that a configuration asks for.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp_vary_audit::{
+    ArgumentsDetail, AuditConfig, AuditKey, AuditLog, FileSink, IdentityDetail, OnFull, Sink,
+    StreamSink, SyslogAddress, SyslogHeader, SyslogSink, Text,
+};
+use mcp_vary_base::environment::Environment;
+use mcp_vary_base::io_error;
+
+use crate::sealing_keys::SealingKey;
+
+/// The audit log of a configuration, which [`start`](Self::start) begins.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_base::environment::Environment;
+/// use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
+/// use std::time::Duration;
+///
+/// let settings = AuditSettings::new(AuditTarget::Stdout);
+/// let log = settings.start(|| 1_763_705_520_123_456, Environment::new(|| 0, |bytes| bytes.fill(7)))?;
+/// assert!(log.close(Duration::from_secs(5)));
+///
+/// // A file that cannot be written is an error at the start, not a lost record later.
+/// let settings = AuditSettings::new(AuditTarget::File("/no such folder/audit.jsonl".into()));
+/// assert!(settings.start(|| 0, Environment::new(|| 0, |_| {})).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AuditSettings {
+    /// Where the records go.
+    pub target: AuditTarget,
+    /// What is written of principals; their ids by default.
+    pub identities: IdentityDetail,
+    /// What is written of the arguments of calls; digests by default.
+    pub arguments: ArgumentsDetail,
+    /// What happens when records arrive faster than they are written; by default they are lost and counted.
+    pub on_full: OnFull,
+    /// The key of the digests. Random by default, so that digests of two runs cannot be compared.
+    pub key: Option<SealingKey>,
+    /// The name of this instance among several.
+    pub replica: Option<String>,
+}
+
+/// Where the records of an audit log go.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum AuditTarget {
+    /// A file, which is appended to.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+    /// A syslog daemon.
+    Syslog(SyslogAddress),
+}
+
+/// How long a request may wait for room if [`OnFull::Wait`] is configured without a limit of its own.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+
+/// How much of the arguments of a call is written if they are written in full, in bytes.
+pub const DEFAULT_ARGUMENTS: usize = 16 << 10;
+
+impl AuditSettings {
+    /// A log with the defaults.
+    #[must_use]
+    pub const fn new(target: AuditTarget) -> Self {
+        Self {
+            target,
+            identities: IdentityDetail::Id,
+            arguments: ArgumentsDetail::Digest,
+            on_full: OnFull::Drop,
+            key: None,
+            replica: None,
+        }
+    }
+
+    /// Opens the target and starts the log; [`Config::audit_log`](crate::config::Config::audit_log) takes it. `now` returns
+    /// microseconds since 1970-01-01 UTC.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened; the error names it. A syslog daemon is connected to later, and again after
+    /// failures.
+    pub fn start(&self, now: fn() -> u64, environment: Environment) -> io::Result<AuditLog> {
+        let mut random = [0; 32];
+        (environment.random)(&mut random);
+        let SealingKey(key) = self.key.unwrap_or(SealingKey(random));
+        let run = environment.random_name();
+        let run = run.get(..16).unwrap_or_default();
+        let mut config = AuditConfig::new(now, AuditKey::new(key), run);
+        config.replica = self.replica.as_ref().map(Text::new);
+        config.identity = self.identities;
+        config.arguments = self.arguments;
+        config.on_full = self.on_full;
+        AuditLog::start(&config, self.sink()?)
+    }
+
+    fn sink(&self) -> io::Result<Box<dyn Sink>> {
+        Ok(match &self.target {
+            AuditTarget::File(path) => {
+                let opened = FileSink::open(path).map_err(|error| {
+                    let cause = io_error::describe(&error);
+                    let why = format!("the audit log {} cannot be opened: {cause}", path.display());
+                    io::Error::new(error.kind(), why)
+                });
+                Box::new(opened?)
+            }
+            AuditTarget::Stdout => {
+                Box::new(StreamSink::new("standard output", Box::new(io::stdout())))
+            }
+            AuditTarget::Syslog(address) => {
+                let header = SyslogHeader::new(None, "vary", std::process::id());
+                Box::new(SyslogSink::new(
+                    address.clone(),
+                    header.map_err(io::Error::other)?,
+                ))
+            }
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! The settings with which a gateway starts.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::extension::ExtensionId;
+use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
+use mcp_vary::variant::{self, Date, VariantId};
+use mcp_vary_access::{Principal, When};
+use mcp_vary_audit::AuditLog;
+use mcp_vary_base::environment::Environment;
+use mcp_vary_base::setters;
+use mcp_vary_catalog::built_in;
+use mcp_vary_catalog::merge::Naming;
+use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_operator::Operator;
+use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
+use mcp_vary_traces::{Tracer, TracesSettings};
+use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::chain::Ancestors;
+
+use crate::access::AccessSettings;
+use crate::audit::AuditSettings;
+use crate::authentication::Authentication;
+use crate::experiments::ExperimentConfig;
+use crate::limits::Limits;
+use crate::listener::{ListenerConfig, OffLoopbackError};
+use crate::metrics::{MetricsSettings, Readiness};
+use crate::model_ranking::ModelRankingConfig;
+use crate::rates::RateLimits;
+use crate::sealing_keys::{SealingKey, SealingKeys};
+use crate::store::{StoreFailure, StoreUrl};
+
+/// All settings of a gateway.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_base::environment::Environment;
+/// use mcp_vary_settings::config::Config;
+/// use mcp_vary_upstream::{Target, UpstreamConfig};
+///
+/// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
+/// let outside = Environment::new(|| 0, |bytes| bytes.fill(7));
+/// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
+/// assert!(config.negotiation && !config.variants);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// The servers behind the gateway. If two offer the same name, the first one gets it.
+    pub servers: Vec<UpstreamConfig>,
+    /// Servers whose entries cannot be used, and why; the status shows them.
+    pub left_out: Vec<(String, String)>,
+    /// How names show the server that they belong to.
+    pub naming: Naming,
+    /// Whether the gateway starts even if no server is reachable yet; off by default.
+    pub allow_empty_start: bool,
+    /// How long the start waits for servers, which may have to be downloaded; a minute by default.
+    pub start_wait: Duration,
+    /// Whether the extension server-variants is offered; on by default (EXT-3).
+    pub variants: bool,
+    /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
+    pub variant_set: Arc<VariantSet>,
+    /// How the default variant of a client is selected, besides its hints.
+    pub selection: SelectionConfig,
+    /// The weights of hints when variants are ranked (SV-5): those of the extension, and 80 for `accessLevel`, by
+    /// default.
+    pub weights: Weights,
+    /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
+    pub advertised: usize,
+    /// Whether clients can select only variants that they are offered; off by default.
+    pub advertised_only: bool,
+    /// Whether errors about an invalid variant name those that the client can use (SV-9); on by default.
+    pub enumerate_variants: bool,
+    /// The model that ranks variants for clients that describe themselves (SV-6); none by default.
+    pub model_ranking: Option<ModelRankingConfig>,
+    /// Whether the extension content-negotiation is offered; on by default (EXT-3).
+    pub negotiation: bool,
+    /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
+    /// required.
+    pub required: Vec<ExtensionId>,
+    /// Whether JSON is always sent both as text and as structured value, even to a client that asked for the value
+    /// alone (CN-9's switch); off by default.
+    pub always_both: bool,
+    /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
+    /// (CN-12); on by default.
+    pub lift_json_text: bool,
+    /// Whether clients get a tool that reads what was left out of results, for models that cannot read resources; off
+    /// by default.
+    pub read_result: bool,
+    /// How results of tools are shaped.
+    pub results: ResultRules,
+    /// How resources are shaped.
+    pub resource_results: ResourceRules,
+    /// How prompts are shaped.
+    pub prompt_results: PromptRules,
+    /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
+    pub page_size: Option<NonZeroUsize>,
+    /// How long a session lasts after `initialize`; 24 hours by default.
+    pub session_lifetime: Duration,
+    /// The bounds on what clients may use.
+    pub limits: Limits,
+    /// The gateways in front of this process; none by default.
+    pub ancestors: Ancestors,
+    /// Clock and randomness.
+    pub environment: Environment,
+    /// Seals session ids and cursors. Random by default, so that they expire with the process. Set it if several
+    /// replicas share clients, or if sessions must survive a restart.
+    pub key: SealingKey,
+    /// Opens what was sealed with one of these, too: keys that were replaced recently.
+    pub previous_keys: Vec<SealingKey>,
+    /// The keys in the configuration file.
+    pub named_keys: SealingKeys,
+    /// Who may use the gateway over HTTP; without it, everybody who can connect.
+    pub authentication: Option<Authentication>,
+    /// How clients reach the HTTP listener; from this machine only by default.
+    pub listener: ListenerConfig,
+    /// What clients may see and use; everything by default.
+    pub access: Option<AccessSettings>,
+    /// Whose access tokens may read the operator's page; nobody's by default.
+    pub admin_readers: Option<When>,
+    /// How often clients may do what; without limits by default.
+    pub rates: RateLimits,
+    /// The store that replicas with the same keys share; none by default. A gateway keeps the one that it was opened with.
+    pub store: Option<StoreUrl>,
+    /// What becomes of limited requests while the store is away.
+    pub store_failure: StoreFailure,
+    /// The experiments that run, those that come first preferred; none by default.
+    pub experiments: Vec<ExperimentConfig>,
+    /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
+    pub metrics: Option<MetricsSettings>,
+    /// Where the operator's commands go; without it the operator's listener has none. A gateway keeps the value that it was
+    /// opened with.
+    pub operator: Option<Operator>,
+    /// How many servers must be up for `/readyz`; one of them by default.
+    pub ready: Readiness,
+    /// Who the client on standard input is; nobody by default.
+    pub stdio_principal: Option<Arc<Principal>>,
+    /// The audit log that the configuration asks for. [`AuditSettings::start`] starts it.
+    pub audit: Option<AuditSettings>,
+    /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
+    /// with.
+    pub audit_log: Option<AuditLog>,
+    /// The traces that the configuration asks for. [`Tracer::start`] starts them.
+    pub traces: Option<TracesSettings>,
+    /// What begins spans, once it is started; without it there are none. A gateway keeps the one that it was opened with.
+    pub tracer: Option<Arc<Tracer>>,
+    /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
+    pub digest: Option<Arc<str>>,
+}
+
+impl Config {
+    /// The defaults in front of one server.
+    #[must_use]
+    pub fn new(server: UpstreamConfig, outside: Environment) -> Self {
+        Self::with_servers(vec![server], outside)
+    }
+
+    /// The defaults in front of several servers.
+    #[must_use]
+    pub fn with_servers(servers: Vec<UpstreamConfig>, environment: Environment) -> Self {
+        let config = Self {
+            key: SealingKey([0; 32]),
+            previous_keys: Vec::new(),
+            named_keys: SealingKeys::default(),
+            servers,
+            left_out: Vec::new(),
+            naming: Naming::default(),
+            allow_empty_start: false,
+            start_wait: Duration::from_secs(60),
+            variants: true,
+            variant_set: Arc::new(VariantSet::built_in()),
+            selection: SelectionConfig::default(),
+            weights: built_in::weights(),
+            advertised: DEFAULT_ADVERTISED,
+            advertised_only: false,
+            enumerate_variants: true,
+            model_ranking: None,
+            negotiation: true,
+            required: Vec::new(),
+            always_both: false,
+            lift_json_text: true,
+            read_result: false,
+            results: ResultRules::default(),
+            resource_results: ResourceRules::default(),
+            prompt_results: PromptRules::default(),
+            page_size: None,
+            session_lifetime: Duration::from_secs(24 * 60 * 60),
+            limits: Limits::default(),
+            ancestors: Ancestors::default(),
+            environment,
+            authentication: None,
+            listener: ListenerConfig::default(),
+            access: None,
+            admin_readers: None,
+            rates: RateLimits::default(),
+            store: None,
+            store_failure: StoreFailure::default(),
+            experiments: Vec::new(),
+            metrics: None,
+            operator: None,
+            ready: Readiness::default(),
+            stdio_principal: None,
+            audit: None,
+            audit_log: None,
+            traces: None,
+            tracer: None,
+            digest: None,
+        };
+        config.with_environment(environment)
+    }
+
+    /// Replaces clock and randomness, and draws a new random key.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Environment) -> Self {
+        (environment.random)(&mut self.key.0);
+        self.environment = environment;
+        self
+    }
+
+    setters! {
+        /// Names tools and prompts as `naming` says.
+        with_naming(naming: Naming): naming = naming;
+        /// Whether server variants are offered.
+        with_variants(on: bool): variants = on;
+        /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
+        with_advertised(most: usize): advertised = most.clamp(2, 5);
+        /// Whether content negotiation is offered.
+        with_negotiation(on: bool): negotiation = on;
+        /// Whether a tool that reads what was left out of results is listed.
+        with_read_result(on: bool): read_result = on;
+        /// Puts at most `size` items on a page of a list.
+        with_page_size(size: NonZeroUsize): page_size = Some(size);
+        /// Seals session ids and cursors with `key`.
+        with_key(key: [u8; 32]): key = SealingKey(key);
+        /// Replaces the limits.
+        with_limits(limits: Limits): limits = limits;
+    }
+
+    /// Starts even if no server is reachable, after waiting for them for `wait`.
+    #[must_use]
+    pub fn allow_empty_start(mut self, wait: Duration) -> Self {
+        self.allow_empty_start = true;
+        self.start_wait = wait;
+        self
+    }
+
+    /// Offers these variants in place of the built-in ones.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the declarations.
+    pub fn with_variants_of(
+        mut self,
+        variants: Vec<VariantConfig>,
+    ) -> Result<Self, variant::VariantDiagnostics> {
+        let today = Date::from_unix((self.environment.now)());
+        let variants = VariantSet::new(variants)?;
+        variants.log_warnings(today);
+        self.variant_set = Arc::new(variants);
+        Ok(self)
+    }
+
+    /// The servers, without the variants that they offer themselves.
+    pub fn configured_servers(&self) -> impl Iterator<Item = &UpstreamConfig> {
+        let servers = self.servers.iter();
+        servers.filter(|server| server.variant_of.is_none())
+    }
+
+    /// Makes a variant the default of clients without a matching rule, regardless of their hints: one of the configuration,
+    /// or `<server>/<id>` of a server with `passthrough`, which counts as soon as the server offers it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such variant; the text names those that exist.
+    pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
+        let known = self.variant_set.ids().find(|known| known.as_str() == id);
+        let found = match known {
+            Some(known) => known,
+            None => self.upstream_variant(id)?,
+        };
+        self.selection.default = Some(found);
+        Ok(self)
+    }
+
+    /// The variant `id` of a server with `passthrough`. Whether the server offers it is known once it is connected.
+    fn upstream_variant(&self, id: &str) -> Result<VariantId, String> {
+        let name = id.split_once('/').map(|(server, _)| server);
+        let mut servers = self.configured_servers();
+        let server = name.and_then(|name| servers.find(|server| server.name == name));
+        let unknown = |fix: String| format!("there is no variant `{id}`; {fix}");
+        match server {
+            Some(server) if server.passthrough.is_some() => {
+                id.parse().map_err(|error| unknown(format!("{error}")))
+            }
+            Some(server) => Err(unknown(format!(
+                "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
+                server.name
+            ))),
+            None => {
+                let ids = self.variant_set.ids().map(|id| format!("`{id}`"));
+                let ids: Vec<_> = ids.collect();
+                Err(unknown(format!("there are {}", ids.join(", "))))
+            }
+        }
+    }
+
+    /// Serves only clients that declare `extension`.
+    #[must_use]
+    pub fn with_required(mut self, extension: ExtensionId) -> Self {
+        self.required.push(extension);
+        self
+    }
+
+    /// Checks that the gateway may listen on `address`: on a loopback address always, else only with authentication,
+    /// encryption and a name.
+    ///
+    /// # Errors
+    ///
+    /// See [`OffLoopbackError`].
+    pub fn check_listen_address(&self, address: SocketAddr) -> Result<(), OffLoopbackError> {
+        if address.ip().is_loopback() {
+            return Ok(());
+        }
+        let listener = &self.listener;
+        if self.authentication.is_none() {
+            return Err(OffLoopbackError::NoAuthentication(address));
+        }
+        if listener.tls.is_none() && listener.trusted_proxies.is_none() {
+            return Err(OffLoopbackError::NoEncryption(address));
+        }
+        if listener.hosts.is_empty() {
+            return Err(OffLoopbackError::NoName(address));
+        }
+        Ok(())
+    }
+
+    /// Whether rules for results, resources or prompts may shape what `server` returns under `variant`.
+    pub fn shapes_results_of(&self, server: &str, variant: &VariantId) -> bool {
+        let tools = self.results.0.iter();
+        let resources = self.resource_results.0.iter();
+        let prompts = self.prompt_results.0.iter();
+        let rules = tools.map(|rule| (&rule.tools, &rule.variants));
+        let rules = rules.chain(resources.map(|rule| (&rule.uris, &rule.variants)));
+        let mut rules = rules.chain(prompts.map(|rule| (&rule.prompts, &rule.variants)));
+        rules.any(|(items, variants)| items.may_select_from(server) && variants.contains(variant))
+    }
+
+    /// The variants that rules for clients, for results, resources and prompts, and for access name, and that `variants`
+    /// does not have.
+    pub fn unknown_variants(&self, variants: &VariantSet) -> BTreeSet<&VariantId> {
+        let clients = self.selection.rules.iter();
+        let clients = clients.filter_map(|rule| rule.variant.as_ref());
+        let tools = self.results.0.iter().flat_map(|rule| rule.variants.ids());
+        let resources = self.resource_results.0.iter();
+        let resources = resources.flat_map(|rule| rule.variants.ids());
+        let prompts = self.prompt_results.0.iter();
+        let prompts = prompts.flat_map(|rule| rule.variants.ids());
+        let access = self.access.iter().flat_map(|access| access.policy.rules());
+        let access = access.flat_map(|rule| {
+            let all = rule.variants().unwrap_or_default().iter();
+            all.chain(rule.variant())
+        });
+        let named = clients.chain(&self.selection.default).chain(tools);
+        let named = named.chain(resources).chain(prompts).chain(access);
+        named
+            .filter(|id| variants.index_of(id.as_str()).is_none())
+            .collect()
+    }
+}
