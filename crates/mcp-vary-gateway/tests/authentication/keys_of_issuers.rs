@@ -140,7 +140,7 @@ enum Elsewhere {
 
 /// A token that is signed with a key of `other`, which is not the issuer, is not accepted: `other` is not even asked.
 async fn keys_are_not_fetched(elsewhere: Elsewhere, why: &str) {
-    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway", Level::WARN);
+    let (log, _listening) = CapturedLog::listen("mcp_vary_session", Level::WARN);
     let [server, other] = [
         AuthorizationServer::start().await,
         AuthorizationServer::start().await,

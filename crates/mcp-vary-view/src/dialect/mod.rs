@@ -1,6 +1,6 @@
 //! Schema dialects of models that reject some keywords of JSON Schema.
 //!
-//! `docs/reference/dialects.md` names the sources of the lists and explains how each keyword is rewritten.
+//! `docs/internals/dialects.md` names the sources of the lists and explains how each keyword is rewritten.
 
 mod back;
 mod gemini;
