@@ -1,38 +1,62 @@
 //! Keyed digests of what must not be written itself.
 
+use std::fmt;
+
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::config::AuditKey;
 
 /// Computes digests: HMAC-SHA-256 (RFC 2104), cut to 128 bits.
-#[derive(Debug)]
-pub(crate) struct Digester(AuditKey);
+pub(crate) struct Digester {
+    /// After the key, and before all else.
+    keyed: Hmac<Sha256>,
+}
+
+/// Omits what follows from the key.
+impl fmt::Debug for Digester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Digester").finish_non_exhaustive()
+    }
+}
 
 impl Digester {
-    pub(crate) fn new(key: AuditKey) -> Self {
-        Self(key)
+    pub(crate) fn new(key: &AuditKey) -> Self {
+        let mut block = [0; 64];
+        for (to, from) in block.iter_mut().zip(key.as_bytes()) {
+            *to = *from;
+        }
+        let keyed = Hmac::new(&block.into());
+        Self { keyed }
     }
 
     /// The digest as `hmac-sha256:` and 32 hexadecimal digits. Equal bytes for different purposes have different ones.
     pub(crate) fn digest(&self, purpose: &str, bytes: &[u8]) -> String {
-        let mut block = [0; 64];
-        for (to, from) in block.iter_mut().zip(self.0.as_bytes()) {
-            *to = *from;
-        }
-        let mut mac = Hmac::<Sha256>::new(&block.into());
+        let mut mac = self.keyed.clone();
         mac.update(purpose.as_bytes());
         mac.update(&[0]);
         mac.update(bytes);
         let tag = mac.finalize().into_bytes();
-        let half = tag.iter().take(16);
-        format!("hmac-sha256:{}", hex(&half.copied().collect::<Vec<u8>>()))
+        let mut text = String::with_capacity(44);
+        text.push_str("hmac-sha256:");
+        push_hex(&mut text, tag.iter().take(16));
+        text
     }
 }
 
 /// Lowercase hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    push_hex(&mut text, bytes);
+    text
+}
+
+fn push_hex<'a>(text: &mut String, bytes: impl IntoIterator<Item = &'a u8>) {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 15)]);
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(*byte));
+    }
 }
 
 #[cfg(test)]
@@ -41,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_digest_depends_on_key_purpose_and_bytes() {
-        let digester = |key| Digester::new(AuditKey::new([key; 32]));
+        let digester = |key| Digester::new(&AuditKey::new([key; 32]));
         let digest = digester(1).digest("arguments", b"{}");
         assert_eq!(digest, digester(1).digest("arguments", b"{}"));
         assert_ne!(digest, digester(2).digest("arguments", b"{}"));
@@ -52,7 +76,7 @@ mod tests {
     #[test]
     fn a_digest_is_half_of_the_hmac() {
         // `printf 'session\0abc' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0101…`
-        let digest = Digester::new(AuditKey::new([1; 32])).digest("session", b"abc");
+        let digest = Digester::new(&AuditKey::new([1; 32])).digest("session", b"abc");
         assert_eq!(digest, "hmac-sha256:2b352c7898603fd419eb2a888045e3f2");
     }
 }

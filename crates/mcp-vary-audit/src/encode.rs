@@ -50,25 +50,27 @@ pub(crate) struct Encoder {
     identity: IdentityDetail,
     arguments: ArgumentsDetail,
     max_line: usize,
+    clock: TextClock,
 }
 
 impl Encoder {
     /// `max_line` is what the sink takes.
     pub(crate) fn new(config: &AuditConfig, max_line: usize) -> Self {
         Self {
-            digester: Digester::new(config.key.clone()),
+            digester: Digester::new(&config.key),
             run: config.run.clone(),
             replica: config.replica.clone(),
             identity: config.identity,
             arguments: config.arguments,
             max_line,
+            clock: TextClock::default(),
         }
     }
 
     /// The line of a record.
-    pub(crate) fn record(&self, sequence: u64, timed: &TimedRecord) -> Line {
+    pub(crate) fn record(&mut self, sequence: u64, timed: &TimedRecord) -> Line {
         let record = &timed.record;
-        let time = rfc3339(timed.time);
+        let time = self.clock.rfc3339(timed.time);
         let wire = self.described(sequence, &time, record);
         let text = match self.arguments {
             ArgumentsDetail::Full { limit } => self.with_text(wire, record, limit),
@@ -78,8 +80,8 @@ impl Encoder {
     }
 
     /// The line of a record of the log about itself.
-    pub(crate) fn log_event(&self, sequence: u64, time: u64, event: LogEvent) -> Line {
-        let time = rfc3339(time);
+    pub(crate) fn log_event(&mut self, sequence: u64, time: u64, event: LogEvent) -> Line {
+        let time = self.clock.rfc3339(time);
         let (name, severity) = match event {
             LogEvent::Started => ("audit.started", Severity::Notice),
             LogEvent::Lost(_) => ("audit.lost", Severity::Warning),
@@ -203,9 +205,44 @@ fn severity(record: &Record) -> Severity {
     }
 }
 
-/// The time in UTC with microseconds (RFC 3339).
-fn rfc3339(micros: u64) -> String {
-    let micros = i64::try_from(micros).unwrap_or(i64::MAX);
-    let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
-    format!("{time:.6}")
+/// Times as text. Many records are of one second, whose date and time are written once.
+#[derive(Debug, Default)]
+struct TextClock {
+    second: u64,
+    /// Date and time of that second, without `Z`; empty at first.
+    text: String,
+}
+
+impl TextClock {
+    /// The time in UTC with microseconds (RFC 3339).
+    fn rfc3339(&mut self, micros: u64) -> String {
+        let second = micros / 1_000_000;
+        if self.text.is_empty() || second != self.second {
+            let time = i64::try_from(second).ok();
+            let time = time.and_then(|second| Timestamp::from_second(second).ok());
+            self.text = time.unwrap_or(Timestamp::MAX).strftime("%FT%T").to_string();
+            self.second = second;
+        }
+        format!("{}.{:06}Z", self.text, micros % 1_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TextClock;
+
+    #[test]
+    fn each_time_is_written_with_its_own_second_and_microseconds() {
+        let mut clock = TextClock::default();
+        for (micros, expected) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (1_763_705_520_123_456, "2025-11-21T06:12:00.123456Z"),
+            (1_763_705_520_999_999, "2025-11-21T06:12:00.999999Z"),
+            (1_763_705_521_000_000, "2025-11-21T06:12:01.000000Z"),
+            (1_763_705_520_000_007, "2025-11-21T06:12:00.000007Z"),
+            (u64::MAX, "9999-12-30T22:00:00.551615Z"),
+        ] {
+            assert_eq!(clock.rfc3339(micros), expected);
+        }
+    }
 }
