@@ -230,9 +230,9 @@ impl Drop for RequestWatch {
 }
 
 /// The most requests that wait for a watcher.
-const MAX_WAITING: usize = 256;
+pub const MAX_WAITING: usize = 256;
 /// The requests of one second that are sent; nobody reads more.
-const SHOWN_PER_SECOND: u64 = 100;
+pub const SHOWN_PER_SECOND: u64 = 100;
 /// The most that can watch at once.
 const MAX_WATCHES: usize = 8;
 

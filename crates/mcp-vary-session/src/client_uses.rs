@@ -220,7 +220,7 @@ impl CountedUse {
 }
 
 /// Uses that are counted: those of a thousand clients, each in some variants.
-const MAX_USES: usize = 4096;
+pub const MAX_USES: usize = 4096;
 
 /// A use is searched for again once in so many requests.
 const SEARCH_EVERY: u64 = 64;

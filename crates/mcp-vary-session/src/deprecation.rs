@@ -103,7 +103,7 @@ fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
 }
 
 /// Clients that are counted separately, in all variants together.
-const MAX_CLIENTS: usize = 256;
+pub const MAX_CLIENTS: usize = 256;
 
 /// Seconds.
 const DAY: u64 = 86_400;

@@ -127,10 +127,10 @@ impl DirectoryUses {
 }
 
 /// Tools that are counted separately.
-const MAX_TOOLS: usize = 1000;
+pub const MAX_TOOLS: usize = 1000;
 
 /// Clients with a refused call that are known of each tool.
-const MAX_CLIENTS: usize = 32;
+pub const MAX_CLIENTS: usize = 32;
 
 #[cfg(test)]
 mod tests {

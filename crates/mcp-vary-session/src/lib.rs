@@ -1,9 +1,15 @@
-//! Legacy sessions: an id that seals the negotiation, and the little state beside it.
+//! Clients of a gateway: who sends a request, and the session that it belongs to.
 //!
-//! The [`id`] carries revision, features, ranked variants, capability class and expiry under an HMAC, so that a session
-//! needs no stored state. [`Sessions`] has a bounded store, which finds recently used sessions without opening their ids
-//! and remembers deletions. A [session](legacy_session) has its log level, and what exists only while a
-//! request or a stream is open.
+//! | question | here |
+//! |---|---|
+//! | who sends it? | an [`authentication::AuthenticationService`] decides on credentials; a [`caller::Caller`] has the answer |
+//! | what does the client declare, and which variant does it get? | its [`client::Client`], one for each request |
+//! | which session is it? | [`Sessions`] find the [`Session`] by its id |
+//! | what does a server want to know of the client? | [`pending_server_requests::PendingServerRequests`] |
+//!
+//! The id of a session carries revision, features, ranked variants, capability class and expiry under an HMAC, so that a
+//! session needs no stored state. [`Sessions`] has a bounded store, which finds recently used sessions without opening their
+//! ids and remembers deletions. A [`Session`] has its log level, and what exists only while a request or a stream is open.
 
 mod access_key;
 pub mod authentication;

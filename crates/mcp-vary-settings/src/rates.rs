@@ -186,8 +186,8 @@ impl ActiveLimits {
         limits.any(|limit| limit.counted() == counted)
     }
 
-    /// Decides whether an operation may go on, and counts it if so. Every refusal of a limit comes from here, from
-    /// [`blocked`](Self::blocked), from [`change_variant`](Self::change_variant) or from the [store](Self::refusal).
+    /// Decides whether an operation may go on, and counts it if so. The other refusals come from
+    /// [`change_variant`](Self::change_variant) and from what replicas count together.
     ///
     /// # Errors
     ///

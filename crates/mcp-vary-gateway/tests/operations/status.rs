@@ -49,8 +49,7 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
         config
     })
     .await;
-    let (log, _listening) =
-        CapturedLog::listen("mcp_vary_session::deprecation", Level::WARN);
+    let (log, _listening) = CapturedLog::listen("mcp_vary_session::deprecation", Level::WARN);
     for way in ClientKind::ALL {
         list(&harness, way, "standard").await;
     }
