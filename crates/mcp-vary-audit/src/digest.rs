@@ -9,7 +9,7 @@ use crate::config::AuditKey;
 
 /// Computes digests: HMAC-SHA-256 (RFC 2104), cut to 128 bits.
 pub(crate) struct Digester {
-    /// After the key, and before all else.
+    /// It has read the key already: each digest goes on with a copy.
     keyed: Hmac<Sha256>,
 }
 
