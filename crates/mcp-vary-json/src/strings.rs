@@ -39,31 +39,70 @@ pub fn is_string_of(value: &str, text: &str) -> bool {
     }
 }
 
-/// Whether the text between the quotes of a string decodes to `text`; `None` if it has a code point by number.
+/// Whether the text between the quotes of a string decodes to `text`; `None` if that takes more to find out, as for a
+/// code point by number.
+///
+/// JSON in a string has an escape every few bytes. Blocks say where all of them are at once, so what lies between two is
+/// compared without looking for its end.
 fn decodes_to(inner: &[u8], text: &[u8]) -> Option<bool> {
-    let (mut at, mut in_text) = (0, 0);
-    loop {
-        if let (Some(lanes), Some(other)) = (lanes_at(inner, at), lanes_at(text, in_text)) {
-            let differs = !lanes.simd_eq(other) | lanes.simd_eq(u8x16::splat(b'\\'));
-            let same = first_lane(differs.to_bitmask());
-            (at, in_text) = (at + same, in_text + same);
-            if same == LANES {
-                continue;
+    let (mut at, mut in_text, mut is_first_escaped) = (0, 0, 0);
+    while let Some(block) = SpecialBytes::of_block(inner, at) {
+        let (escaped, is_next_escaped) = block.escaped(is_first_escaped);
+        let mut escapes = block.backslashes & !escaped;
+        // The last block may have ended after a backslash.
+        let mut from = at + is_first_escaped as usize;
+        while escapes != 0 {
+            let escape = at + escapes.trailing_zeros() as usize;
+            if !is_same_part(inner, from, escape, text, in_text) {
+                return Some(false);
             }
-        }
-        match (inner.get(at), text.get(in_text)) {
-            (None, None) => return Some(true),
-            (Some(b'\\'), Some(byte)) => {
-                if named_escape(*inner.get(at + 1)?)? != *byte {
-                    return Some(false);
-                }
-                at += 1;
+            in_text += escape - from;
+            let decoded = named_escape(*inner.get(escape + 1)?)?;
+            if text.get(in_text) != Some(&decoded) {
+                return Some(false);
             }
-            (Some(byte), Some(other)) if byte == other => {}
-            _ => return Some(false),
+            (from, in_text) = (escape + 2, in_text + 1);
+            escapes &= escapes - 1;
         }
-        (at, in_text) = (at + 1, in_text + 1);
+        at += BLOCK;
+        if from < at {
+            if !is_same_part(inner, from, at, text, in_text) {
+                return Some(false);
+            }
+            in_text += at - from;
+        }
+        is_first_escaped = is_next_escaped;
     }
+    at += is_first_escaped as usize;
+    while let Some(byte) = inner.get(at) {
+        let (decoded, length) = match byte {
+            b'\\' => (named_escape(*inner.get(at + 1)?)?, 2),
+            byte => (*byte, 1),
+        };
+        if text.get(in_text) != Some(&decoded) {
+            return Some(false);
+        }
+        (at, in_text) = (at + length, in_text + 1);
+    }
+    Some(in_text == text.len())
+}
+
+/// Whether `inner[from..to]` stands in `text` at `at`; it has at most a block of bytes.
+#[inline]
+fn is_same_part(inner: &[u8], from: usize, to: usize, text: &[u8], at: usize) -> bool {
+    let (mut done, length) = (0, to - from);
+    while let (Some(lanes), Some(other)) = (lanes_at(inner, from + done), lanes_at(text, at + done))
+    {
+        let same = first_lane(!lanes.simd_eq(other).to_bitmask());
+        done += LANES;
+        if done >= length {
+            return done - LANES + same >= length;
+        }
+        if same < LANES {
+            return false;
+        }
+    }
+    text.get(at + done..at + length) == Some(&inner[from + done..to])
 }
 
 /// The text of the string `value`, which has an escape between its quotes.
@@ -468,8 +507,11 @@ mod tests {
                         "{value} {other}"
                     );
                 }
-                for at in text.char_indices().map(|(at, _)| at) {
+                for (at, c) in text.char_indices() {
                     assert!(!is_string_of(&value, &text[..at]), "{value}");
+                    let behind = &text[at + c.len_utf8()..];
+                    let other = [&text[..at], "Z", behind].concat();
+                    assert!(!is_string_of(&value, &other), "{value} {other}");
                 }
             }
         }

@@ -186,6 +186,14 @@ const MAX_KEY_MEMBERS: usize = 3;
 
 type Cells<'v, 'a> = Vec<Option<&'v Json<'a>>>;
 
+/// The member `key` of `row`, which is number `at` in most rows.
+pub(super) fn member_near<'v, 'a>(row: &'v Json<'a>, at: usize, key: &str) -> Option<&'v Json<'a>> {
+    match row.as_object()?.get(at) {
+        Some((name, value)) if name == key => Some(value),
+        _ => row.get(key),
+    }
+}
+
 /// A column of a table.
 struct Column<'v, 'a, 'w> {
     label: String,
@@ -222,26 +230,30 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
         prefix: &str,
         open: usize,
     ) -> Option<()> {
-        let mut by_key: BTreeMap<&str, (usize, Cells<'v, 'a>)> = BTreeMap::new();
-        for (at, row) in rows.iter().enumerate() {
-            for (key, value) in row.and_then(|row| row.as_object()).into_iter().flatten() {
-                let next = by_key.len();
-                let (_, cells) = by_key
-                    .entry(key)
-                    .or_insert_with(|| (next, vec![None; rows.len()]));
-                cells[at] = Some(value);
-                if by_key.len() > MAX_LABELS {
+        let mut columns: Vec<(&str, Cells<'v, 'a>)> = Vec::new();
+        let mut by_key: BTreeMap<&str, usize> = BTreeMap::new();
+        for (row_at, row) in rows.iter().enumerate() {
+            let members = row.and_then(|row| row.as_object()).unwrap_or_default();
+            for (at, (key, value)) in members.iter().enumerate() {
+                // Most rows have the same members in the same order.
+                let column = match columns.get(at) {
+                    Some((expected, _)) if expected == key => at,
+                    _ => *by_key.entry(key).or_insert(columns.len()),
+                };
+                if column == columns.len() {
+                    columns.push((key, vec![None; rows.len()]));
+                }
+                columns[column].1[row_at] = Some(value);
+                if columns.len() > MAX_LABELS {
                     return None;
                 }
             }
         }
-        let mut in_order: Vec<_> = by_key.into_iter().collect();
-        in_order.sort_by_key(|(_, (first, _))| *first);
-        for (key, (_, cells)) in in_order {
+        for (at, (key, cells)) in columns.into_iter().enumerate() {
             let label = format!("{prefix}{key}");
             let hidden: Cells<'v, 'w> = hidden
                 .iter()
-                .map(|row| row.and_then(|row| row.get(key)))
+                .map(|row| row.and_then(|row| member_near(row, at, key)))
                 .collect();
             let opens = |cell: &&Json<'a>| cell.as_object().is_some_and(|m| !m.is_empty());
             if open > 0 && cells.iter().flatten().all(opens) {

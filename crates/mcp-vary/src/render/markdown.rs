@@ -260,7 +260,7 @@ impl Writer {
         for row in 0..table.rows {
             for column in &table.columns {
                 self.out.push_str("| ");
-                self.out.push_str(&column.cells[row]);
+                self.out.push_str(column.cells.get(row));
                 self.out.push(' ');
             }
             self.out.push_str("|\n");
@@ -338,6 +338,10 @@ fn escaped(out: &mut String, text: &str, place: TextPosition) {
 /// text that would need one becomes a link instead: readers that link bare URLs would take the backslash for part of
 /// it.
 fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
+    if !text.bytes().any(|byte| MAY_NEED_ESCAPE[usize::from(byte)]) {
+        out.push_str(text);
+        return 0;
+    }
     let mut count = 0;
     let mut remaining = text;
     let mut before_run = ' ';
@@ -368,6 +372,17 @@ fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
     }
     count
 }
+
+/// The bytes of what [`is_markup`] may find, and the one that every URL has. Most texts have none of them.
+const MAY_NEED_ESCAPE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut bytes: &[u8] = b"`*[<~|_&\\#:";
+    while let [first, others @ ..] = bytes {
+        table[*first as usize] = true;
+        bytes = others;
+    }
+    table
+};
 
 /// Whether `c` is markup before `after`; `before_run` is the character before it and any preceding underscores.
 fn is_markup(c: char, before_run: char, after: &str, place: TextPosition) -> bool {

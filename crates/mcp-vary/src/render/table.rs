@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::columns::{Columns, KeyOnlyRows, MAX_OPENED_COLUMNS};
+use super::columns::{Columns, KeyOnlyRows, MAX_OPENED_COLUMNS, member_near};
 use super::compact::ELLIPSIS;
 use super::line::Line;
 use crate::json::Json;
@@ -30,7 +30,40 @@ pub(super) struct Column {
     pub(super) label: String,
     /// Whether all its values are numbers.
     pub(super) numeric: bool,
-    pub(super) cells: Vec<String>,
+    pub(super) cells: CellTexts,
+}
+
+/// The texts of a column's cells, one behind the other.
+#[derive(Default)]
+pub(super) struct CellTexts {
+    text: String,
+    /// The end of each.
+    ends: Vec<usize>,
+}
+
+impl CellTexts {
+    /// Adds the cell that `write` writes; false if it does not fit.
+    fn push(&mut self, write: impl FnOnce(&mut String) -> bool) -> bool {
+        let fits = write(&mut self.text);
+        self.ends.push(self.text.len());
+        fits
+    }
+
+    /// The number of cells.
+    pub(super) const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The cell of row number `row`.
+    pub(super) fn get(&self, row: usize) -> &str {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[row]]
+    }
+
+    /// All cells.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|row| self.get(row))
+    }
 }
 
 impl Table {
@@ -91,15 +124,17 @@ impl<'v, 'a> Keyed<'v, 'a> {
         }
         let rows: Vec<_> = shown.iter().map(|(_, value)| value.clone()).collect();
         let mut table = Table::of(&rows, line)?;
-        let key = |(key, _): &(Cow<'a, str>, Json<'a>)| {
-            let mut cell = String::new();
-            (line.key)(&mut cell, key);
-            cell
-        };
+        let mut cells = CellTexts::default();
+        for (key, _) in shown {
+            cells.push(|out| {
+                (line.key)(out, key);
+                true
+            });
+        }
         let keys = Column {
             label: String::new(),
             numeric: false,
-            cells: shown.iter().map(key).collect(),
+            cells,
         };
         table.columns.insert(0, keys);
         let others = others.iter().map(|(key, _)| key).collect();
@@ -132,11 +167,14 @@ impl<'a> Uniform<'a> {
             let values = || columns.rows.iter().map(move |row| row[at].as_ref());
             let mut label = String::new();
             (line.key)(&mut label, &columns.labels[at]);
-            let cell = |value: Option<&Json<'_>>| value.map_or(String::new(), |v| line.whole(v));
+            let mut cells = CellTexts::default();
+            for value in values() {
+                cells.push(|out| value.is_none_or(|value| line.write(out, value, usize::MAX)));
+            }
             Column {
                 label,
                 numeric: is_numeric(values()),
-                cells: values().map(cell).collect(),
+                cells,
             }
         };
         let table = Table {
@@ -173,10 +211,10 @@ impl<'v, 'a> Cells<'v, 'a> {
         let Some(keys) = union_of_keys(rows) else {
             return false;
         };
-        for key in keys {
+        for (at, key) in keys.into_iter().enumerate() {
             let cells: Vec<_> = rows
                 .iter()
-                .map(|row| row.and_then(|row| row.get(key)))
+                .map(|row| row.and_then(|row| member_near(row, at, key)))
                 .collect();
             let mut label = prefix.to_owned();
             (line.key)(&mut label, key);
@@ -206,17 +244,13 @@ impl<'v, 'a> Cells<'v, 'a> {
         let mut columns = Vec::with_capacity(self.columns.len());
         let mut size = 0;
         for (label, values) in &self.columns {
-            let mut cells = Vec::with_capacity(rows);
+            let mut cells = CellTexts::default();
             for value in values {
-                let mut cell = String::new();
-                if let Some(value) = value
-                    && !line.write(&mut cell, value, MAX_CELL)
-                {
+                if !cells.push(|out| value.is_none_or(|value| line.write(out, value, MAX_CELL))) {
                     return None;
                 }
-                size += cell.len();
-                cells.push(cell);
             }
+            size += cells.text.len();
             columns.push(Column {
                 label: label.clone(),
                 numeric: is_numeric(values.iter().copied()),
@@ -230,13 +264,13 @@ impl<'v, 'a> Cells<'v, 'a> {
 /// The keys of `rows`, in order of appearance; `None` if there are more than [`MAX_COLUMNS`].
 pub(super) fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
     let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in rows
-        .iter()
-        .flatten()
-        .filter_map(|row| row.as_object())
-        .flatten()
-    {
-        if !keys.contains(&key.as_ref()) {
+    for row in rows.iter().flatten() {
+        for (at, (key, _)) in row.as_object().unwrap_or_default().iter().enumerate() {
+            // Most rows have the same members in the same order.
+            let is_expected = keys.get(at).is_some_and(|expected| expected == key);
+            if is_expected || keys.contains(&key.as_ref()) {
+                continue;
+            }
             if keys.len() == MAX_COLUMNS {
                 return None;
             }

@@ -210,7 +210,7 @@ impl Writer {
             self.indent(depth);
             for (column, width) in table.columns.iter().zip(widths) {
                 let cell = match row.checked_sub(1) {
-                    Some(row) => &column.cells[row],
+                    Some(row) => column.cells.get(row),
                     None => &column.label,
                 };
                 let padding = std::iter::repeat_n(' ', width.saturating_sub(cell.width()));
@@ -267,7 +267,7 @@ impl Aligned {
 
 /// The width of the widest cell of `column`, and of all cells together.
 fn measure(column: &Column) -> (usize, usize) {
-    let cells = std::iter::once(&column.label).chain(&column.cells);
+    let cells = std::iter::once(&*column.label).chain(column.cells.iter());
     let widths = cells.map(|cell| cell.width());
     widths.fold((0, 0), |(widest, all), width| {
         (widest.max(width), all + width)

@@ -24,20 +24,28 @@ pub(crate) fn relations_to(
     written: &str,
     blocks: &[Block<'_>],
 ) -> Result<Vec<Relation>, JsonError> {
-    // Most servers write the same text twice, which needs no parsing to detect.
-    if only_text(blocks).is_some_and(|block| block.has_text(written)) {
+    if is_only_text(written, blocks) {
         return Ok(vec![Relation::Repeats]);
     }
-    let texts = texts(blocks);
-    // The same text with other white space needs no tree to detect.
-    if let [text] = *texts
-        && text.trim_start().as_bytes().first() == written.as_bytes().first()
+    Ok(relations(&Json::parse(written)?, &texts(blocks)))
+}
+
+/// Whether the only text of `blocks` repeats the value `written`, as far as that is found without a tree. Most servers
+/// write the same text twice.
+pub(crate) fn is_only_text(written: &str, blocks: &[Block<'_>]) -> bool {
+    only_text(blocks).is_some_and(|block| {
+        block.has_text(written) || block.text().is_some_and(|text| repeats(text, written))
+    })
+}
+
+/// Whether `text` is the object or array `written`, or the same with other white space; needs no tree.
+pub(crate) fn repeats(text: &str, written: &str) -> bool {
+    let begins_alike = text.trim_start().as_bytes().first() == written.as_bytes().first();
+    begins_alike
         && written.starts_with(['{', '['])
-        && compacted(text).is_ok_and(|text| compacted(written).is_ok_and(|written| text == written))
-    {
-        return Ok(vec![Relation::Repeats]);
-    }
-    Ok(relations(&Json::parse(written)?, &texts))
+        && (text == written
+            || compacted(text)
+                .is_ok_and(|text| compacted(written).is_ok_and(|written| text == written)))
 }
 
 /// How each of `texts` relates to `value`.

@@ -2,7 +2,7 @@
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, blocks, container, is_complete, only_text, texts};
-use super::repeat::{Relation, relations, relations_to};
+use super::repeat::{Relation, is_only_text, relations, relations_to};
 use super::rewrite::{followed_by, json_and_author, render_each, replace, with_texts};
 use super::tool_facts::ToolFacts;
 use crate::feature::{Features, Format};
@@ -262,7 +262,6 @@ impl ResultShaping<'_> {
         structured: Option<&str>,
         render: fn(&Json<'_>) -> String,
     ) -> Result<Outcome, JsonError> {
-        let texts = texts(blocks);
         let Some(structured) = structured else {
             return Ok(Outcome::content(render_each(
                 blocks,
@@ -271,6 +270,11 @@ impl ResultShaping<'_> {
             )));
         };
         let value = Json::parse(structured)?;
+        if is_only_text(structured, blocks) {
+            let content = replace(blocks, &[Relation::Repeats], Some(&render(&value)));
+            return Ok(Outcome::content(content));
+        }
+        let texts = texts(blocks);
         let relations = relations(&value, &texts);
         if relations.contains(&Relation::IsValue) {
             let relation = |at: usize| relations[at];

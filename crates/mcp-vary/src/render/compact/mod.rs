@@ -196,29 +196,27 @@ impl<'v, 'l> Compactor<'v, 'l> {
     }
 
     fn whole<'a>(mut self, value: &'v Json<'a>, bound: Bound<'_>) -> Compact<'a> {
-        let value = self.value(value, 0, bound);
+        let value = self.value(value, bound);
         Compact {
             value,
             left_out: self.trail.into_left_out(),
         }
     }
 
-    /// Compacts `value` at the path with this number.
-    fn value<'a>(&mut self, value: &'v Json<'a>, path: usize, bound: Bound<'_>) -> Json<'a> {
+    fn value<'a>(&mut self, value: &'v Json<'a>, bound: Bound<'_>) -> Json<'a> {
         if bound.is_closed() {
             return value.clone();
         }
         if self.trail.depth() >= self.limits.depth
             && let Some(sign) = self.placeholder(value, bound)
         {
-            self.trail
-                .leave_out(LeftOutRule::Depth, path, 0, size(value));
+            self.trail.leave_out(LeftOutRule::Depth, 0, size(value));
             return sign;
         }
         match value {
-            Json::Object(members) => self.members(members, path, bound),
-            Json::Array(elements) => self.elements(elements, path, bound),
-            Json::String(text) if bound.admits_text() => self.text(text, path),
+            Json::Object(members) => self.members(members, bound),
+            Json::Array(elements) => self.elements(elements, bound),
+            Json::String(text) if bound.admits_text() => self.text(text),
             other => other.clone(),
         }
     }
@@ -240,7 +238,7 @@ impl<'v, 'l> Compactor<'v, 'l> {
         })
     }
 
-    fn text<'a>(&mut self, text: &Cow<'a, str>, path: usize) -> Json<'a> {
+    fn text<'a>(&mut self, text: &Cow<'a, str>) -> Json<'a> {
         let limit = self.limits.text.max(self.room).min(self.budget);
         if text.len() <= limit {
             return Json::String(text.clone());
@@ -249,14 +247,13 @@ impl<'v, 'l> Compactor<'v, 'l> {
             return Json::String(text.clone());
         };
         self.trail
-            .leave_out(LeftOutRule::Text, path, retained.len(), text.len());
+            .leave_out(LeftOutRule::Text, retained.len(), text.len());
         Json::String(format!("{retained}{ELLIPSIS}").into())
     }
 
     fn members<'a>(
         &mut self,
         members: &'v [(Cow<'a, str>, Json<'a>)],
-        path: usize,
         bound: Bound<'_>,
     ) -> Json<'a> {
         let budget = self.budget;
@@ -269,7 +266,7 @@ impl<'v, 'l> Compactor<'v, 'l> {
         let staying: Vec<_> = members.iter().enumerate().filter(stays).collect();
         if staying.len() < members.len() {
             self.trail
-                .leave_out(LeftOutRule::Members, path, named, members.len());
+                .leave_out(LeftOutRule::Members, named, members.len());
         }
         let is_list = members.len() > self.limits.members;
         let mut has_less = false;
@@ -279,18 +276,18 @@ impl<'v, 'l> Compactor<'v, 'l> {
             } else {
                 Step::Member(key)
             };
-            let path = self.trail.step(path, step);
+            self.trail.step(step);
             let sign = (at >= count && is_container(value))
                 .then(|| self.placeholder(value, bound.member(key)))
                 .flatten();
             if let Some(sign) = sign {
                 if !has_less {
-                    self.trail.leave_out(LeftOutRule::Details, path, at, named);
+                    self.trail.leave_out(LeftOutRule::Details, at, named);
                     has_less = true;
                 }
                 retained.push((key.clone(), sign));
             } else if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
-                self.trail.leave_out(LeftOutRule::Empty, path, 0, 1);
+                self.trail.leave_out(LeftOutRule::Empty, 0, 1);
             } else {
                 let native = key.len() + 4;
                 self.budget = match share {
@@ -299,7 +296,7 @@ impl<'v, 'l> Compactor<'v, 'l> {
                     }
                     _ => usize::MAX,
                 };
-                let value = self.value(value, path, bound.member(key));
+                let value = self.value(value, bound.member(key));
                 retained.push((key.clone(), value));
             }
             self.trail.step_back();
@@ -387,16 +384,11 @@ impl<'v, 'l> Compactor<'v, 'l> {
         (limit, is_inner)
     }
 
-    fn elements<'a>(
-        &mut self,
-        elements: &'v [Json<'a>],
-        path: usize,
-        bound: Bound<'_>,
-    ) -> Json<'a> {
+    fn elements<'a>(&mut self, elements: &'v [Json<'a>], bound: Bound<'_>) -> Json<'a> {
         let Rows { count, whole, key } = self.rows(elements, bound);
         if count < elements.len() {
             self.trail
-                .leave_out(LeftOutRule::Elements, path, count, elements.len());
+                .leave_out(LeftOutRule::Elements, count, elements.len());
         }
         let (room, budget) = (self.room, self.budget);
         self.room /= count.max(1);
@@ -409,15 +401,15 @@ impl<'v, 'l> Compactor<'v, 'l> {
         let mut has_less = false;
         let mut retained = Vec::with_capacity(count);
         for (at, element) in elements[..count].iter().enumerate() {
-            let path = self.trail.step(path, Step::Element(at));
+            self.trail.step(Step::Element(at));
             let bound = bound.item(at);
             let short = match &key {
-                Some(key) if at >= whole => self.only_key(element, key, path, bound),
-                _ => self.value(element, path, bound),
+                Some(key) if at >= whole => self.only_key(element, key, bound),
+                _ => self.value(element, bound),
             };
             let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
             if at >= whole && !has_less && members(&short) < members(element) {
-                self.trail.leave_out(LeftOutRule::Details, path, at, count);
+                self.trail.leave_out(LeftOutRule::Details, at, count);
                 has_less = true;
             }
             retained.push(short);
@@ -466,18 +458,12 @@ impl<'v, 'l> Compactor<'v, 'l> {
     }
 
     /// A row with only its key and what a schema requires.
-    fn only_key<'a>(
-        &mut self,
-        row: &'v Json<'a>,
-        key: &[&str],
-        path: usize,
-        bound: Bound<'_>,
-    ) -> Json<'a> {
+    fn only_key<'a>(&mut self, row: &'v Json<'a>, key: &[&str], bound: Bound<'_>) -> Json<'a> {
         let mut retained = Vec::new();
         for (name, value) in row.as_object().unwrap_or_default() {
             if key.contains(&name.as_ref()) || !bound.admits_without(name) {
-                let path = self.trail.step(path, Step::Member(name));
-                retained.push((name.clone(), self.value(value, path, bound.member(name))));
+                self.trail.step(Step::Member(name));
+                retained.push((name.clone(), self.value(value, bound.member(name))));
                 self.trail.step_back();
             }
         }

@@ -10,8 +10,10 @@ use crate::render::left_out::{LeftOut, LeftOutRule};
 pub(super) struct PathTracker<'v> {
     left_out: Vec<LeftOut>,
     steps: Vec<Step<'v>>,
-    /// The number of each visited path, by the number of its parent and the last step. A path is written out only
-    /// when something is first left out there, since a peer's keys may be long.
+    /// The numbers of the paths that the first steps lead to, as far as something was left out there or below.
+    numbers: Vec<usize>,
+    /// The number of each path, by the number of its parent and the last step. A path is written out only when something
+    /// is first left out there, since a peer's keys may be long.
     paths: BTreeMap<(usize, Step<'v>), usize>,
     /// The index in `left_out` by path and rule.
     indices: BTreeMap<(usize, LeftOutRule), usize>,
@@ -30,20 +32,31 @@ impl<'v> PathTracker<'v> {
             .any(|step| matches!(step, Step::Element(_)))
     }
 
-    /// Goes one step down, and returns the number of the new path.
-    pub(super) fn step(&mut self, path: usize, step: Step<'v>) -> usize {
+    /// Goes one step down.
+    pub(super) fn step(&mut self, step: Step<'v>) {
         self.steps.push(step);
-        let next = self.paths.len() + 1;
-        *self.paths.entry((path, step.generalized())).or_insert(next)
     }
 
     /// Goes one step up.
     pub(super) fn step_back(&mut self) {
         self.steps.pop();
+        self.numbers.truncate(self.steps.len());
     }
 
-    /// Records that `stored` of `of` parts of the current value, at `path`, stay.
-    pub(super) fn leave_out(&mut self, rule: LeftOutRule, path: usize, stored: usize, of: usize) {
+    /// The number of the current path.
+    fn path(&mut self) -> usize {
+        let mut path = self.numbers.last().copied().unwrap_or(0);
+        for step in &self.steps[self.numbers.len()..] {
+            let next = self.paths.len() + 1;
+            path = *self.paths.entry((path, step.generalized())).or_insert(next);
+            self.numbers.push(path);
+        }
+        path
+    }
+
+    /// Records that `stored` of `of` parts of the current value stay.
+    pub(super) fn leave_out(&mut self, rule: LeftOutRule, stored: usize, of: usize) {
+        let path = self.path();
         if let Some(at) = self.indices.get(&(path, rule)) {
             self.left_out[*at].count(stored, of);
             return;
@@ -110,10 +123,10 @@ pub(super) enum Step<'v> {
 
 impl<'v> Step<'v> {
     /// The same step for all elements of an array or list.
-    fn generalized(self) -> Self {
+    fn generalized(&self) -> Self {
         match self {
             Self::Element(_) | Self::Entry(_) => Self::Element(0),
-            member => member,
+            Self::Member(key) => Self::Member(key),
         }
     }
 }

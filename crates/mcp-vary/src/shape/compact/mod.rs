@@ -13,7 +13,7 @@ pub use self::bounds::Bounds;
 use self::draft::{ContentDraft, ShortenedBlock};
 use self::texts::TextForm;
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
-use super::content::{blocks, texts};
+use super::content::{Block, blocks, texts};
 use super::tool_facts::ToolFacts;
 use super::tool_result::{Policy, document, is_shapeable, tool_result};
 use crate::feature::{Features, Format, Verbosity};
@@ -218,6 +218,14 @@ struct Subject<'s> {
     is_prose: bool,
 }
 
+impl Subject<'_> {
+    /// Whether `written` is the same value.
+    fn is_written(&self, written: &str) -> bool {
+        self.written == written
+            || Json::parse(written).is_ok_and(|value| value.is_same(&self.value))
+    }
+}
+
 struct ResultCompactor<'c> {
     features: &'c Features,
     tool: ToolFacts,
@@ -235,8 +243,7 @@ impl ResultCompactor<'_> {
             return Ok(None);
         }
         let served_blocks = original.get("content").map_or(Ok(Vec::new()), blocks)?;
-        let served_texts = texts(&served_blocks);
-        let subject = self.subject(&original, &served_texts)?;
+        let subject = self.subject(&original, &served_blocks)?;
         let (current, applied) = self.before_compaction(served, shaped);
         let mut result = Members::parse(current)?;
         let content = result.get("content").unwrap_or("[]").to_owned();
@@ -299,12 +306,12 @@ impl ResultCompactor<'_> {
         (current, applied)
     }
 
-    /// The value of `result` with these texts: the custom text's value, else the structured value, else the document
+    /// The value of `result` with these blocks: the custom text's value, else the structured value, else the document
     /// in the only text, else that text itself if the whole of it can be read.
     fn subject<'s>(
         &'s self,
         result: &'s Members<'_>,
-        texts: &[&'s str],
+        blocks: &'s [Block<'_>],
     ) -> Result<Option<Subject<'s>>, JsonError> {
         let data = |written: &'s str, value| Subject {
             written: Cow::Borrowed(written),
@@ -317,8 +324,9 @@ impl ResultCompactor<'_> {
         if let Some(written) = result.get("structuredContent").filter(|v| *v != "null") {
             return Ok(Some(data(written, Json::parse(written)?)));
         }
+        let texts = texts(blocks);
         let [text] = *texts else { return Ok(None) };
-        if let Some(document) = document(texts) {
+        if let Some(document) = document(&texts) {
             return Ok(Some(data(text, document)));
         }
         let is_wanted = self.compaction.whole.is_some() || self.compaction.bounds.tokens.is_some();
@@ -338,8 +346,7 @@ impl ResultCompactor<'_> {
         draft: &mut ContentDraft<'_>,
     ) {
         let texts = draft.texts();
-        let reported =
-            subject.map(|subject| self.representing_texts(&subject.value, format, &texts));
+        let reported = subject.map(|subject| self.representing_texts(subject, format, &texts));
         let (ours, form) = reported.unwrap_or((Vec::new(), TextForm::Json));
         let prose = subject.and_then(|subject| self.prose(&subject.value, &texts));
         let others: Vec<_> = texts
@@ -354,9 +361,9 @@ impl ResultCompactor<'_> {
             let reported = (&*ours, form, most.map(|(most, _)| most));
             let short = self.shorter(&subject.value, reported, draft);
             // If a schema rejected the alternative's value, the structured value is another one, which stays.
-            let same = structured.and_then(|written| Json::parse(written).ok());
-            let same = same.filter(|same| same.is_same(&subject.value));
-            let structured = same.and_then(|_| self.structured(&subject.value, texts.is_empty()));
+            let structured = structured
+                .filter(|written| subject.is_written(written))
+                .and_then(|_| self.structured(&subject.value, texts.is_empty()));
             draft.apply(short.or(prose), structured);
         }
         if !self.compaction.bounds.is_unbounded() {

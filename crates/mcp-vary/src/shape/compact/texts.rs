@@ -2,7 +2,7 @@
 
 use super::bounds::{fit_to_tokens, shortened_to_tokens};
 use super::draft::ShortenedBlock;
-use super::{Compaction, CustomText, ResultCompactor};
+use super::{Compaction, CustomText, ResultCompactor, Subject};
 use crate::feature::Format;
 use crate::json::{Json, pointer};
 use crate::render::{
@@ -10,7 +10,7 @@ use crate::render::{
     tokens,
 };
 use crate::shape::content::container;
-use crate::shape::repeat::{Relation, relations};
+use crate::shape::repeat::{Relation, relations, repeats};
 
 /// How a text represents a value.
 #[derive(Clone, Copy)]
@@ -49,11 +49,11 @@ impl TextForm<'_> {
 }
 
 impl ResultCompactor<'_> {
-    /// The indices of the texts that represent `value`, and the form of the first. Several texts only if there are
-    /// bounds: else it is unclear which to replace.
+    /// The indices of the texts that represent the value of `subject`, and the form of the first. Several texts only if
+    /// there are bounds: else it is unclear which to replace.
     pub(super) fn representing_texts(
         &self,
-        value: &Json<'_>,
+        subject: &Subject<'_>,
         format: Option<Format>,
         texts: &[(usize, &str)],
     ) -> (Vec<usize>, TextForm<'_>) {
@@ -69,6 +69,12 @@ impl ResultCompactor<'_> {
             Some(Format::Text) => Some((render::text, render::compact_text)),
             Some(Format::Json) | None => None,
         };
+        if let [(at, text)] = *texts
+            && repeats(text, &subject.written)
+        {
+            return (vec![at], TextForm::Json);
+        }
+        let value = &subject.value;
         let rendering = render.map(|(render, _)| render(value));
         let written: Vec<_> = texts.iter().map(|(_, text)| *text).collect();
         let relations = relations(value, &written);
