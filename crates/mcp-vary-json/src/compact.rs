@@ -139,6 +139,16 @@ pub fn compacted(text: &str) -> Result<Cow<'_, str>, JsonError> {
     }
 }
 
+/// The end of the value at `at` in `text`, inside an object, if it is compact JSON without repeated keys.
+pub(super) fn compact_end(text: &str, at: usize) -> Option<usize> {
+    let mut check = CompactCheck {
+        text,
+        at,
+        keys: Vec::new(),
+    };
+    check.value(1).map(|()| check.at)
+}
+
 /// Reads a value as long as it is compact JSON.
 struct CompactCheck<'a> {
     text: &'a str,

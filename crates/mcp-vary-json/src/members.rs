@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::compact::compact_end;
 use super::error::JsonError;
 use super::key::{Key, duplicate_key};
 use super::skip::{MAX_DEPTH, ObjectReader};
@@ -42,7 +43,7 @@ impl<'a> Members<'a> {
     ///
     /// When `text` is not JSON, is not an object, or repeats a key.
     pub fn parse(text: &'a str) -> Result<Self, JsonError> {
-        if let Some(members) = Self::parse_plain(text) {
+        if let Some(members) = Self::parse_plain(text, |reader, _| reader.value().ok()) {
             return Ok(members);
         }
         let mut json = serde_json::Deserializer::from_str(text);
@@ -54,11 +55,55 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The fast path for nearly all texts; `None` for unusual ones and for errors, which [`parse`](Self::parse)
-    /// explains.
-    fn parse_plain(text: &'a str) -> Option<Self> {
+    /// Like [`parse`](Self::parse), and whether the value of `key` is known to be what [`compacted`](super::compacted)
+    /// would return, which is found in the same pass.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_json::Members;
+    ///
+    /// let (_, is_compact) = Members::parse_compact(r#"{"a": {"b":1}}"#, "a")?;
+    /// assert!(is_compact);
+    ///
+    /// // `compacted` would refuse the repeated key.
+    /// let (_, is_compact) = Members::parse_compact(r#"{"a": {"b":1,"b":2}}"#, "a")?;
+    /// assert!(!is_compact);
+    /// # Ok::<(), mcp_vary_json::JsonError>(())
+    /// ```
+    pub fn parse_compact(text: &'a str, key: &str) -> Result<(Self, bool), JsonError> {
+        let mut is_compact = false;
+        let members = Self::parse_plain(text, |reader, name| {
+            if name != key {
+                return reader.value().ok();
+            }
+            let (text, at) = reader.position();
+            match compact_end(text, at) {
+                Some(end) => {
+                    is_compact = true;
+                    Some(reader.value_until(end))
+                }
+                None => reader.value().ok(),
+            }
+        });
+        match members {
+            Some(members) => Ok((members, is_compact)),
+            None => Ok((Self::parse(text)?, false)),
+        }
+    }
+
+    /// The fast path for nearly all texts, with values read by `value`; `None` for unusual ones and for errors, which
+    /// [`parse`](Self::parse) explains.
+    fn parse_plain(
+        text: &'a str,
+        value: impl FnMut(&mut ObjectReader<'a>, &str) -> Option<&'a str>,
+    ) -> Option<Self> {
         let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
-        let (members, _) = Self::read_plain(&mut reader, None)?;
+        let members = Self::read_plain(&mut reader, value)?;
         reader.is_at_end().then_some(members)
     }
 
@@ -84,30 +129,35 @@ impl<'a> Members<'a> {
         reader: &mut ObjectReader<'a>,
         inner: &str,
     ) -> Option<(&'a str, Self, Self)> {
-        let (text, (members, nested)) =
-            reader.object(|object| Self::read_plain(object, Some(inner)))?;
+        let mut nested = Self::default();
+        let (text, members) = reader.object(|object| {
+            Self::read_plain(object, |reader, key| {
+                if key != inner {
+                    return reader.value().ok();
+                }
+                let plain = |object: &mut _| Self::read_plain(object, |it, _| it.value().ok());
+                let (text, inside) = reader.object(plain)?;
+                nested = inside;
+                Some(text)
+            })
+        })?;
         Some((text, members, nested))
     }
 
-    /// The members that `reader` has still to read, and those of the member `inner`.
-    fn read_plain(reader: &mut ObjectReader<'a>, inner: Option<&str>) -> Option<(Self, Self)> {
+    /// The members that `reader` has still to read, their values read by `value`, which gets their keys.
+    fn read_plain(
+        reader: &mut ObjectReader<'a>,
+        mut value: impl FnMut(&mut ObjectReader<'a>, &str) -> Option<&'a str>,
+    ) -> Option<Self> {
         let mut next = reader.plain_key().ok()?;
         let capacity = next.map_or(0, |_| TYPICAL_MEMBERS);
         let mut members = Vec::with_capacity(capacity);
-        let mut nested = Self::default();
         while let Some(key) = next {
-            let value = if Some(key) == inner {
-                let (text, (inside, _)) = reader.object(|object| Self::read_plain(object, None))?;
-                nested = inside;
-                text
-            } else {
-                reader.value().ok()?
-            };
-            members.push((Cow::Borrowed(key), Cow::Borrowed(value)));
+            members.push((Cow::Borrowed(key), Cow::Borrowed(value(reader, key)?)));
             next = reader.plain_key().ok()?;
         }
         let is_unique = duplicate_key(&members).is_none();
-        is_unique.then_some((Self { members }, nested))
+        is_unique.then_some(Self { members })
     }
 
     /// The value of `key`, as written.

@@ -108,6 +108,17 @@ impl<'a> ObjectReader<'a> {
         Ok(&self.text[start..self.at])
     }
 
+    /// The value of the [`key`](Self::key) that was read last, as written; it ends at `end`.
+    pub(super) fn value_until(&mut self, end: usize) -> &'a str {
+        let start = std::mem::replace(&mut self.at, end);
+        &self.text[start..end]
+    }
+
+    /// The text of the object, and how far it was read.
+    pub(super) const fn position(&self) -> (&'a str, usize) {
+        (self.text, self.at)
+    }
+
     /// Reads the value of the [`key`](Self::key) that was read last, which is an object, by `read`; its text, and
     /// what `read` returned. `None` if the value is not an object, or `read` did not get to its end.
     pub(super) fn object<T>(

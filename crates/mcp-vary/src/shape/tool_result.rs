@@ -1,5 +1,7 @@
 //! Shapes `tools/call` results.
 
+use std::borrow::Cow;
+
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, blocks, container, is_complete, only_text, texts};
 use super::repeat::{Relation, is_only_text, relations, relations_to};
@@ -150,7 +152,10 @@ struct Outcome {
 impl ResultShaping<'_> {
     /// The shaped result; `None` if nothing changes.
     fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
-        let mut result = Members::parse(text)?;
+        let (mut result, is_compact) = match self.format {
+            Format::Json if !self.is_strict() => Members::parse_compact(text, "structuredContent")?,
+            _ => (Members::parse(text)?, false),
+        };
         let meta = meta(&result)?;
         if !is_shapeable(&result) || meta.contains(META_APPLIED) {
             return Ok(None);
@@ -159,7 +164,7 @@ impl ResultShaping<'_> {
         let written = result.get("structuredContent");
         let structured = written.filter(|value| *value != "null");
         let outcome = match self.format {
-            Format::Json => self.json(&blocks, structured)?,
+            Format::Json => self.json(&blocks, structured, is_compact)?,
             Format::Text => self.prose(&blocks, structured, render::text)?,
             Format::Markdown => self.prose(&blocks, structured, render::markdown)?,
         };
@@ -193,7 +198,12 @@ impl ResultShaping<'_> {
     }
 
     /// JSON only in `structuredContent`, or also as text; with the author's texts.
-    fn json(&self, blocks: &[Block<'_>], structured: Option<&str>) -> Result<Outcome, JsonError> {
+    fn json(
+        &self,
+        blocks: &[Block<'_>],
+        structured: Option<&str>,
+        is_compact: bool,
+    ) -> Result<Outcome, JsonError> {
         let Some(structured) = structured else {
             return Ok(self.lift(blocks));
         };
@@ -202,7 +212,11 @@ impl ResultShaping<'_> {
             let stays = self.texts_to_retain(structured, blocks)?;
             return Ok(Outcome::content(with_texts(blocks, |at| stays[at])));
         }
-        let json = compacted(structured)?;
+        let json = if is_compact {
+            Cow::Borrowed(structured)
+        } else {
+            compacted(structured)?
+        };
         // The only text already is the value.
         if only_text(blocks).is_some_and(|block| block.has_text(&json)) {
             return Ok(Outcome::default());
