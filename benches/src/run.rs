@@ -56,6 +56,9 @@ pub(crate) struct Options {
     /// Also write the numbers of every round there
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also draw what calls and lists cost there, as SVG
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
     /// Where the programs' files are kept
     #[arg(long, value_name = "DIRECTORY")]
     scratch: PathBuf,
@@ -136,6 +139,12 @@ async fn measure(options: &Options) -> io::Result<bool> {
     println!("{verdict}");
     if let Some(file) = &options.json {
         fs::write(file, report.to_json())?;
+    }
+    if let Some(file) = &options.chart {
+        let chart = report.to_chart().ok_or_else(|| {
+            io::Error::other("no row of the chart was measured: they are calls and lists over HTTP")
+        })?;
+        fs::write(file, chart)?;
     }
     Ok(holds)
 }

@@ -23,7 +23,8 @@ use crate::{cargo, process, release_build};
     --seconds S       how long it is asked each time [default: 1]\n  \
     --quick           one short round: whether everything runs, not what it costs\n  \
     --check           a few requests each, without a clock: whether every answer is right; with --quick, as many as that\n  \
-    --json FILE       also write the numbers of every round there")]
+    --json FILE       also write the numbers of every round there\n  \
+    --chart FILE      also draw what calls and lists cost there, as SVG")]
 pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! The results of a run: a table, the raw numbers, and whether the bars were met.
 
+mod chart;
 mod costs;
 mod growth;
 mod numbers;
