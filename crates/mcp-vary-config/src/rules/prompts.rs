@@ -96,8 +96,8 @@ const KEYS: &[KeySpec<PartialRule<PromptAction>>] = keys![
     "prompts" => items(),
     /// the variants that it applies in, by id; all without it
     "variants" => variants(),
-    /// the clients that the rule applies to: a condition over their feature tags. If several rules match, the most
-    /// specific condition decides; ties go to the first rule
+    /// the clients that the rule applies to: a condition over their feature tags. The most specific condition decides,
+    /// then the first rule
     "when" = "*" => when(),
     /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all
     "for" = "negotiating" => audience(),

@@ -168,8 +168,8 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     "tools" => items(),
     /// the variants that it applies in, by id; all without it
     "variants" => variants(),
-    /// the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If
-    /// several rules match, the most specific condition decides; ties go to the first rule
+    /// the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. The
+    /// most specific condition decides, then the first rule
     "when" = "*" => when(),
     /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all
     "for" = "negotiating" => audience(),
@@ -193,7 +193,7 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     /// a template of the text for clients that read plain text, and for those that read markdown if there is no
     /// template `markdown`
     "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.transform.text = template(reader, field)),
-    /// templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint
+    /// templates of reasoning hints, for clients that declared `sampling`; empty ones are left out
     "hints" => Other(
         |schema| {
             let text = schema.text();
@@ -207,8 +207,7 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     ),
     /// the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it
     "hints-under" = "hints" => Scalar(|rule| &mut rule.action.transform.hints_property),
-    /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is
-    /// counted, and linked
+    /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these
     "limits" => Other(
         |schema| schema.table("`limits` of a rule", &[BOUNDS]),
         |reader, field, rule| {
