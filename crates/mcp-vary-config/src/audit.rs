@@ -95,8 +95,8 @@ const SETTINGS: &[KeySpec<AuditSettings>] = keys![
     /// `id`: an id of each principal that reveals no name. `full`: also issuer, subject, OAuth client and name of the
     /// key
     "identities" = "id" => choice!(IDENTITIES, |audit| &mut audit.identities),
-    /// of calls. `off`: their length. `digest`: also a keyed digest, which shows equal calls. `full`: also the first 16
-    /// KiB of their text, which can have secrets
+    /// what is recorded of arguments. `off`: their length. `digest`: also a keyed digest, which shows equal calls.
+    /// `full`: also the first 16 KiB of their text, which can have secrets
     "arguments" = "digest" => choice!(ARGUMENTS, |audit| &mut audit.arguments),
     /// when records [cannot be written](../audit.md#where-it-goes) as fast as they arrive. `drop`: some are lost and
     /// counted. `wait`: requests wait for up to a second, then are refused. `refuse`: requests are refused before they

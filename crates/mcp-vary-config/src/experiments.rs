@@ -168,7 +168,7 @@ const METRICS: &[(&str, Metric)] = &[
 
 /// The keys of one entry.
 const SETTINGS: &[KeySpec<PartialExperiment>] = keys![
-    /// for reports, and to assign clients to arms; required
+    /// its name in reports, and a part of what assigns clients to arms; required
     "name" => Scalar(|partial| &mut partial.name),
     /// the variants that are compared, each with its weight, the control first: `{standard: 50, verbose: 50}`; required
     "arms" => Other(
