@@ -397,7 +397,7 @@ const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
     /// the keys of `client-credentials`. Without it, Vary reads them for each user
     "for-lists" => Other(
-                |schema| {
+        |schema| {
             let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
             schema.with_required(table, &["client-id"])
         },
