@@ -86,24 +86,24 @@ const ON_FULL: &[(&str, OnFull)] = &[
 
 /// The settings under `audit`.
 const SETTINGS: &[KeySpec<AuditSettings>] = keys![
-    /// where the records go: `file PATH`; `stdout`, which cannot be used with `--stdio`; or `syslog ADDRESS` with a
-    /// socket such as `/dev/log`, `udp://IP:PORT` or `tcp://IP:PORT`; required
+    /// where the records go: `file PATH`; `stdout`, not with `--stdio`; or `syslog ADDRESS` with a socket such as
+    /// `/dev/log`, `udp://IP:PORT` or `tcp://IP:PORT`; required
     "to" => Other(
         |schema| schema.pattern(r"^(?:file .*\S.*|stdout\s*|syslog (?:/|udp://|tcp://).*)$"),
         |reader, field, audit| reader.parse(field, parse_target, &mut audit.target),
     ),
-    /// what is written of principals. `id`: an id that reveals no name. `full`: also issuer, subject, OAuth client and
-    /// the name of the key
+    /// `id`: an id of each principal that reveals no name. `full`: also issuer, subject, OAuth client and name of the
+    /// key
     "identities" = "id" => choice!(IDENTITIES, |audit| &mut audit.identities),
-    /// what is written of the arguments of calls. `off`: their length. `digest`: also a keyed digest, which shows equal
-    /// calls. `full`: also the first 16 KiB of their text, which can have secrets
+    /// what is recorded of arguments. `off`: their length. `digest`: also a keyed digest, which shows equal calls.
+    /// `full`: also the first 16 KiB of their text, which can have secrets
     "arguments" = "digest" => choice!(ARGUMENTS, |audit| &mut audit.arguments),
-    /// when records arrive faster than they are written, or cannot be written. `drop`: some are lost, and counted in
-    /// the log. `wait`: requests wait for up to a second, and are refused then. `refuse`: requests are refused before
-    /// they do anything
+    /// when records [cannot be written](../audit.md#where-it-goes) as fast as they arrive. `drop`: some are lost and
+    /// counted. `wait`: requests wait for up to a second, then are refused. `refuse`: requests are refused before they
+    /// do anything
     "on-full" = "drop" => choice!(ON_FULL, |audit| &mut audit.on_full),
-    /// a secret of at least 32 characters for the digests, so that those of several runs and instances can be compared.
-    /// Without it each process draws its own
+    /// a secret of at least 32 characters for the digests, to compare those of several runs and replicas. By default
+    /// each process has its own
     "key" => Other(sealing_keys::key_shape, |reader, field, audit| {
         audit.key = sealing_keys::read_key(reader, field, b"vary audit key v1\0")
     }),

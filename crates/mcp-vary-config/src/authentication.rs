@@ -183,11 +183,10 @@ const SETTINGS: &[KeySpec<PartialAuthentication>] = keys![
     "keys" => Other(api_key::shape, |reader, field, draft| draft.keys = api_key::read(reader, field)),
     /// the authorization servers whose access tokens (JWT) are accepted; needs `public-url`
     "issuers" => Other(issuer::shape, |reader, field, draft| draft.issuers = issuer::read(reader, field)),
-    /// whether clients that present nothing are served, all as one principal. A wrong key or token is refused all the
-    /// same
+    /// whether clients without a credential are served, all as one principal. A wrong one is refused all the same
     "anonymous" = "off" => Switch(|draft| &mut draft.allows_anonymous),
-    /// what `resource` in the metadata of `/mcp/v/NAME` is. `endpoint`: that address. `base`: the address of `/mcp`,
-    /// for authorization servers that know a fixed list of resources; strict clients refuse it
+    /// `resource` in the metadata of `/mcp/v/NAME`. `endpoint`: that address. `base`: the address of `/mcp`, for
+    /// authorization servers with a fixed list of resources; strict clients refuse it
     "metadata-resource" = "endpoint" => choice!(RESOURCE_FORMS, |draft| &mut draft.resource_form),
     /// the URL of a page for the developers of clients, in the metadata
     "documentation" => Other(SchemaBuilder::url, |reader, field, draft| {

@@ -202,14 +202,13 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
     "result" => choice!(RESULTS, |draft| &mut draft.rule.result),
     /// the dialect of its tools' schemas, in variants that do not set one: `gemini`, `openai-strict`, `none`
     "dialect" => choice!(DIALECTS, |draft| &mut draft.rule.dialect),
-    /// the feature tags that count as declared if it declares none, in variants that do not set them
+    /// its feature tags if it declares none, in variants that do not set them
     "features" => Other(SchemaBuilder::strings, |reader, field, draft| {
         draft.rule.features = Some(Arc::new(features(reader, field)));
     }),
-    /// where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the top of the
-    /// file
+    /// where it gets JSON, as [at the top of the file](top-level.md): `strict` or `both`
     "json-content" => choice!(JSON_CONTENTS, |draft| &mut draft.rule.json_content),
-    /// whether a text that is exactly one JSON document becomes the structured value for it, as at the top of the file
+    /// whether JSON in a text becomes the structured value for it, as [at the top of the file](top-level.md)
     "lift-json-text" => Other(SchemaBuilder::switch, |reader, field, draft| {
         reader.switch(field, &mut draft.rule.lift_json_text)
     }),

@@ -168,7 +168,7 @@ const METRICS: &[(&str, Metric)] = &[
 
 /// The keys of one entry.
 const SETTINGS: &[KeySpec<PartialExperiment>] = keys![
-    /// what reports call it, and a part of what assigns clients to arms; required
+    /// its name in reports, and a part of what assigns clients to arms; required
     "name" => Scalar(|partial| &mut partial.name),
     /// the variants that are compared, each with its weight, the control first: `{standard: 50, verbose: 50}`; required
     "arms" => Other(
@@ -181,7 +181,7 @@ const SETTINGS: &[KeySpec<PartialExperiment>] = keys![
     /// text that assigns clients to arms, together with `name`; the same on all replicas. Without it, clients change
     /// their arms when the first of `keys` changes; without `keys`, at each start
     "salt" = "the first of `keys`" => Scalar(|partial| &mut partial.salt),
-    /// the hint by which a client takes part, with the value `true` or the experiment's name. Without it, everybody
+    /// the hint by which a client takes part, with the value `true` or the experiment's name. By default, everybody
     /// takes part if all arms are stable, else clients with the hint `status: experimental`
     "opt-in" => Scalar(|partial| &mut partial.opt_in),
     /// the hint by which a client stays out, with the value `true`, the experiment's name or its `kind`
@@ -191,8 +191,8 @@ const SETTINGS: &[KeySpec<PartialExperiment>] = keys![
     /// what decides: the share of calls that `failed`, had `invalid-arguments` or were `repaired`, the mean `duration`,
     /// the mean `tokens` of a result, or the `calls` of a client
     "metric" = "failed" => choice!(METRICS, |partial| &mut partial.metric),
-    /// the difference that is worth finding, in percent: of shares in percentage points, of other metrics as a part of
-    /// the control's value. The smaller, the more clients are needed
+    /// the difference worth finding, in percent: of shares in percentage points, of other metrics as a part of the
+    /// control's value. A smaller one needs more clients
     "effect" = "5" => Number(1..=100, |partial| &mut partial.effect),
 ];
 

@@ -11,20 +11,20 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     /// bytes of one request
     "body" = "4 MiB" => Size(|limits| &mut limits.body),
     /// memory for what clients send, in total: requests with bodies over 16 KiB (twice their size), subscriptions (at
-    /// most a quarter), and arguments that are checked under a `dialect`. Requests that need more are rejected (HTTP
-    /// 503, `-32603`)
+    /// most a quarter), and arguments that are checked under a `dialect`. Beyond it, requests are rejected (HTTP 503,
+    /// `-32603`)
     "memory" = "256 MiB" => Size(|limits| &mut limits.memory),
     /// all headers of a request
     "headers" = "32 KiB" => Size(|limits| &mut limits.headers),
-    /// open connections; when all are in use, a new connection replaces one that is idle or only listens, first one of
-    /// the session that has the most
+    /// open connections; beyond it, a new one replaces one that is idle or only listens, first of the session that has
+    /// the most
     "connections" = "1024" => Count(1..=MOST, |limits| &mut limits.connections),
     /// concurrent requests of one session, or of the client on stdio
     "in-flight" = "256" => Count(1..=MOST, |limits| &mut limits.in_flight),
     /// sessions with state in memory; the state of the oldest idle session is evicted
     "sessions" = "10000" => Count(1..=MOST, |limits| &mut limits.sessions),
-    /// capability classes of clients, each with its own connections and lists; clients of further classes share those
-    /// of the nearest class, and still get the requests that servers send
+    /// capability classes of clients, each with its own connections and lists. Further ones share those of the nearest
+    /// class, and still get the requests that servers send
     "classes" = "8" => Count(1..=MOST, |limits| &mut limits.classes),
     /// requests that keep running after their client (2025-11-25 or older) disconnected; one more is cancelled
     "orphaned-requests" = "256" => Count(1..=MOST, |limits| &mut limits.orphaned_requests),
@@ -36,12 +36,12 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     "read-timeout" = "30s" => Duration(|limits| &mut limits.read_timeout),
     /// how long a write to a client may make no progress; then the connection is closed
     "write-timeout" = "1m" => Duration(|limits| &mut limits.write_timeout),
-    /// how long clients are still accepted at shutdown, while `/readyz` is 503: longer than load balancers need to learn that
+    /// how long clients are still accepted at shutdown, while `/readyz` is 503: longer than load balancers need to
+    /// notice
     "drain-delay" = "1ms" => Duration(|limits| &mut limits.drain_delay),
     /// how long requests in flight may take to finish at shutdown; the rest get an error
     "drain" = "10s" => Duration(|limits| &mut limits.drain),
-    /// bytes of whole results, in total, stored for clients that got a shortened one (`verbosity=compact`); one result
-    /// may take a quarter
+    /// bytes of all stored results of which clients got a part (`verbosity=compact`); one result may take a quarter
     "result-store" = "64 MiB" => Size(|limits| &mut limits.result_store),
     /// how long a stored result can be read
     "result-ttl" = "10m" => Duration(|limits| &mut limits.result_ttl),
@@ -50,20 +50,19 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     /// calls that wait for input from clients without sessions, and the same number of tasks (`task-lifetime`); one
     /// more is cancelled
     "suspended-calls" = "256" => Count(1..=MOST, |limits| &mut limits.suspended_calls),
-    /// suspended calls of one principal; without authentication each stdio client is a principal, and all HTTP clients
-    /// together are one
+    /// suspended calls of one principal; without authentication all HTTP clients together are one, and each stdio
+    /// client is one
     "suspended-calls-per-principal" = "64" => Count(1..=MOST, |limits| &mut limits.suspended_calls_per_principal),
-    /// how long Vary waits for a task and stores its result, when the client uses the tasks extension and the server
-    /// the tasks of 2025-11-25
+    /// how long Vary waits for a task and stores its result, if the client uses the tasks extension and the server
+    /// tasks of 2025-11-25
     "task-lifetime" = "1h" => Duration(|limits| &mut limits.task_lifetime),
-    /// how many times a server of 2026-07-28 may ask for input for one request of a client with a session
+    /// how often a server of 2026-07-28 may ask for input for one request of a client with a session
     "max-rounds" = "16" => Count(1..=MOST, |limits| &mut limits.max_rounds),
     /// dedicated connections to all servers together; each serves one client that accepts server requests
     "dedicated-connections" = "256" => Count(1..=MOST, |limits| &mut limits.dedicated_connections),
     /// server requests that wait for an answer of a client; one more is rejected
     "pending-server-requests" = "1024" => Count(1..=MOST, |limits| &mut limits.pending_server_requests),
-    /// how long a client may take to answer a server request; the call waits as long, but no longer than the session
-    /// lasts
+    /// how long a client may take to answer a server request, and the call waits; no longer than the session lasts
     "ask-timeout" = "10m" => Duration(|limits| &mut limits.ask_timeout),
     /// how long Vary waits for a response before it opens a resumable event stream for it; for clients of 2025-11-25
     "stream-after" = "2s" => Duration(|limits| &mut limits.stream_after),

@@ -59,8 +59,8 @@ const FOLLOW: &[(&str, Follow)] = &[
 
 /// The settings under `traces`.
 const SETTINGS: &[KeySpec<TracesSettings>] = keys![
-    /// the address of the collector, to which `/v1/traces` is added. Without it that of
-    /// [`OTEL_EXPORTER_OTLP_ENDPOINT`](../traces.md#variables), and `http://localhost:4318` without that
+    /// the address of the collector, to which `/v1/traces` is added. By default that of
+    /// [`OTEL_EXPORTER_OTLP_ENDPOINT`](../traces.md#variables), else `http://localhost:4318`
     "endpoint" => Other(SchemaBuilder::url, |reader, field, traces| {
         let check = |text: &str| TracesSettings::check_endpoint(text).map(|()| text.to_owned());
         reader.parse(field, check, &mut traces.endpoint)
@@ -69,15 +69,15 @@ const SETTINGS: &[KeySpec<TracesSettings>] = keys![
     "headers" => Other(SchemaBuilder::headers, |reader, field, traces| {
         traces.headers = read_headers(reader, field)
     }),
-    /// the part of the requests that is recorded, if no caller decides that: `5%`, or a number from 0 to 1
+    /// the part of the requests that is recorded, if no caller decides: `5%`, or a number from 0 to 1
     "sample" = "1%" => Other(
         sample_shape,
         |reader, field, traces| reader.parse(field, str::parse::<Ratio>, &mut traces.sample),
     ),
-    /// whose requests are recorded exactly if their context has the flag `sampled`. `principals`: those of authenticated
-    /// clients, and of the client on standard input. `all`: those of anybody. `nobody`: those of no client
+    /// whose requests are recorded exactly if their context has the flag `sampled`: those of `principals`
+    /// (authenticated clients, and the client on standard input), of `all`, or of `nobody`
     "follow" = "principals" => choice!(FOLLOW, |traces| &mut traces.follow),
-    /// the name of this service in traces. Without it that of `OTEL_SERVICE_NAME`, and `vary` without that
+    /// the name of this service in traces. By default that of `OTEL_SERVICE_NAME`, else `vary`
     "service-name" => Scalar(|traces| &mut traces.service_name),
 ];
 

@@ -131,20 +131,20 @@ fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expres
 pub(super) const SETTINGS: &[KeySpec<PartialRule>] = keys![
     /// what reports and logs call the rule; its position without it, as `access[2]`
     "name" => Scalar(|rule| &mut rule.name),
-    /// the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must hold, or
+    /// the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must match, or
     /// `anyone: on`; required
     "when" => Other(when::shape, |reader, field, rule| rule.when = when::read(reader, field)),
     /// what they may see and use: patterns, one of which must match
     "allow" => Other(pattern::shape, |reader, field, rule| rule.allow = pattern::read(reader, field, true)),
-    /// what they may not, whatever another rule allows, by name or by the server's own name: patterns likewise
+    /// what they may not, whatever another rule allows, likewise; also by the server's own name
     "deny" => Other(pattern::shape, |reader, field, rule| rule.deny = pattern::read(reader, field, false)),
-    /// the scopes that a token needs to use what this rule allows, at most 32; without them a call gets 403 and the
-    /// client can ask its user
+    /// the scopes that a token needs for what this rule allows, at most 32; without them a call gets 403 and the client
+    /// can ask its user
     "scopes" => Other(SchemaBuilder::strings, |reader, field, rule| rule.scopes = read_scopes(reader, field)),
-    /// an expression (CEL) over each call, without which `allow` and `deny` of this rule do not apply to it:
-    /// `args.environment != "production"`
+    /// `allow` and `deny` of this rule apply only to calls for which this expression (CEL) is true: `args.environment
+    /// != "production"`
     "if" => Other(SchemaBuilder::word, |reader, field, rule| rule.condition = read_condition(reader, field)),
-    /// the variants that they are offered; all, if no rule that applies names any
+    /// the variants that they are offered; all if no rule that applies names any
     "variants" => Other(clients::variants_shape, |reader, field, rule| {
         rule.variants = Some(clients::variants(reader, field, &mut rule.named))
     }),

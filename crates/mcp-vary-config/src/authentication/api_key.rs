@@ -113,14 +113,14 @@ safer than one that was in a file"
 
 /// The keys of one entry.
 const SETTINGS: &[KeySpec<PartialKey>] = keys![
-    /// whose key it is, at most 64 bytes; rules, limits and logs go by it; required
+    /// whose key it is, at most 64 bytes, for rules, limits and logs; required
     "name" => Scalar(|key| &mut key.name),
-    /// the SHA-256 digest of the key, 64 hexadecimal digits; required. The key itself is in no file
+    /// the SHA-256 digest of the key, 64 hexadecimal digits; required
     "sha256" => Other(
         |schema| schema.pattern("^[0-9A-Fa-f]{64}$"),
         |reader, field, key| key.digest = read_digest(reader, field),
     ),
-    /// what rules know of whose key it is, as in a token: `{groups: [build]}`
+    /// claims for rules, as in a token: `{groups: [build]}`
     "claims" => Other(SchemaBuilder::values, |reader, field, key| key.claims = read_claims(reader, field)),
     /// the last day, in UTC, on which the key is accepted, as `2027-01-31`
     "expires" => Other(

@@ -157,8 +157,7 @@ fn read_claims(reader: &mut Reader<'_>, field: &Located<'_>) -> ClaimMapping {
 const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     /// its identifier, character for character as its tokens have it in `iss`; required
     "issuer" => Other(SchemaBuilder::url, |reader, field, issuer| issuer.issuer = reader.value(field, Issuer::parse)),
-    /// what its tokens may have in `aud` besides the address of the request, at most 64: for issuers that do not know
-    /// RFC 8707
+    /// what its tokens may have in `aud` besides the address of the request, at most 64: for issuers without RFC 8707
     "audiences" => Other(SchemaBuilder::strings, |reader, field, issuer| {
         issuer.audiences = names(reader, field, audience)
     }),
@@ -170,16 +169,15 @@ const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     "scope-claims" = "[scope, scp]" => Other(SchemaBuilder::strings, |reader, field, issuer| {
         issuer.scope_claims = Some(names(reader, field, str::parse::<ClaimPath>))
     }),
-    /// the claims that rules use, and where each is in its tokens: `{groups: realm_access.roles}`. A dot leads into an
+    /// the claims that rules use, and where its tokens have them: `{groups: realm_access.roles}`. A dot leads into an
     /// object; `\.` is a dot in a name
     "claims" => Other(SchemaBuilder::named_strings, |reader, field, issuer| issuer.claims = read_claims(reader, field)),
-    /// where its keys are: a URL, or the path of a file. By default its metadata say so (RFC 8414, OpenID Connect
-    /// Discovery)
+    /// the URL or file of its keys. By default its metadata name it (RFC 8414, OpenID Connect Discovery)
     "jwks" => Other(SchemaBuilder::word, |reader, field, issuer| {
         reader.parse(field, key_source, &mut issuer.keys.source)
     }),
-    /// after how long its keys are fetched again, `10s` to `24h`: a withdrawn key is accepted no longer than this. A
-    /// reload (`SIGHUP`) fetches them at once
+    /// how often its keys are fetched, `10s` to `24h`: a withdrawn key is accepted no longer than this. A reload
+    /// (`SIGHUP`) fetches them at once
     "jwks-refresh" = "1h" => Other(SchemaBuilder::duration, |reader, field, issuer| {
         reader.parse(field, refresh_interval, &mut issuer.keys.refresh)
     }),

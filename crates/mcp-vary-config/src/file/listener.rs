@@ -97,7 +97,7 @@ const TLS: &[KeySpec<PartialTls>] = keys![
     "key" => Other(SchemaBuilder::program, |reader, field, tls| tls.key = read_path(reader, field)),
     /// the file of the authorities of client certificates, in PEM; without it clients are not asked for one
     "client-ca" => Other(SchemaBuilder::program, |reader, field, tls| tls.client_ca = read_path(reader, field)),
-    /// with `client-ca`: whether clients without a certificate can connect, and show who they are by a key or token. A
+    /// with `client-ca`: whether clients without a certificate can connect, and identify by a key or token. A
     /// certificate of another authority is refused in any case
     "client-certificates" = "required" => choice!(CLIENT_CERTIFICATES, |tls| &mut tls.is_required),
 ];

@@ -112,9 +112,9 @@ fn admin_token_shape(schema: &mut SchemaBuilder) -> Value {
 pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// the servers by name; at least one
     "servers" => Other(server::shape, |reader, field, draft| server::read_all(reader, field, &mut draft.servers)),
-    /// whether the names of tools and prompts contain the name of their server. `as-needed`: as they are with one
-    /// server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two with one name the first
-    /// server's is served. `on-collision`: `name_tool` only for names that several servers have
+    /// whether names of tools and prompts have the prefix of their server. `as-needed`: `name_tool` if there are
+    /// several servers. `always`: `name_tool`. `never`: none; of two with one name the first server's is served.
+    /// `on-collision`: `name_tool` only for names that several servers have
     "naming" = "as-needed" => choice!(NAMINGS, |draft| &mut draft.config.naming),
     /// where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need [`auth` and
     /// encryption](other-machines.md). `--listen` wins
@@ -122,63 +122,59 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.addresses_at.insert("listen", field.node.at);
         draft.listen = read_address(reader, field)
     }),
-    /// where `vary status`, `vary reload` and `vary drain` connect to the gateway, such as `8801`, and where
-    /// [its page](../../how-to/page.md) is; by default nowhere. Only on this machine. `GET /status` contains no secrets and
-    /// needs no token. `--admin` wins
+    /// where `vary status`, `vary reload`, `vary drain` and [the page](../../how-to/page.md) reach the gateway, such as
+    /// `8801`; by default nowhere. Only on this machine. `GET /status` needs no token. `--admin` wins
     "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
         draft.addresses_at.insert("admin", field.node.at);
         draft.admin = read_address(reader, field)
     }),
-    /// the secret that `POST /reload` and `POST /drain` need at `admin`, as `Authorization: Bearer TOKEN`; at least 16
+    /// the secret for `POST /reload` and `POST /drain` at `admin`, as `Authorization: Bearer TOKEN`; at least 16
     /// characters. Without it Vary makes one at each start, in a file that only its user can read
     "admin-token" => Other(admin_token_shape, |reader, field, draft| {
         draft.admin_token = read_admin_token(reader, field)
     }),
-    /// whether [the page](../../how-to/page.md) at `admin` may call tools, as clients would. Tools that are not declared as
-    /// `readOnlyHint: true` need a confirmation
+    /// whether [the page](../../how-to/page.md#call-tools-from-the-page) at `admin` may call tools, as clients would
     "admin-calls" = "off" => Switch(|draft| &mut draft.admin_calls),
-    /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims, such as
-    /// `{groups: operators}`: as in `when` of [`access`](access.md), without `anyone`. They cannot call tools. Needs `auth`
+    /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims,
+    /// such as `{groups: operators}`: as `when` of [`access`](access.md), without `anyone`. Needs `auth`
     "admin-readers" => Other(admin_readers::shape, |reader, field, draft| {
         draft.config.admin_readers = admin_readers::read(reader, field)
     }),
-    /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
-    /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may
-    /// reach it. It has no secrets, but the names of servers and tools, also those that `access` hides. `--probes` wins
+    /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect, also from other machines:
+    /// HOST:PORT, or a port of this machine. By default nowhere, and nothing is [measured](../../how-to/metrics.md).
+    /// They show names of servers and tools, also those that `access` hides. `--probes` wins
     "probes" => Other(SchemaBuilder::address, |reader, field, draft| {
         draft.addresses_at.insert("probes", field.node.at);
         draft.probes = read_address(reader, field)
     }),
     /// how many servers must be up for `/readyz`: `any`, `all`, or `none`
     "ready" = "any" => choice!(READINESS, |draft| &mut draft.config.ready),
-    /// [who may use](auth.md) the gateway over HTTP; everybody who can connect without it. Needed to listen for other
-    /// machines
+    /// [who may use](auth.md) the gateway over HTTP; everybody who can connect without it
     "auth" => Other(authentication::shape, |reader, field, draft| {
         authentication::read(reader, field, &mut draft.authentication)
     }),
-    /// the URL under which clients reach the gateway, as they type it but without `/mcp`; tokens are for it. Required
-    /// with `auth.issuers`
+    /// the URL under which clients reach the gateway, without `/mcp`; tokens are for it. Required with `auth.issuers`
     "public-url" => Other(SchemaBuilder::url, |reader, field, draft| {
         draft.public_url = authentication::read_public_url(reader, field)
     }),
-    /// names of the gateway besides that of `public-url`, without ports: what clients may send in `Host`. Loopback
-    /// names work on this machine
+    /// further names of the gateway that clients may send in `Host`, without ports, besides that of `public-url`.
+    /// Loopback names work on this machine
     "hosts" => Other(SchemaBuilder::strings, |reader, field, draft| {
         draft.config.listener.hosts = listener::read_list(reader, field)
     }),
-    /// origins of web pages that may use the gateway, such as `https://app.example.com`; none without it, but pages of
+    /// origins of web pages that may use the gateway, such as `https://app.example.com`; by default none, but pages of
     /// this machine can use a gateway on this machine
     "origins" => Other(SchemaBuilder::strings, |reader, field, draft| {
         draft.config.listener.origins = listener::read_list(reader, field)
     }),
-    /// the files of a [certificate](other-machines.md), to serve https. They are read again when they change
+    /// the files of a [certificate](other-machines.md), to serve https
     "tls" => Other(listener::tls_shape, |reader, field, draft| {
         draft.config.listener.tls = listener::read_tls(reader, field)
     }),
     /// whether only proxies connect, which speak https with clients; needs `trusted-proxies`
     "behind-proxy" = "off" => Switch(|draft| &mut draft.is_behind_proxy),
-    /// [addresses and networks](other-machines.md) from which the proxies connect; connections from elsewhere are
-    /// refused. The address of a client is then the rightmost one in `X-Forwarded-For` that is not a proxy
+    /// [addresses and networks](other-machines.md) from which proxies connect; other connections are refused. The
+    /// address of a client is then the rightmost one in `X-Forwarded-For` that is not a proxy
     "trusted-proxies" => Other(SchemaBuilder::strings, |reader, field, draft| {
         let networks = listener::read_list(reader, field);
         draft.config.listener.trusted_proxies = Some(TrustedProxies::new(networks));
@@ -187,33 +183,32 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "stdio-principal" => Other(authentication::principal_shape, |reader, field, draft| {
         draft.config.stdio_principal = authentication::read_principal(reader, field)
     }),
-    /// [rules](access.md): which clients may see and use what, and which variants they are offered. With it, nothing is
-    /// allowed that no rule allows
+    /// [rules](access.md): which clients may see and use what, and which variants they are offered. What no rule allows
+    /// is not allowed
     "access" => Other(access::shape, |reader, field, draft| {
         access::read(reader, field, &mut draft.access, &mut draft.named)
     }),
     /// [rate limits](rates.md): how often clients may call tools, read, change their variant, or present wrong
     /// credentials
     "rates" => Other(rates::shape, |reader, field, draft| rates::read(reader, field, &mut draft.rates)),
-    /// the [log](log.md) of the program on standard error: how much is written, and in which form
+    /// the [log](log.md) of the program on standard error
     "log" => Other(log::shape, |reader, field, draft| draft.log = log::read(reader, field)),
-    /// the [log](audit.md) of who did what, separate from the log of the program; none without it
+    /// the [log](audit.md) of who did what; none without it
     "audit" => Other(audit::shape, |reader, field, draft| {
         let to = field.deepest(&["to"]);
         draft.addresses_at.insert("audit.to", to.node.at);
         draft.config.audit = Some(audit::read(reader, field));
     }),
-    /// the [spans](traces.md) of requests, and the collector that gets them; none without it
+    /// the [spans](traces.md) of requests, and their collector; none without it
     "traces" => Other(traces::shape, |reader, field, draft| {
         draft.config.traces = Some(traces::read(reader, field))
     }),
-    /// [variants that are compared](experiments.md): each client gets one of them, and `vary experiment` shows the
-    /// results
+    /// [variants that are compared](experiments.md)
     "experiments" => Other(experiments::shape, |reader, field, draft| {
         experiments::read(reader, field, &mut draft.config.experiments, &mut draft.named)
     }),
-    /// the [variants](variants.md) that are offered; without any these four: `standard`, `compact`, `directory` and
-    /// `read-only`. `off`: none
+    /// the [variants](variants.md) that are offered; by default `standard`, `compact`, `directory` and `read-only`.
+    /// `off`: none
     "variants" = "on" => Other(variants::shape, |reader, field, draft| {
         variants::read(reader, field, &mut draft.variants)
     }),
@@ -222,15 +217,14 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
         draft.config.selection.default = clients::variant(reader, field, &mut draft.named)
     }),
-    /// [rules](clients.md) for clients: the variant of clients that select none, and how it is shown to them
+    /// [rules](clients.md) for the variant of clients that select none, and how it is shown to them
     "clients" => Other(clients::shape, |reader, field, draft| {
         clients::read(reader, field, &mut draft.config.selection.rules, &mut draft.named)
     }),
-    /// whether rules for clients that are [known to need something](../known-clients.md) come after those of `clients`;
-    /// `vary config clients` shows them
+    /// whether rules for [known clients](../known-clients.md) come after those of `clients`; `vary config clients`
+    /// shows them
     "known-clients" = "off" => Switch(|draft| &mut draft.config.selection.known_clients),
-    /// [how variants are ordered](ranking.md) for a client: what counts how much of its hints, and a model that reads
-    /// its description
+    /// [how hints order variants](ranking.md) for a client, and a model that reads its description
     "ranking" => Other(
         |schema| schema.table("`ranking`", &[ranking::SETTINGS]),
         |reader, field, draft| {
@@ -247,15 +241,15 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// whether content is negotiated
     "negotiation" = "on" => Switch(|draft| &mut draft.config.negotiation),
     /// where JSON goes for clients that declare `agent` and `format=json`. `strict`: into `structuredContent` alone.
-    /// `both`: into `content` as text, too, for clients that read only that field
+    /// `both`: into `content` as text, too
     "json-content" = "strict" => choice!(ALWAYS_BOTH, |draft| &mut draft.config.always_both),
     /// whether a text that is exactly one JSON document becomes the structured value for clients that declare
-    /// `format=json`, where the tool has no `outputSchema`
+    /// `format=json`, if the tool has no `outputSchema`
     "lift-json-text" = "on" => Switch(|draft| &mut draft.config.lift_json_text),
-    /// extensions without which no client is served: `negotiation`, `variants`, or the identifier of another one
+    /// extensions without which no client is served: `negotiation`, `variants`, or other identifiers
     "require" => Other(require::shape, |reader, field, draft| draft.required = require::read(reader, field)),
-    /// whether clients have the tool `read_result`, which reads what was left out of [results](results.md), for models
-    /// that cannot read resources
+    /// whether clients have the tool `read_result`, which reads what was left out of
+    /// [results](results.md#the-rest-of-a-result)
     "read-result" = "off" => Switch(|draft| &mut draft.config.read_result),
     /// rules that transform [results](results.md) of tools: other values, other texts, for some clients
     "results" => Other(results::shape, |reader, field, draft| {
@@ -270,12 +264,12 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "prompts" => Other(prompts::shape, |reader, field, draft| {
         draft.config.prompt_results = prompts::read(reader, field, &mut draft.named)
     }),
-    /// how long clients wait for servers that are starting. After that they get the lists of the servers that are
-    /// ready, and a notification when others become ready. With a single server `8s`
+    /// how long clients wait for servers that are starting. After that they get the lists of those that are ready, and
+    /// a notification when others are. With a single server `8s`
     "start-wait" = "3s" => Other(SchemaBuilder::duration, |reader, field, draft| {
         reader.duration(field, &mut draft.start_wait)
     }),
-    /// tools, resources, templates or prompts on one page of a list; all on one without it
+    /// items on one page of a list; all without it
     "page-size" => Other(
         |schema| schema.count(1..=MOST),
         |reader, field, draft| {
@@ -285,17 +279,18 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     ),
     /// how long a session lasts after `initialize`
     "session-lifetime" = "24h" => Duration(|draft| &mut draft.config.session_lifetime),
-    /// secrets that seal sessions and cursors: the first one seals new ones, and each of them opens what it has sealed.
-    /// Without it each process makes its own, and sessions end with the process
+    /// secrets that seal sessions and cursors: the first seals new ones, each opens what it has sealed. By default each
+    /// process makes its own, and sessions end with it
     "keys" => Other(sealing_keys::shape, |reader, field, draft| {
         draft.config.named_keys = sealing_keys::read(reader, field)
     }),
-    /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or,
-    /// where Redis Sentinel knows where it is, as `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; with
-    /// `rediss` for TLS; best in a variable; none without it. Needs `keys`
+    /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as
+    /// `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or by Redis Sentinel
+    /// `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; `rediss` for TLS; best in a variable. Needs
+    /// `keys`
     "store" => Other(store::shape, |reader, field, draft| draft.config.store = store::read(reader, field)),
-    /// what becomes of requests to which a limit of `rates` applies while the store is away. `open`: each replica counts by
-    /// itself. `closed`: they are refused with status 503
+    /// requests with a limit of `rates` while the store is away. `open`: each replica counts by itself. `closed`: they
+    /// are refused with status 503
     "store-failure" = "open" => choice!(store::FAILURES, |draft| &mut draft.config.store_failure),
     /// what clients [may use](limits.md) at most
     "limits" => Other(

@@ -91,15 +91,13 @@ impl PartialRule<PromptAction> {
 const ROLES: &[(&str, Role)] = &[("user", Role::User), ("assistant", Role::Assistant)];
 
 const KEYS: &[KeySpec<PartialRule<PromptAction>>] = keys![
-    /// the prompts that the rule applies to: a list of patterns and conditions, or `include` and `exclude`. All without
-    /// it
+    /// the prompts that it applies to: a list of patterns and conditions, or `include` and `exclude`. All without it
     "prompts" => items(),
-    /// the variants that it applies in, by id; all without it
+    /// the ids of its variants; all without it
     "variants" => variants(),
-    /// the clients that the rule applies to: a condition over their feature tags. If several rules match, the most
-    /// specific condition decides; ties go to the first rule
+    /// a condition over the feature tags of clients. The most specific one decides, then the first rule
     "when" = "*" => when(),
-    /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all
+    /// `negotiating`: clients that declared features, or whose variant has some. `everyone`: all
     "for" = "negotiating" => audience(),
     /// a template for the text that replaces the prompt's texts; required
     "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.text = template(reader, field)),

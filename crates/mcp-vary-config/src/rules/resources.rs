@@ -165,16 +165,16 @@ const AS: &[(&str, As)] = &[
 ];
 
 const KEYS: &[KeySpec<PartialRule<ResourceAction>>] = keys![
-    /// the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`.
-    /// All without it
+    /// the resources that it applies to, by URI: a list of patterns and conditions, or `include` and `exclude`. All
+    /// without it
     "uris" => items(),
-    /// the variants that it applies in, by id; all without it
+    /// the ids of its variants; all without it
     "variants" => variants(),
-    /// the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without
-    /// it: those who ask for what it makes
+    /// a condition over the feature tags of clients, whatever format they ask for. Without it: those who ask for what
+    /// the rule makes
     "when" => when(),
-    /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever
-    /// format they ask for
+    /// `negotiating`: clients that declared features, or whose variant has some. `everyone`: all, whatever format they
+    /// ask for
     "for" = "negotiating" => audience(),
     /// `markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places
     /// and distances. `served`: as the server has it, for clients that meet `when`

@@ -163,15 +163,14 @@ impl PartialRule<ResultAction> {
 }
 
 const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
-    /// the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in
-    /// `variants`. All without it
+    /// the tools that it applies to: a list of patterns and conditions, or `include` and `exclude`. All without it
     "tools" => items(),
-    /// the variants that it applies in, by id; all without it
+    /// the ids of its variants; all without it
     "variants" => variants(),
-    /// the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If
-    /// several rules match, the most specific condition decides; ties go to the first rule
+    /// a condition over the feature tags of clients, such as `agent & !interactive`. The most specific one decides,
+    /// then the first rule
     "when" = "*" => when(),
-    /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all
+    /// `negotiating`: clients that declared features, or whose variant has some. `everyone`: all
     "for" = "negotiating" => audience(),
     /// a jq filter that turns the tool's value into the one that clients receive
     "project" => Other(SchemaBuilder::text, |reader, field, rule| {
@@ -186,14 +185,13 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     "output-schema" => Other(SchemaBuilder::any, |reader, field, rule| {
         rule.action.output_schema = json_value::read(reader, field).map(|schema| schema.to_json());
     }),
-    /// a template of the text for clients that read markdown, and for those that name no format
+    /// a template of the text for clients that read markdown, or name no format
     "markdown" => Other(SchemaBuilder::text, |reader, field, rule| {
         rule.action.transform.markdown = template(reader, field)
     }),
-    /// a template of the text for clients that read plain text, and for those that read markdown if there is no
-    /// template `markdown`
+    /// a template of the text for clients that read plain text; without `markdown` also for those that read markdown
     "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.transform.text = template(reader, field)),
-    /// templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint
+    /// templates of reasoning hints, for clients that declared `sampling`; empty ones are left out
     "hints" => Other(
         |schema| {
             let text = schema.text();
@@ -207,8 +205,7 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     ),
     /// the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it
     "hints-under" = "hints" => Scalar(|rule| &mut rule.action.transform.hints_property),
-    /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is
-    /// counted, and linked
+    /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these
     "limits" => Other(
         |schema| schema.table("`limits` of a rule", &[BOUNDS]),
         |reader, field, rule| {
@@ -224,7 +221,7 @@ const BOUNDS: &[KeySpec<Bounds>] = keys![
     "elements" => Bound(ELEMENTS, |bounds| &mut bounds.elements),
     /// levels of arrays and objects; with 1 the value has scalars alone
     "depth" => Bound(DEPTH, |bounds| &mut bounds.depth),
-    /// tokens of the texts together, and of the structured value; they are estimated
+    /// tokens of the texts together, and of the structured value
     "tokens" => Bound(TOKENS, |bounds| &mut bounds.tokens),
 ];
 

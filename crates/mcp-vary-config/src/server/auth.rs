@@ -343,8 +343,8 @@ impl Method {
 
 /// The methods.
 const METHODS: &[KeySpec<PartialAuth>] = keys![
-    /// a person logs in with `vary login NAME`, and all users of the gateway use that login. `login` alone is the same
-    /// as an empty table
+    /// a person logs in with `vary login NAME`, and all users of the gateway use that login. `login` alone is an empty
+    /// table
     "login" => Other(
         |schema| schema.table("`auth.login`", &[LOGIN, COMMON]),
         |reader, field, auth| {
@@ -364,9 +364,9 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
             reader.settings(field, &[SERVICE, COMMON], auth, example);
         },
     ),
-    /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for a token of
-    /// the server (RFC 8693). Each user has connections of its own, which list and call as the user. Needs `issuers` in
-    /// `auth`; users without an access token, such as those with API keys, cannot use the server
+    /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for one of the
+    /// server (RFC 8693). Each user has its own connections. Needs `issuers` in `auth`; users without an access token,
+    /// such as those with API keys, cannot use the server
     "token-exchange" => Other(
         |schema| {
             let table = schema.table("`auth.token-exchange`", &[EXCHANGE, SERVICE, SCOPES]);
@@ -382,12 +382,12 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
 
 /// The keys of an exchange.
 const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
-    /// the authorization server that exchanges the tokens, character for character as its metadata names it; the server
-    /// cannot name it. Required without `token-endpoint`
+    /// the authorization server that exchanges the tokens, character for character as its metadata names it. Required
+    /// without `token-endpoint`
     "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
     /// its token endpoint, if it has no metadata
     "token-endpoint" => Other(SchemaBuilder::url, |reader, field, auth| auth.token_endpoint = filled(reader, field)),
-    /// `token-exchange` is that of RFC 8693. `on-behalf-of` is a JWT bearer grant (RFC 7523) with
+    /// `token-exchange`: RFC 8693. `on-behalf-of`: a JWT bearer grant (RFC 7523) with
     /// `requested_token_use=on_behalf_of`, as Microsoft Entra ID has it; it needs `scopes`
     "form" = "token-exchange" => choice!(FORMS, |auth| &mut auth.form),
     /// the parameter `resource` (RFC 8707). By default `url` without its query; with `on-behalf-of` none
@@ -395,10 +395,10 @@ const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     /// the parameter `audience`, if the authorization server wants one
     "audience" => Other(SchemaBuilder::text, |reader, field, auth| auth.audience = filled(reader, field)),
     /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
-    /// the keys of `client-credentials`. Without it, each user has the lists that the server shows to that user
+    /// the keys of `client-credentials`. Without it, Vary reads them for each user
     "for-lists" => Other(
         |schema| {
-            let table = schema.table("`auth.token-exchange.for-lists`", &[SERVICE, COMMON]);
+            let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
             schema.with_required(table, &["client-id"])
         },
         |reader, field, auth| {
@@ -423,7 +423,7 @@ const SCOPES: &[KeySpec<PartialAuth>] = keys![
 
 /// The keys of a login.
 const LOGIN: &[KeySpec<PartialAuth>] = keys![
-    /// the client that you registered at the authorization server, or the URL of its metadata document; without it Vary
+    /// the client that you registered at the authorization server, or the URL of its metadata document; by default Vary
     /// registers one
     "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
     /// its secret, if it has one, such as `${file:secret}`
@@ -433,7 +433,7 @@ const LOGIN: &[KeySpec<PartialAuth>] = keys![
         |schema| schema.count(1..=u16::MAX),
         |reader, field, auth| reader.number(field, 1..=u16::MAX, &mut auth.redirect_port),
     ),
-    /// whether `vary login` prints a code to enter on another device, instead of opening a browser
+    /// whether `vary login` prints a code to enter on another device, and opens no browser
     "device" = "off" => Switch(|auth| &mut auth.is_device),
 ];
 
@@ -443,16 +443,16 @@ const SERVICE: &[KeySpec<PartialAuth>] = keys![
     "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
     /// its secret, such as `${file:secret}`; required without `private-key`
     "client-secret" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_secret = filled(reader, field)),
-    /// its private key in PEM, such as `${file:key.pem}`, with which it signs assertions (`private_key_jwt`): P-256 in
-    /// PKCS#8, or RSA of 2048 bits or more
+    /// its private key in PEM, such as `${file:key.pem}`, to sign assertions (`private_key_jwt`): P-256 in PKCS#8, or
+    /// RSA of 2048 bits or more
     "private-key" => Other(SchemaBuilder::text, |reader, field, auth| auth.private_key = filled(reader, field)),
-    /// the `kid` of the private key, if the authorization server has several of this service
+    /// the `kid` of the private key, if the service has several
     "key-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.key_id = filled(reader, field)),
 ];
 
 /// The keys that both have.
 const COMMON: &[KeySpec<PartialAuth>] = keys![
-    /// the scopes to request, beside those that the server asks for; by default those that its metadata name
+    /// the scopes to request, beside those that the server asks for; by default those of its metadata
     "scopes" => Other(SchemaBuilder::strings, read_scopes),
     /// the authorization server, character for character as the server names it. Needed only if the server names
     /// several, or if it is in a private network

@@ -146,8 +146,8 @@ fn command(
 
 /// The settings of a header with `command`.
 const COMMAND: &[KeySpec<PartialCommand>] = keys![
-    /// the program, a path or a name on `PATH`, and its arguments, a list; required. Vary runs it where it was started,
-    /// with its environment. It prints the value on one line; an exit code other than 0 is an error
+    /// the program, a path or a name on `PATH`, and its arguments, a list; required. It runs where Vary was started,
+    /// with its environment, and prints the value on one line; an exit code other than 0 is an error
     "command" => Other(SchemaBuilder::strings, |reader, field, command| {
         command.command = reader.strings(field);
         let is_list = matches!(field.node.value, document::Value::List(_));
@@ -155,7 +155,7 @@ const COMMAND: &[KeySpec<PartialCommand>] = keys![
             reader.report(field, "names no program", "write [PROGRAM, ARGUMENT]");
         }
     }),
-    /// what is sent before the output, with a space between: `Bearer` for a token in `Authorization`
+    /// what is sent before the value, such as `Bearer` in `Authorization`
     "scheme" => Other(scheme_shape, |reader, field, command| {
         command.scheme = reader.word(field);
         let is_token = |scheme: &String| HeaderName::try_from(scheme).is_ok();
@@ -163,8 +163,8 @@ const COMMAND: &[KeySpec<PartialCommand>] = keys![
             reader.report(field, "is not an authentication scheme", "write it like `Bearer`");
         }
     }),
-    /// how long Vary uses a value before it runs the program again. If the server answers 401, the program runs again
-    /// at once, at most every 10 seconds, and the request is repeated if it prints another value
+    /// how long Vary uses a value. If the server answers 401, the program runs again at once, at most every 10 seconds,
+    /// and the request is repeated if it prints another value
     "cache" = "5m" => Span(|command| &mut command.cache),
     /// how long the program may run
     "timeout" = "30s" => Span(|command| &mut command.timeout),

@@ -45,15 +45,15 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     }),
     /// the endpoint
     "url" => Other(SchemaBuilder::url, read_url),
-    /// sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as
-    /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
-    /// `auth` or `stdio-principal`. A table with `command` is a value that a program prints, such as a token
+    /// sent with every request. `${claims.NAME}` is a [verified claim](../authentication.md#headers-from-claims) of the
+    /// user who sends the request, and needs `auth` or `stdio-principal`. A table with `command` is a value that a
+    /// program prints, such as a token
     "headers" => Other(headers::shape, |reader, field, draft| {
         draft.given.insert("headers");
         headers::read(reader, field, &mut draft.headers);
     }),
-    /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url` is for a server that has only the
-    /// transport of 2024-11-05 (HTTP with SSE): Vary finds that out, but then does not try streamable HTTP first
+    /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url`: the transport of 2024-11-05,
+    /// without trying streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),
     /// leaves the server out; mistakes in its entry are ignored
     "disabled" = "off" => Switch(|draft| &mut draft.disabled),
@@ -61,20 +61,19 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
 
 /// The settings that Vary adds.
 pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
-    /// how long a call may run without a message from the server; progress notifications count
+    /// how long a call may run without a message from the server, such as a progress notification
     "timeout" = "10m" => Duration(|draft| &mut draft.config.limits.idle),
-    /// how long the server may take to start and to finish the handshake. Long by default, because `npx` and `uvx`
-    /// download first
+    /// how long the server may take to start, with downloads by `npx` and `uvx`, and to finish the handshake
     "start-timeout" = "1m" => Duration(|draft| &mut draft.config.limits.handshake),
     /// opening a connection to `url`
     "connect-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.connect),
-    /// the file with certificates of further authorities, in PEM, that are trusted for `url` beside those of the system
+    /// the file of further authorities, in PEM, that are trusted for `url` beside those of the system
     "ca" => Other(SchemaBuilder::text, |reader, field, draft| {
         draft.given.insert("ca");
         draft.config.ca = read_file(reader, field);
     }),
-    /// the file of the client certificate that is shown to `url`, followed by those of intermediate authorities, in PEM;
-    /// needs `key`. Vary reads both files again when they change
+    /// the file of the client certificate for `url`, followed by those of intermediate authorities, in PEM; needs
+    /// `key`. Vary reads both files again when they change
     "certificate" => Other(SchemaBuilder::text, |reader, field, draft| {
         draft.given.insert("certificate");
         draft.certificate = read_file(reader, field);
@@ -84,65 +83,63 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
         draft.given.insert("key");
         draft.key = read_file(reader, field);
     }),
-    /// how Vary authenticates at `url`: `login`, or a table with one [method](../../how-to/remote-servers.md). Without it
-    /// and without `Authorization` in `headers`, Vary uses the login of the person who started it, if there is one, but
-    /// not in a file with `auth` at its top
+    /// how Vary authenticates at `url`: `login`, or a table with one [method](../../how-to/remote-servers.md). Without
+    /// it and without `Authorization` in `headers`, Vary uses the login of the person who started it, unless the file
+    /// has `auth` at its top
     "auth" => Other(auth::shape, |reader, field, draft| {
         draft.given.insert("auth");
         draft.auth = auth::read(reader, field);
     }),
-    /// concurrent calls of all clients; further calls wait, at most 16 times as many
+    /// concurrent calls of all clients; at most 16 times as many wait
     "concurrency" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.concurrency),
     /// how long a call waits for a free slot, or for a server that is starting
     "ready-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.ready_timeout),
-    /// connections at most, for clients with different capabilities or without shared connections; one user has at most
-    /// a quarter of them. If all are in use, an idle one is closed for another user, except with `isolation: principal`
-    /// and `session`; with `session` one of them is for clients without sessions
+    /// shared connections at most; one user has at most a quarter of them. If all are in use, an idle one is closed for
+    /// another user, except with `isolation: principal` and `session`; with `session` one of them is for clients
+    /// without sessions
     "connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.connections),
-    /// dedicated connections at most, in addition; each serves the calls of one client that accepts server requests. An
-    /// idle one is closed for a new one; when all are in use, a call is rejected
+    /// dedicated connections at most, in addition, each for one client that accepts server requests. If all are in use,
+    /// an idle one is closed, or else the call is rejected
     "dedicated-connections" = "64" => Count(1..=MOST, |draft| &mut draft.config.limits.dedicated_connections),
     /// how long an idle connection stays open; the first connection always does
     "idle-timeout" = "5m" => Duration(|draft| &mut draft.config.limits.idle_timeout),
-    /// how long a list is shown before it is read again, in the background, of a server that does not declare
-    /// `listChanged`; the `ttlMs` of a server of 2026-07-28 goes first. `off` to read it when it announces a change
-    /// alone
+    /// how long a list is shown before it is read again, in the background, if the server does not declare
+    /// `listChanged`. The `ttlMs` of a server of 2026-07-28 wins. `off`: it is read only when the server announces a
+    /// change
     "list-ttl" = "60s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
         reader.duration_or_off(field, &mut draft.config.limits.list_ttl)
     }),
     /// `automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless
-    /// the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users.
-    /// `principal`: each user has its own connection. `session`: each session has its own connection until the session
-    /// ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own.
-    /// If no connection is left, the server is left out for a client: its calls to it fail, and the other servers work
+    /// the server is stateless over HTTP. `shared`: all clients share, even different users. `principal`: each user has
+    /// its own. `session`: each session has its own until it ends or was idle for `idle-timeout`; clients without
+    /// sessions share one more, each user its own. If no connection is left, a client's calls to the server fail
     "isolation" = "automatic" => choice!(ISOLATIONS, |draft| &mut draft.config.isolation),
-    /// which calls are retried when the server is lost during the call. `idempotent`: calls of tools that declare
-    /// `idempotentHint` or `readOnlyHint`, once, if nothing was sent to the client yet
+    /// `idempotent`: if the server is lost during the call of a tool that declares `idempotentHint` or `readOnlyHint`,
+    /// the call is sent once more, if the client has received nothing yet
     "retry" = "never" => choice!(REPEATS, |draft| &mut draft.config.retry),
-    /// extensions whose settings are forwarded to the server when a client declares them; not those that Vary
-    /// negotiates itself
+    /// extensions whose settings the server gets from clients that declare them; not those that Vary negotiates itself
     "forward-extensions" = "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]" => Other(
         SchemaBuilder::strings,
         |reader, field, draft| draft.config.forwarded_extensions = read_forwarded(reader, field),
     ),
-    /// the variant of the server that is used, if it [offers variants itself](../../decisions/0047-passthrough.md):
-    /// every request to it selects this one. Without it the server's default. A server that does not offer it is not
-    /// used
+    /// the variant that Vary selects with every request, if the server [offers
+    /// variants](../../decisions/0047-passthrough.md). Without it the server's default. A server that does not offer it
+    /// is not used
     "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
         draft.config.variant = reader.value(field, |word| word.parse::<VariantId>());
     }),
-    /// whether clients can select the variants that the server [offers itself](../../decisions/0047-passthrough.md), as
-    /// `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come after
-    /// the variants of the file, whatever the hints of a client, or after the default if the file has no `variants`;
-    /// with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of
-    /// clients, and, if it negotiates content, their feature tags, and shapes their results. A server that negotiates
-    /// content and offers no variants gets the feature tags under all variants. Without effect with `variants: off`
+    /// whether clients can select the variants that the server [offers](../../decisions/0047-passthrough.md), as
+    /// `<server>/<id>`. Each has its own connection, with `command` its own process. They come after the variants of
+    /// the file, or after the default if the file has no `variants`; with `{rank: on}` hints rank them among the
+    /// others. Under them the server gets the hints of clients, and, if it negotiates content, their feature tags, and
+    /// shapes their results. A server that negotiates content and offers no variants gets the tags under all variants.
+    /// Without effect with `variants: off`
     "passthrough" = "off" => Other(passthrough_shape, read_passthrough),
-    /// methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they pass
-    /// only under variants that hide nothing
+    /// methods of extensions, such as `vendor/thing`, that reach the server under every variant; others pass only under
+    /// variants that hide nothing
     "allow-methods" = "[]" => Other(SchemaBuilder::strings, read_allowed_methods),
-    /// whether rules of `access` can allow tools by the hints that this server declares of them; by the hints of
-    /// another server rules only deny
+    /// whether rules of `access` can allow tools by the hints that this server declares; otherwise they only deny by
+    /// them
     "trust-annotations" = "off" => Switch(|draft| &mut draft.trusts_annotations),
     /// one line of a program, or one event of a stream
     "max-message" = "16 MiB" => Size(|draft| &mut draft.config.limits.message),
@@ -152,7 +149,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     "ping" = "30s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
         reader.duration_or_off(field, &mut draft.config.limits.ping)
     }),
-    /// how long a ping may stay unanswered while no call is running; then the server counts as lost
+    /// how long a ping may stay unanswered while no call is running, before the server counts as lost
     "hang-timeout" = "20s" => Duration(|draft| &mut draft.config.limits.hang_timeout),
     /// the pauses before Vary reconnects to a lost server
     "restart" => Other(
@@ -169,8 +166,8 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
 ];
 
 const PASSTHROUGH: &[KeySpec<Passthrough>] = keys![
-    /// whether these variants take part in the ranking by hints. Their own hints decide their place among the variants
-    /// of the file; the server decides their order among themselves. One of them can then be the default of a client
+    /// whether their hints decide the place of these variants among those of the file; the server decides their order
+    /// among themselves. One of them can then be a client's default
     "rank" = "off" => Switch(|passthrough| &mut passthrough.rank),
 ];
 

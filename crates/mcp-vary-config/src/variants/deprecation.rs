@@ -46,6 +46,6 @@ pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = keys![
             Err(_) => reader.report(field, "is not a variant id", "name another variant"),
         }
     }),
-    /// when it goes, as `2027-01-31`; it is served until it is taken out of the file
+    /// when you will take it out of the file, as `2027-01-31`
     "removal-date" => Other(SchemaBuilder::date, |reader, field, info| info.removal_date = reader.word(field)),
 ];

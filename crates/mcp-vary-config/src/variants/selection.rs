@@ -73,8 +73,8 @@ pub(crate) trait Conditions: Sized + 'static {
         "name" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().name = pattern(reader, field)),
         /// a pattern on the server's name in this file
         "server" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().server = pattern(reader, field)),
-        /// the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's defaults apply: it writes,
-        /// is destructive, and is open to the world
+        /// the tool's own hint: `true`, `false`, or `absent`. Without one, MCP's defaults apply: it writes, is
+        /// destructive, and is open to the world
         "readOnlyHint" => Other(hint_shape, |reader, field, rule| {
             read_hint(reader, field, ToolHint::ReadOnlyHint, rule.rule())
         }),

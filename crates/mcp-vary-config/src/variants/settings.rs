@@ -16,15 +16,14 @@ use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
-    /// another variant, or one of the four, whose settings this one inherits. Your settings replace the inherited ones;
-    /// overrides are merged, item by item and argument by argument. Without it: the one of the four that has the same
-    /// name, otherwise everything
+    /// another variant, or one of the four, whose settings this one inherits. Yours replace them; overrides are merged,
+    /// item by item and argument by argument. Without it: the one of the four with the same name, otherwise everything
     "from" => Other(SchemaBuilder::variant_id, |reader, field, draft| draft.from = reader.word(field)),
-    /// for people and models that choose: what it is good for, and what not. Without it, Vary describes what the
-    /// variant shows, such as `Some of the tools: git_*.`
+    /// for people and models that choose: what it is good for, and what not. By default Vary describes what it shows,
+    /// such as `Some of the tools: git_*.`
     "description" => Scalar(|draft| &mut draft.description),
-    /// what it is made for, for [ranking](ranking.md): `useCase`, `contextSize`, `modelFamily` and others. Without it:
-    /// what the variant of `from` is made for; nothing, where there is no `from`
+    /// what it is made for, for [ranking](ranking.md): `useCase`, `contextSize`, `modelFamily` and others. By default
+    /// those of `from`
     "hints" => Other(SchemaBuilder::named_strings, |reader, field, draft| {
         draft.hints = Some(reader.named_strings(field))
     }),
@@ -48,7 +47,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
         |schema| schema.count(0..=1000),
         |reader, field, draft| reader.number(field, 0..=1000_u32, &mut draft.priority),
     ),
-    /// which tools it shows: a list of patterns and conditions, one of which must hold, or `include` and `exclude`,
+    /// which tools it shows: a list of patterns and conditions, one of which must match, or `include` and `exclude`,
     /// each such a list. All without it
     "tools" => Other(selection::shape, |reader, field, draft| draft.tools = Some(selection::read(reader, field))),
     /// which resources and templates, likewise, by URI
@@ -59,30 +58,30 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     "prompts" => Other(selection::shape, |reader, field, draft| draft.prompts = Some(selection::read(reader, field))),
     /// `full`, or `first-sentence`
     "descriptions" = "full" => choice!(DESCRIPTIONS, |draft| &mut draft.descriptions),
-    /// `full`, or `compact`: what decides which arguments are accepted, and what callers need of the prose.
-    /// `on-demand`: only the names and types of arguments, and first sentences of descriptions; `describe_tools` has
-    /// the rest, and calls are checked. `on-demand-bare`: the names are in the description. Not with a `dialect`
+    /// `full`, or `compact`: what decides which arguments are accepted, and of the prose what callers need.
+    /// `on-demand`: names and types of arguments, and first sentences; `describe_tools` has the rest, and calls are
+    /// checked. `on-demand-bare`: the names are in the description. Not with a `dialect`
     "schemas" = "full" => choice!(SCHEMAS, |draft| &mut draft.schemas),
-    /// with `schemas: on-demand`: the tools whose compact schemas are listed all the same, a list of patterns and
-    /// conditions, such as `[{destructiveHint: true}]`. Those that have a user interface are among them
+    /// with `schemas: on-demand`: the tools whose compact schemas are listed, a list of patterns and conditions, such
+    /// as `[{destructiveHint: true}]`; also those that have a user interface
     "keep-schemas" => Other(selection::some_rules_shape, |reader, field, draft| {
         draft.keep_schemas = Some(on_demand::keep_schemas(reader, field))
     }),
-    /// with `schemas: on-demand`: `required` lists only the arguments that a tool requires. Calls may give the others, too
+    /// with `schemas: on-demand`: `required` lists only the arguments that a tool requires. Calls may give the others
     "arguments" = "all" => choice!(ARGUMENTS, |draft| &mut draft.arguments),
-    /// with `schemas: on-demand`: `on` answers calls that do not fit the server's own schema, with what is wrong and
-    /// the schema, and does not send them. `types-off` accepts a text where the number, boolean or `null` that it
-    /// spells is; `off` sends everything
+    /// with `schemas: on-demand`: `on` answers calls that do not fit the server's own schema with what is wrong and the
+    /// schema, and does not send them. `types-off` accepts a text that spells a number, boolean or `null`; `off` sends
+    /// everything
     "check" = "on" => choice!(CHECKS, |draft| &mut draft.check),
-    /// with `schemas: on-demand`: clients also get `search_tools` if there are more tools than this
+    /// with `schemas: on-demand`: clients get `search_tools` if there are more tools than this
     "search-above" = "300" => Bound(0..=100_000, |draft| &mut draft.search_above),
-    /// `gemini`, `openai-strict`: keywords that those [models refuse](../dialects.md) are rewritten or taken out. A
-    /// call's arguments are held against the server's own schema before they go on
+    /// `gemini`, `openai-strict`: keywords that those [models refuse](../dialects.md) are rewritten or taken out, and
+    /// arguments are checked against the server's own schema
     "dialect" = "none" => choice!(DIALECTS, |draft| &mut draft.dialect),
-    /// which field of a tool's result clients get: `both`, `content`, `structured`. Images, links and errors stay, and
-    /// so do the data of a user interface; `content` lists no `outputSchema`
+    /// which field of a tool's result clients get: `both`, `content`, `structured`. Images, links, errors and the data
+    /// of a user interface stay; `content` lists no `outputSchema`
     "result" = "both" => choice!(RESULTS, |draft| &mut draft.result),
-    /// the feature tags that clients are taken to have declared that declare none, such as `[human, format=markdown]`
+    /// the feature tags of clients that declare none, such as `[human, format=markdown]`
     "features" => Other(SchemaBuilder::strings, |reader, field, draft| draft.features = Some(features(reader, field))),
     /// what it makes of single `tools`, `prompts` and `resources`
     "overrides" => Other(overrides::shape, |reader, field, draft| overrides::read(reader, field, &mut draft.overrides)),
