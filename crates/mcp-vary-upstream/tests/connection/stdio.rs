@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
-    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, ServerRequest, Target,
+    CallerId, Event, Exchange, Limits, Message, Request, ServerRequest, Target,
     UpstreamConfig, UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
+
+use crate::{all, fails, parse, says};
 
 fn config(temper: &str) -> UpstreamConfig {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/peer.py");
@@ -37,38 +39,10 @@ fn call(name: &str, arguments: &Value) -> Request {
     Request::new("tools/call", Some(params.to_string()))
 }
 
-fn parse(message: &[u8]) -> Value {
-    serde_json::from_slice(message).unwrap()
-}
-
 async fn result(upstream: &UpstreamConnection, name: &str, arguments: Value) -> Value {
     let exchange = upstream.request(call(name, &arguments)).await.unwrap();
     let answer = exchange.answer().await.unwrap();
     parse(answer.outcome().unwrap().as_bytes())
-}
-
-/// What comes until the answer, and the answer.
-async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
-    let mut notifications = Vec::new();
-    loop {
-        match soon(exchange.next()).await {
-            Ok(Message::Notification(message)) => notifications.push(parse(&message)),
-            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
-            Ok(Message::Answer(answer)) => {
-                let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
-                return (notifications, outcome.map_err(str::to_owned));
-            }
-            Err(error) => return (notifications, Err(error.details())),
-        }
-    }
-}
-
-#[track_caller]
-fn says(error: &impl ToString, parts: &[&str]) {
-    let error = error.to_string();
-    for part in parts {
-        assert!(error.contains(part), "`{error}` does not say `{part}`");
-    }
 }
 
 async fn speaks(temper: &str, revision: Revision) {
@@ -166,10 +140,6 @@ async fn configured_capabilities_are_declared_in_both_eras() {
         "io.modelcontextprotocol/clientCapabilities",
         told.to_owned()
     )));
-}
-
-async fn fails(config: UpstreamConfig) -> ConnectError {
-    UpstreamConnection::connect(config).await.unwrap_err()
 }
 
 #[tokio::test]
