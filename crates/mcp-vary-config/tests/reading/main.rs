@@ -650,7 +650,7 @@ fn where_json_goes_is_said_for_all_and_for_some() {
     assert_eq!(one.lift_json_text, None);
     assert_eq!((two.json_content, two.lift_json_text), (None, Some(true)));
     refuses_lines(
-        &"json-content: one\nlift-json-text: maybe\n".to_string(),
+        "json-content: one\nlift-json-text: maybe\n",
         "2:15: `json-content` is `one`; there are `strict`, `both`\n\
          3:17: `lift-json-text` is not a switch; write `on` or `off`",
     );

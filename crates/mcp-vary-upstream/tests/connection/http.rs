@@ -502,10 +502,8 @@ async fn attempts_to_resume_are_bounded() {
     })
     .await;
     let upstream = connect(&peer).await;
-    says(
-        &result(&upstream, "x").await.unwrap_err(),
-        &["`remote`", "could not be resumed"],
-    );
+    let error = result(&upstream, "x").await.unwrap_err();
+    says(&error, &["`remote`", "could not be resumed"]);
     let attempts = peer
         .of("GET")
         .into_iter()
@@ -516,16 +514,12 @@ async fn attempts_to_resume_are_bounded() {
 #[tokio::test]
 async fn a_stream_that_ends_without_an_answer_is_an_error() {
     let peer = legacy(|_| Reply::events(": nothing\n\n")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["`remote`", "ended without an answer"],
-    );
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`", "ended without an answer"]);
     // A modern stream is not resumed, whatever ids it has.
     let peer = modern(|_| Reply::events("id: 1\ndata:\n\n")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["`remote`", "ended without an answer"],
-    );
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`", "ended without an answer"]);
 }
 
 type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;

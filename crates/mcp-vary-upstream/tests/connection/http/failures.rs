@@ -221,10 +221,8 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let mut config = config(&peer);
     config.limits.idle = Duration::from_millis(300);
     let upstream = UpstreamConnection::connect(config).await.unwrap();
-    says(
-        &result(&upstream, "x").await.unwrap_err(),
-        &["`remote`", "sent nothing for 300ms"],
-    );
+    let error = result(&upstream, "x").await.unwrap_err();
+    says(&error, &["`remote`", "sent nothing for 300ms"]);
     let cancelled = peer.wait_for("notifications/cancelled", 1).await;
     assert_eq!(
         &cancelled[0].body["params"]["requestId"],
@@ -249,10 +247,8 @@ async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
 #[tokio::test]
 async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let closed = ScriptedServer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
-    says(
-        &fails(config(&closed)).await,
-        &["`remote`", "401 Unauthorized", "token?"],
-    );
+    let error = fails(config(&closed)).await;
+    says(&error, &["`remote`", "401 Unauthorized", "token?"]);
     assert_eq!(closed.received().len(), 1);
     let other_path = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
     let found = "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path";
@@ -281,8 +277,6 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let mute = ScriptedServer::start(|_| Some(Reply::silence())).await;
     let mut config = config(&mute);
     config.limits.handshake = Duration::from_millis(300);
-    says(
-        &fails(config).await,
-        &["`remote`", "not ready within 300ms"],
-    );
+    let error = fails(config).await;
+    says(&error, &["`remote`", "not ready within 300ms"]);
 }
