@@ -22,8 +22,8 @@ fn prepared(definition: &str, change: &ToolOverride, check: ArgumentCheck) -> Pr
     tool
 }
 
-/// Checks calls, a line each: the arguments, and after an arrow the errors between bars. Arguments without errors are sent
-/// as they were written.
+/// Checks calls, a line each: the arguments, and after an arrow the errors between bars. Without errors, the arguments
+/// are sent as they were written.
 #[track_caller]
 fn says(tool: &PreparedTool, cases: &str) {
     for line in cases.trim().lines() {
