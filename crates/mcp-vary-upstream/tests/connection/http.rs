@@ -70,19 +70,20 @@ async fn modern(
     .await
 }
 
-async fn speaks(discover: fn(&ReceivedRequest) -> Reply, revision: Revision) {
+/// A server with this answer to `server/discover`, which `case` names, speaks `revision`.
+async fn speaks(case: &str, discover: fn(&ReceivedRequest) -> Reply, revision: Revision) {
     let peer = ScriptedServer::start(move |seen| {
         (seen.method() == "server/discover").then(|| discover(seen))
     })
     .await;
     let upstream = connect(&peer).await;
-    assert_eq!(upstream.handshake().revision, revision);
-    assert!(result(&upstream, "x").await.is_ok());
+    assert_eq!(upstream.handshake().revision, revision, "{case}");
+    assert!(result(&upstream, "x").await.is_ok(), "{case}");
 }
 
 #[tokio::test]
 async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
-    speaks(discover, Revision::V2026_07_28).await;
+    speaks("modern", discover, Revision::V2026_07_28).await;
     let unknown: [fn(&ReceivedRequest) -> Reply; 8] = [
         |seen| seen.refuse(200, -32601, "unknown"),
         |seen| seen.refuse(400, -32000, "Bad Request: Server not initialized"),
@@ -93,8 +94,8 @@ async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
         |_| Reply::new(200, "text/plain", "hello"),
         |_| Reply::new(202, "text/plain", ""),
     ];
-    for reply in unknown {
-        speaks(reply, Revision::V2025_11_25).await;
+    for (at, reply) in unknown.into_iter().enumerate() {
+        speaks(&format!("unknown[{at}]"), reply, Revision::V2025_11_25).await;
     }
     let older = |_: &ReceivedRequest| {
         let data = json!({"supported": ["2025-06-18", "1900-01-01"]});
@@ -102,7 +103,7 @@ async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
             json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
         Reply::json(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
     };
-    speaks(older, Revision::V2025_06_18).await;
+    speaks("older", older, Revision::V2025_06_18).await;
 }
 
 #[tokio::test]
