@@ -1,18 +1,16 @@
 //! `vary access explain`: what a client sees, and which rule decided.
 
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use serde_json::{Value, json};
 
-use crate::program::{Run, VARY, file, run};
+use crate::program::{Run, VARY, file, run, sky};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A configuration with the weather server and rules for a team.
 fn team(name: &str) -> String {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-auth:
+    let text = sky(&format!("auth:
   keys:
     - {{name: ci, sha256: {digest}, claims: {{groups: [dev], scope: 'sky:forecast'}}}}
 access:
@@ -22,14 +20,8 @@ access:
   - {{name: suspended, when: {{groups: suspended}}, deny: [\"*\"]}}
   - {{name: machines, when: {{client: \"CN=ci-*\"}}, variant: compact, pin: on}}
   - {{when: {{groups: audit}}, variant: read-only, pin: on}}
-",
-        digest = "0".repeat(64)
-    );
-    path(&file(name, &text))
-}
-
-fn path(path: &Path) -> String {
-    path.to_str().unwrap().to_owned()
+", digest = "0".repeat(64)));
+    file(name, &text)
 }
 
 /// What is shown of a client.
@@ -96,7 +88,7 @@ fn what_nobody_allows_is_hidden() {
 #[test]
 fn a_key_of_the_file_has_its_claims_and_scopes() {
     let shown = explains("access-key.yaml", &["--key", "ci"]);
-    assert!(shown.contains("allowed, has the scopes"), "{shown}");
+    assert_contains(&shown, &["allowed, has the scopes"]);
     run(&[
         "access",
         "explain",
@@ -111,21 +103,21 @@ fn a_key_of_the_file_has_its_claims_and_scopes() {
 fn a_rule_that_denies_wins_and_expressions_are_left_to_the_call() {
     let guest = r#"{"groups": "guest", "email": "x@acme.example"}"#;
     let shown = explains("access-guest.yaml", &["--as", guest]);
-    assert!(shown.contains("visible, depends on the call"), "{shown}");
+    assert_contains(&shown, &["visible, depends on the call"]);
     let suspended = r#"{"groups": ["dev", "suspended"]}"#;
     let shown = explains("access-suspended.yaml", &["--as", suspended]);
-    assert!(shown.starts_with("sees 0 of 2 tools"), "{shown}");
-    assert!(shown.contains("suspended (deny *)"), "{shown}");
+    assert_starts(&shown, "sees 0 of 2 tools");
+    assert_contains(&shown, &["suspended (deny *)"]);
 }
 
 /// SV-9, SV-20
 #[test]
 fn pins_are_shown_and_so_is_their_conflict() {
     let shown = explains("access-pin.yaml", &["--client", "CN=ci-7"]);
-    assert!(shown.contains("compact    pinned   machines"), "{shown}");
+    assert_contains(&shown, &["compact    pinned   machines"]);
     let both = ["--client", "CN=ci-7", "--as", r#"{"groups": "audit"}"#];
     let shown = explains("access-conflict.yaml", &both);
-    assert!(shown.contains("rules pin different variants"), "{shown}");
+    assert_contains(&shown, &["rules pin different variants"]);
     let shown = explains("access-conflict.yaml", &[&both[..], &["--json"]].concat());
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["pinsConflict"], true);
@@ -134,7 +126,7 @@ fn pins_are_shown_and_so_is_their_conflict() {
 #[test]
 fn json_has_the_whole_explanation() {
     let claims = file("access-claims.json", r#"{"groups": "dev"}"#);
-    let shown = explains("access-json.yaml", &["--json", "--as", &path(&claims)]);
+    let shown = explains("access-json.yaml", &["--json", "--as", &claims]);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(
         shown["rules"],
@@ -183,7 +175,7 @@ fn json_has_the_whole_explanation() {
 fn claims_that_cannot_be_read_are_refused_without_their_values() {
     let config = team("access-claims.yaml");
     let too_large = format!("{{\"a\": \"{}\"}}", "s3cret".repeat(11_000));
-    let large = path(&file("access-large.json", &too_large));
+    let large = file("access-large.json", &too_large);
     for (claims, why) in [
         (
             "s3cret",
@@ -201,13 +193,13 @@ fn claims_that_cannot_be_read_are_refused_without_their_values() {
     ] {
         let refused = run(&["access", "explain", "--as", claims, &config]);
         refused.refuses(&[why]);
-        assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
+        assert_lacks(&refused.stderr, &["s3cret"]);
     }
 }
 
 #[test]
 fn a_client_and_rules_are_needed() {
-    let plain = path(&file("access-plain.yaml", "servers: {a: {command: x}}\n"));
+    let plain = file("access-plain.yaml", "servers: {a: {command: x}}\n");
     run(&["access", "explain", "--as", "{}", &plain])
         .refuses(&["access-plain.yaml has no `access`, so every client may use everything"]);
     run(&["access", "explain", &plain])
@@ -220,34 +212,29 @@ fn a_server_that_is_down_makes_the_explanation_incomplete() {
         "servers: {{sky: {{command: {VARY:?}, args: [weather]}}, gone: {{command: /no/such/program}}}}\n\
          stdio-principal: {{name: a}}\naccess: [{{when: {{anyone: on}}, allow: [\"*\"]}}]\n"
     );
-    let config = path(&file("access-down.yaml", &text));
+    let config = file("access-down.yaml", &text);
     let shown = run(&["access", "explain", "--as", "{}", &config]).data(1);
-    assert!(shown.starts_with("sees 2 of 2 tools"), "{shown}");
-    assert!(shown.contains("\nincomplete: "), "{shown}");
+    assert_starts(&shown, "sees 2 of 2 tools");
+    assert_contains(&shown, &["\nincomplete: "]);
 }
 
 /// What a run says that found something wrong.
 #[track_caller]
 fn refusal(run: Run) -> String {
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (Some(1), ""),
-        "{}",
-        run.stderr
-    );
+    let run = run.exited(1);
+    assert_eq!(run.stdout, "", "{}", run.stderr);
     run.stderr
 }
 
 /// The servers of this configuration are never started where a token is refused.
 fn with_issuer(name: &str, issuer: &str, more: &str) -> String {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-public-url: https://mcp.example
+    let text = sky(&format!(
+        "public-url: https://mcp.example
 auth: {{issuers: [{{issuer: {issuer:?}, claims: {{groups: groups}}{more}}}]}}
 access: [{{name: developers, when: {{groups: dev}}, allow: [get_weather]}}]
 "
-    );
-    path(&file(name, &text))
+    ));
+    file(name, &text)
 }
 
 /// The claims of a token for `audience` that expires in so many `seconds`.
@@ -263,7 +250,7 @@ fn claims(audience: &str, seconds: i64) -> Value {
 
 /// Tries a token of `server`, with `more` about the issuer in the configuration.
 async fn tried(server: &AuthorizationServer, name: &str, token: String, more: &str) -> Run {
-    let token = path(&file(&format!("{name}.txt"), &format!("{token}\n")));
+    let token = file(&format!("{name}.txt"), &format!("{token}\n"));
     let config = with_issuer(&format!("{name}.yaml"), &server.issuer(), more);
     let args = ["access", "explain", "--token", &token, &config].map(str::to_owned);
     let run = tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)));
@@ -276,13 +263,9 @@ async fn a_token_is_tried_and_what_it_lacks_is_said() {
     let good = server.sign(claims("https://mcp.example/mcp", 600));
     let accepted = tried(&server, "token-good", good.clone(), "").await;
     let line = format!("the token is accepted: `ann` of {}, for ", server.issuer());
-    assert!(accepted.stderr.contains(&line), "{}", accepted.stderr);
+    assert_contains(&accepted.stderr, &[&line]);
     assert_eq!(accepted.code, Some(0));
-    assert!(
-        accepted.stdout.starts_with("sees 1 of 2 tools"),
-        "{}",
-        accepted.stdout
-    );
+    assert_starts(&accepted.stdout, "sees 1 of 2 tools");
 
     let other = server.sign(claims("api://vary", 600));
     let refused = tried(&server, "token-audience", other, ", audiences: [mcp]").await;
@@ -300,7 +283,7 @@ let the provider write the first of these into `aud`, or add the token's to `aud
         text,
         "error: the token is refused: it needs the scopes `mcp`, and has none\n"
     );
-    assert!(!text.contains(&good), "{text}");
+    assert_lacks(&text, &[&good]);
 
     let elsewhere = AuthorizationServer::start().await;
     let foreign = elsewhere.sign(claims("https://mcp.example/mcp", 600));
@@ -312,7 +295,7 @@ let the provider write the first of these into `aud`, or add the token's to `aud
         server.issuer()
     );
     let text = refusal(refused);
-    assert!(text.ends_with(&lines), "{text}");
+    assert_ends(&text, &lines);
 }
 
 #[tokio::test]
@@ -330,17 +313,19 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     for (name, more) in [("token-old", ", scopes: [mcp]"), ("token-old-keys", dead)] {
         let text = refusal(tried(&server, name, old.clone(), more).await);
         let start = format!("error: the token is refused: {expired}");
-        assert!(text.starts_with(&start) && text.ends_with(get), "{text}");
+        assert_starts(&text, &start);
+        assert_ends(&text, get);
     }
     let elsewhere = AuthorizationServer::start().await;
     let text = refusal(tried(&server, "token-old-foreign", elsewhere.sign(foreign), "").await);
     let both = format!("error: the token is refused: its issuer is not trusted\nand {expired}");
-    assert!(text.starts_with(&both), "{text}");
+    assert_starts(&text, &both);
 
     let mut endless = claims("https://mcp.example/mcp", 600);
     endless.as_object_mut().unwrap().remove("exp");
     let text = refusal(tried(&server, "token-endless", server.sign(endless), "").await);
-    assert!(text.ends_with("its claim `exp` is missing or malformed; let the provider give the token a lifetime: the end in seconds since 1970, as a number\n"), "{text}");
+    let expected = "its claim `exp` is missing or malformed; let the provider give the token a lifetime: the end in seconds since 1970, as a number\n";
+    assert_ends(&text, expected);
 
     let good = server.sign(claims("https://mcp.example/mcp", 600));
     let text = refusal(tried(&server, "token-keys", good, dead).await);
@@ -348,7 +333,7 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
         "error: the token cannot be checked: keys of {} not fetched: http://127.0.0.1:1/keys: connection refused\nsee that this machine can reach that address",
         server.issuer()
     );
-    assert!(text.starts_with(&reason), "{text}");
+    assert_starts(&text, &reason);
 }
 
 #[tokio::test]
@@ -364,18 +349,14 @@ async fn what_is_no_file_with_a_token_alone_is_said_to_be() {
     let itself = tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)));
     let itself = itself.await.unwrap();
     itself.refuses(&["--token takes the name of a file, and this is a token"]);
-    assert!(!itself.stderr.contains(&token), "{}", itself.stderr);
+    assert_lacks(&itself.stderr, &[&token]);
     let config = with_issuer("token-opaque-itself.yaml", &server.issuer(), "");
     let args = ["access", "explain", "--token", "gho_opaque", &config].map(str::to_owned);
     let opaque_itself =
         tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)));
     let opaque_itself = opaque_itself.await.unwrap();
     opaque_itself.refuses(&["--token takes the name of a file with the token"]);
-    assert!(
-        !opaque_itself.stderr.contains("gho_"),
-        "{}",
-        opaque_itself.stderr
-    );
+    assert_lacks(&opaque_itself.stderr, &["gho_"]);
     let opaque = tried(
         &server,
         "token-opaque",
@@ -385,7 +366,7 @@ async fn what_is_no_file_with_a_token_alone_is_said_to_be() {
     .await;
     let text = refusal(opaque);
     let advice = "it is not a signed JWT of three parts: it was cut short, or the provider issues other tokens";
-    assert!(text.contains(advice), "{text}");
+    assert_contains(&text, &[advice]);
 }
 
 #[tokio::test]
@@ -410,8 +391,8 @@ async fn a_token_that_was_changed_is_refused_with_what_is_wrong() {
     ] {
         let text = refusal(tried(&server, name, token.clone(), "").await);
         let start = format!("error: the token is refused: {expected}");
-        assert!(text.starts_with(&start), "{text}");
-        assert!(!text.contains(&token), "{text}");
+        assert_starts(&text, &start);
+        assert_lacks(&text, &[&token]);
     }
     let quoted = tried(&server, "token-quoted", format!("{good:?}"), "").await;
     quoted.refuses(&[

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::program::{INITIALIZE, Server, VARY, run, signal};
+use crate::text::assert_contains;
 
 /// A directory for one test, and the configuration in it, whose audit log goes `to` a place.
 fn configured(name: &str, to: impl FnOnce(&Path) -> String) -> (PathBuf, String) {
@@ -47,7 +48,7 @@ fn the_log_follows_a_rotation_and_ends_with_the_program() {
         format!("file {}", directory.join("audit.jsonl").display())
     });
     let path = directory.join("audit.jsonl");
-    let mut server = Server::start(&["serve", "--listen", "0", "--admin", "0", &file]);
+    let mut server = Server::serve(&["--admin", "0", &file]);
     let admin = server.admin();
     server.post(INITIALIZE);
     let session = ["variant.selected", "request"];
@@ -60,10 +61,8 @@ fn the_log_follows_a_rotation_and_ends_with_the_program() {
     server.post(INITIALIZE);
     assert_eq!(events(&path, 3)[1..], session);
     let shown = run(&["status", &admin]).data(0);
-    assert!(
-        shown.contains("\naudit log: 6 written, 0 lost, 0 refused, 0 queued\n"),
-        "{shown}"
-    );
+    let expected = "\naudit log: 6 written, 0 lost, 0 refused, 0 queued\n";
+    assert_contains(&shown, &[expected]);
     assert_eq!(server.end().0, Some(0));
     let ended = [
         "config.reloaded",
@@ -82,7 +81,7 @@ fn records_have_the_digest_of_the_file() {
     let (directory, file) = configured("audit-digest", |directory| {
         format!("file {}", directory.join("audit.jsonl").display())
     });
-    let server = Server::start(&["serve", "--listen", "0", &file]);
+    let server = Server::serve(&[&file]);
     server.post(INITIALIZE);
     let path = directory.join("audit.jsonl");
     events(&path, 3);

@@ -3,7 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::program::{Run, Server, VARY, command, file, run};
+use crate::program::{Run, Server, VARY, command, file, run, sky, with_weather};
+use crate::text::{assert_contains, assert_lacks, assert_starts};
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
@@ -46,7 +47,7 @@ fn a_program_that_ends_without_a_word_has_its_command() {
     let text =
         "servers: {a: {command: sh, args: [-c, exit, '--dir=${QUIET}', --token, s3cret-s3cret]}}";
     let path = file("quiet.yaml", text);
-    let mut inspect = command(&["inspect", path.to_str().unwrap()]);
+    let mut inspect = command(&["inspect", &path]);
     Run::of(inspect.env("QUIET", "/s3cret")).refuses(&[
         "it wrote nothing; to see why, run it in a terminal: sh -c exit \"--dir=${QUIET}\" --token ...\n",
     ]);
@@ -58,7 +59,7 @@ fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
     use std::os::unix::fs::PermissionsExt as _;
     let script = file("no-interpreter.sh", "#!/no/such/interpreter\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    run(&["inspect", "--", script.to_str().unwrap()]).refuses(&[
+    run(&["inspect", "--", &script]).refuses(&[
         "cannot be started: the program that its first line names, after `#!`, does not exist",
     ]);
 }
@@ -66,9 +67,8 @@ fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
 #[test]
 fn a_program_in_place_of_a_configuration_has_its_command() {
     let program = file("server.py", "print(1)");
-    let program = program.to_str().unwrap();
     let instead = format!("to start it as a server, write `vary serve -- python3 {program}`");
-    run(&["serve", program]).refuses(&["is a program, not a configuration", &instead]);
+    run(&["serve", &program]).refuses(&["is a program, not a configuration", &instead]);
 }
 
 #[test]
@@ -104,14 +104,13 @@ fn the_reason_why_the_only_server_cannot_be_used_is_printed_once() {
     let url = "http://127.0.0.1:1/mcp";
     for target in [&[url][..], &["--", "no-such-program"]] {
         let args = [&["serve", "--require-all", "--listen", "0"], target].concat();
-        let refused = run(&args);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = run(&args).exited(2);
         let lines: Vec<_> = refused.stderr.lines().collect();
         let [start, error] = &lines[..] else {
             panic!("{lines:?}");
         };
-        assert!(start.starts_with("starting `"), "{start}");
-        assert!(error.starts_with("error: server `"), "{error}");
+        assert_starts(start, "starting `");
+        assert_starts(error, "error: server `");
     }
 }
 
@@ -123,18 +122,10 @@ fn an_option_that_does_not_exist_is_followed_by_what_to_write() {
     run(&["inspect", "-H", "a: b", "http://127.0.0.1:1/mcp"])
         .refuses(&["`-H` does not exist; write `--header 'NAME: VALUE'`"]);
     let near = run(&["serve", "--listn", "8800"]);
-    assert!(
-        near.stderr
-            .contains("a similar argument exists: '--listen'"),
-        "{}",
-        near.stderr
-    );
+    assert_contains(&near.stderr, &["a similar argument exists: '--listen'"]);
     let unknown = run(&["serve", "--frobnicate"]).stderr;
-    assert!(
-        unknown.contains("unexpected argument '--frobnicate'"),
-        "{unknown}"
-    );
-    assert!(!unknown.contains("-- --frobnicate"), "{unknown}");
+    assert_contains(&unknown, &["unexpected argument '--frobnicate'"]);
+    assert_lacks(&unknown, &["-- --frobnicate"]);
 }
 
 #[test]
@@ -146,7 +137,7 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     );
     run(&["serve", "--listen", &address, "--", "no-such-program"]).refuses(&[&why]);
     run(&["demo", "--listen", &address]).refuses(&[&why]);
-    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let server = Server::with_weather(&[]);
     let url = server.url();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let why = format!(
@@ -154,9 +145,7 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
          ends it, if it is yours; or choose another with --listen"
     );
     run(&["serve", "--listen", address, "--", VARY, "weather"]).refuses(&[&why]);
-    let first = Server::start(&[
-        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
-    ]);
+    let first = Server::with_weather(&["--admin", "0"]);
     let admin = first.admin();
     let why =
         format!("{admin} is in use by the status of another Vary; choose another with --admin");
@@ -196,7 +185,7 @@ fn arguments_that_are_no_json_are_named_with_their_position() {
 #[track_caller]
 fn refuses_file(name: &str, text: &str, part: &str) {
     let path = file(name, text);
-    run(&["serve", path.to_str().unwrap()]).refuses(&[name, part]);
+    run(&["serve", &path]).refuses(&[name, part]);
 }
 
 #[test]
@@ -249,7 +238,7 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
     let url = answering("401 Unauthorized");
     let text =
         format!("servers: {{a: {{url: '{url}', headers: {{Authorization: 'Bearer ${{X:-}}'}}}}}}");
-    run(&["tools", file("empty-token.yaml", &text).to_str().unwrap()]).refuses(&[
+    run(&["tools", &file("empty-token.yaml", &text)]).refuses(&[
         "401 Unauthorized at ",
         "/mcp; its header `authorization` has no token: is the variable empty?",
     ]);
@@ -373,19 +362,17 @@ fn a_file_that_needs_an_import_is_refused_with_the_command() {
     ];
     for (name, text, at, program) in cases {
         let path = file(name, text);
-        let path = path.to_str().unwrap();
-        run(&["serve", path]).refuses(&[&format!(
+        run(&["serve", &path]).refuses(&[&format!(
             "{path}:{at} has servers as {program} writes them, which Vary has to import; run `vary config import \
              {path} > vary.yaml`, and name vary.yaml instead\n"
         )]);
-        assert_eq!(run(&["config", "import", path]).code, Some(0), "{name}");
+        assert_eq!(run(&["config", "import", &path]).code, Some(0), "{name}");
     }
     let path = file(
         "lower-case.json",
         "{\"mcpservers\": {\"a\": {\"command\": \"x\"}}}",
     );
-    let path = path.to_str().unwrap();
-    run(&["inspect", path]).refuses(&[&format!(
+    run(&["inspect", &path]).refuses(&[&format!(
         "{path}:1:2: `mcpservers` is not a known key; did you mean `mcpServers`?\n"
     )]);
 }
@@ -397,129 +384,65 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
          variants:\n  standard: {{}}\n  agent: {{overrides: {{tools: {{sky_get_weather: {{name: now}}}}}}}}\n"
     );
     let path = file("suggested-tools.yaml", &text);
-    let path = path.to_str().unwrap();
-    let tip = |args: &[&str], expected: &str| {
-        let args = [&["call"], args, &[r#"{"location":"Bern"}"#, path]].concat();
-        let called = run(&args);
-        assert_eq!(
-            (called.code, called.stderr.as_str()),
-            (Some(1), expected),
-            "{args:?}"
-        );
-    };
-    tip(
-        &["sky_get_wether"],
-        "tip: `sky_get_wether` is not listed; did you mean `sky_get_weather`?\n",
-    );
-    tip(
-        &["get_weather"],
-        "tip: `get_weather` is called `sky_get_weather` here\n",
-    );
-    tip(
-        &["get_weather", "--variant", "agent"],
-        "tip: `get_weather` is called `now` here\n",
-    );
-    tip(
-        &["now"],
-        "tip: `now` exists in variant `agent`; add --variant agent\n",
-    );
-    tip(
-        &["sky_get_weather", "--variant", "agnet"],
-        "tip: there is no variant `agnet`; did you mean `agent`?\n",
-    );
-    tip(
-        &["nothing"],
-        "tip: `nothing` is not listed; `vary tools TARGET` shows what is\n",
-    );
-    tip(
-        &["city=Bern"],
-        "tip: `city=Bern` is an argument; write the tool before it: `vary call TOOL city=Bern`\n",
-    );
-    let inspected = run(&["inspect", "--variant", "agnet", path]);
-    assert_eq!(
-        inspected.stderr,
-        "error: there is no variant `agnet`; did you mean `agent`?\n"
-    );
-    let listed = run(&["tools", "--variant", "other", path]);
-    assert_eq!(listed.code, Some(1), "{}", listed.stdout);
-    assert!(
-        listed
-            .stderr
-            .starts_with("error: there is no variant `other`; choose one of `"),
-        "{}",
-        listed.stderr
-    );
+    let tips = "
+        sky_get_wether -> `sky_get_wether` is not listed; did you mean `sky_get_weather`?
+        get_weather -> `get_weather` is called `sky_get_weather` here
+        get_weather --variant agent -> `get_weather` is called `now` here
+        now -> `now` exists in variant `agent`; add --variant agent
+        sky_get_weather --variant agnet -> there is no variant `agnet`; did you mean `agent`?
+        nothing -> `nothing` is not listed; `vary tools TARGET` shows what is
+        city=Bern -> `city=Bern` is an argument; write the tool before it: `vary call TOOL city=Bern`
+    ";
+    for line in tips.trim().lines() {
+        let (args, tip) = line.trim().split_once(" -> ").unwrap();
+        let args: Vec<&str> = args.split(' ').collect();
+        let bern = r#"{"location":"Bern"}"#;
+        run(&[&["call"], &args[..], &[bern, &path]].concat()).prints(1, &format!("tip: {tip}\n"));
+    }
+    let inspected = run(&["inspect", "--variant", "agnet", &path]);
+    let meant = "error: there is no variant `agnet`; did you mean `agent`?\n";
+    assert_eq!(inspected.stderr, meant);
+    let listed = run(&["tools", "--variant", "other", &path]).exited(1);
+    let start = "error: there is no variant `other`; choose one of `";
+    assert_starts(&listed.stderr, start);
 }
 
 #[test]
 fn a_selection_that_matches_nothing_is_said_by_inspect_as_well() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nvariants: {{a: {{tools: [get_wether]}}}}\n"
-    );
+    let text = sky("variants: {a: {tools: [get_wether]}}\n");
     let path = file("inspect-pattern.yaml", &text);
-    let path = path.to_str().unwrap();
     let line = format!(
         "{path}:2:24: `variants.a.tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?\n"
     );
-    let checked = run(&["config", "check", path]);
-    assert!(checked.stdout.contains(&line), "{}", checked.stdout);
-    let inspected = run(&["inspect", path]);
-    assert!(inspected.stderr.contains(&line), "{}", inspected.stderr);
+    let checked = run(&["config", "check", &path]);
+    assert_contains(&checked.stdout, &[&line]);
+    let inspected = run(&["inspect", &path]);
+    assert_contains(&inspected.stderr, &[&line]);
 }
 
 #[test]
 fn a_feature_tag_with_a_slip_is_noted() {
-    let called = run(&["inspect", "--features", "huma", "--", VARY, "weather"]);
-    assert_eq!(
-        (called.code, called.stderr.as_str()),
-        (
-            Some(0),
-            "note: `huma` is not a registered feature tag; did you mean `human`?\n"
-        )
-    );
+    let called = with_weather(&["inspect", "--features", "huma"]);
+    let note = "note: `huma` is not a registered feature tag; did you mean `human`?\n";
+    called.prints(0, note);
 }
 
 #[test]
 fn a_key_a_variant_and_a_pattern_with_a_slip_are_named_with_what_was_meant() {
-    let config = |variants: &str| {
-        format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{variants}\n")
-    };
     let checked = |name: &str, variants: &str| {
-        let path = file(name, &config(variants));
-        let checked = run(&["config", "check", path.to_str().unwrap()]);
-        assert_eq!(checked.code, Some(1), "{}", checked.stdout);
-        checked.stdout
+        let path = file(&format!("slip-{name}.yaml"), &sky(variants));
+        run(&["config", "check", &path]).exited(1).stdout
     };
-    let shown = checked("slip-key.yaml", "variants: {a: {description_mode: full}}");
-    assert!(
-        shown.contains(
-            "`variants.a.description_mode` is not a known key; did you mean `descriptions`?"
-        ),
-        "{shown}"
-    );
-    let shown = checked(
-        "slip-from.yaml",
-        "variants: {standard: {}, a: {from: readonl}}",
-    );
-    assert!(
-        shown.contains("`variants.a.from` is not a variant: `readonl`; did you mean `read-only`?"),
-        "{shown}"
-    );
-    let shown = checked(
-        "slip-from-far.yaml",
-        "variants: {standard: {}, a: {from: nope}}",
-    );
+    let slips = "
+        variants: {a: {description_mode: full}} -> `variants.a.description_mode` is not a known key; did you mean `descriptions`?
+        variants: {standard: {}, a: {from: readonl}} -> `variants.a.from` is not a variant: `readonl`; did you mean `read-only`?
+        variant: {a: {}} -> `variant` is a table of keys; write the id of the default variant, or `variants` for a table of variants
+        variants: {a: {tools: [get_wether, get_forecast]}} -> `variants.a.tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?
+    ";
+    for (at, line) in slips.trim().lines().enumerate() {
+        let (variants, said) = line.trim().split_once(" -> ").unwrap();
+        assert_contains(&checked(&at.to_string(), variants), &[said]);
+    }
+    let shown = checked("far", "variants: {standard: {}, a: {from: nope}}");
     assert_eq!(shown.matches("`standard`").count(), 1, "{shown}");
-    let shown = checked("slip-variant.yaml", "variant: {a: {}}");
-    assert!(shown.contains("`variant` is a table of keys; write the id of the default variant, or `variants` for a table of variants"), "{shown}");
-    let shown = checked(
-        "slip-pattern.yaml",
-        "variants: {a: {tools: [get_wether, get_forecast]}}",
-    );
-    assert!(
-        shown.contains(
-            "`variants.a.tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?"
-        ),
-        "{shown}"
-    );
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::program::{Server, VARY, command, file, run, signal, with_weather};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 
 const BERN: &str = r#"{"location":"Bern"}"#;
 
@@ -48,15 +49,10 @@ fn several_clients_are_shown_side_by_side() {
 #[test]
 fn the_last_output_of_a_server_that_ends_in_a_call_is_shown() {
     let path = file("call-ends.yaml", &ending_in_a_call());
-    let called = run(&["call", "look", path.to_str().unwrap()]);
-    assert_eq!(called.code, Some(1), "{}", called.stderr);
-    assert!(
-        called.stdout.contains("server `s` ended (exit status: 3)"),
-        "{}",
-        called.stdout
-    );
+    let called = run(&["call", "look", &path]).exited(1);
+    assert_contains(&called.stdout, &["server `s` ended (exit status: 3)"]);
     let note = "note: server `s` ended (exit status: 3); last stderr lines: no licence\n";
-    assert!(called.stderr.contains(note), "{}", called.stderr);
+    assert_contains(&called.stderr, &[note]);
 }
 
 /// A configuration with a server that lists `look`, and ends when it is called.
@@ -97,18 +93,14 @@ fn json_is_what_came_a_line_per_client() {
     assert_eq!(agent["content"], serde_json::json!([]));
     assert_eq!(agent["structuredContent"]["temperature_c"], 8);
     let person: Value = serde_json::from_str(person).unwrap();
-    assert!(
-        person["content"][0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("**location**: Bern")
-    );
+    let expected = "**location**: Bern";
+    assert_contains(person["content"][0]["text"].as_str().unwrap(), &[expected]);
     assert_eq!(person.get("structuredContent"), None);
 }
 
 #[test]
 fn a_url_may_stand_where_arguments_may() {
-    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let server = Server::with_weather(&[]);
     let with = run(&[
         "call",
         "get_weather",
@@ -118,30 +110,24 @@ fn a_url_may_stand_where_arguments_may() {
         &server.url(),
     ])
     .data(0);
-    assert!(with.contains("- **location**: Bern"), "{with}");
+    assert_contains(&with, &["- **location**: Bern"]);
     let without = run(&["call", "get_weather", &server.url()]).data(1);
-    assert!(without.contains("`location` is missing"), "{without}");
+    assert_contains(&without, &["`location` is missing"]);
 }
 
 #[test]
 fn a_tool_that_fails_is_shown_and_fails() {
     let shown = with_weather(&["call", "get_weather", r#"{"location":"Atlantis"}"#]).data(1);
-    assert!(
-        shown.contains("isError: true") && shown.contains("known cities are Bern"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["isError: true", "known cities are Bern"]);
 }
 
 #[test]
 fn an_unknown_tool_is_shown_and_fails() {
     let tip = "tip: `get_tides` is not listed; `vary tools TARGET` shows what is\n";
     let called = with_weather(&["call", "get_tides"]);
-    assert_eq!((called.code, called.stderr.as_str()), (Some(1), tip));
+    called.prints(1, tip);
     let shown = called.stdout;
-    assert!(
-        shown.contains("\nerror\n") && shown.contains("Unknown tool: get_tides (-32602)\n"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["\nerror\n", "Unknown tool: get_tides (-32602)\n"]);
     let json = with_weather(&["call", "get_tides", "--json"]).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["error"]["code"], -32602);
@@ -151,21 +137,16 @@ fn an_unknown_tool_is_shown_and_fails() {
 #[test]
 fn an_unknown_variant_is_shown_and_fails() {
     let shown = with_weather(&["call", "get_weather", BERN, "--variant", "tiny"]).data(1);
-    assert!(shown.contains("Invalid server variant"), "{shown}");
+    assert_contains(&shown, &["Invalid server variant"]);
 }
 
 /// CN-1: what has no effect is said, and the server ignores it.
 #[test]
 fn features_without_effect_are_said() {
-    let run = with_weather(&["call", "get_weather", BERN, "--features", "format==json"]);
-    assert_eq!(run.code, Some(0));
-    assert!(
-        run.stderr
-            .contains("warning: of --features, this has no effect: `format==json`"),
-        "{}",
-        run.stderr
-    );
-    assert!(run.stdout.contains("structuredContent:"), "{}", run.stdout);
+    let run = with_weather(&["call", "get_weather", BERN, "--features", "format==json"]).exited(0);
+    let expected = "warning: of --features, this has no effect: `format==json`";
+    assert_contains(&run.stderr, &[expected]);
+    assert_contains(&run.stdout, &["structuredContent:"]);
 }
 
 /// What the clients before it got is shown when a later one fails.
@@ -188,11 +169,11 @@ fn a_client_that_fails_takes_nothing_from_those_before_it() {
         "-c",
         script,
         VARY,
-        starts.to_str().unwrap(),
-    ]);
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("exit status: 3"), "{}", run.stderr);
-    assert!(run.stdout.contains("Bern"), "{}", run.stdout);
+        &starts,
+    ])
+    .exited(2);
+    assert_contains(&run.stderr, &["exit status: 3"]);
+    assert_contains(&run.stdout, &["Bern"]);
     assert_eq!(run.stdout.lines().count(), 1);
 }
 
@@ -213,7 +194,7 @@ fn an_interrupted_call_lets_the_server_end_by_itself() {
         "-c",
         script,
         VARY,
-        left.to_str().unwrap(),
+        &left,
     ])
     .stdout(Stdio::null())
     .stderr(Stdio::piped())
@@ -240,9 +221,8 @@ fn a_server_that_is_still_starting_ends_by_itself() {
     ];
     for (at, args) in commands.into_iter().enumerate() {
         let left = file(&format!("left-while-starting-{at}"), "");
-        let path = left.to_str().unwrap();
         let log = ["--log", "mcp_vary_upstream::stderr=debug"];
-        let server = ["--", "sh", "-c", script, path];
+        let server = ["--", "sh", "-c", script, &left];
         let mut child = command(&[&log[..], args, &server].concat())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -274,11 +254,7 @@ fn a_variant_of_a_server_without_variants_is_refused() {
     for command in [&["inspect"][..], &["call", "get_weather", BERN]] {
         let run = run(&[command, &["--variant", "compact"], &server].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-        assert!(
-            run.stderr.contains("the server offers no variants"),
-            "{}",
-            run.stderr
-        );
+        assert_contains(&run.stderr, &["the server offers no variants"]);
     }
 }
 
@@ -298,19 +274,13 @@ fn a_list_without_an_end_is_noticed() {
         esac
         test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
     done"#;
-    let server = ["--", "sh", "-c", script, asked.to_str().unwrap()];
-    let inspected = run(&[&["inspect"][..], &server].concat());
-    assert_eq!(inspected.code, Some(1), "{}", inspected.stderr);
-    assert!(
-        inspected.stderr.contains("the same cursor twice"),
-        "{}",
-        inspected.stderr
-    );
-    let called = run(&[&["call", "x"][..], &server].concat());
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
-    assert!(called.stdout.contains("done"), "{}", called.stdout);
+    let server = ["--", "sh", "-c", script, &asked];
+    let inspected = run(&[&["inspect"][..], &server].concat()).exited(1);
+    assert_contains(&inspected.stderr, &["the same cursor twice"]);
+    let called = run(&[&["call", "x"][..], &server].concat()).exited(0);
+    assert_contains(&called.stdout, &["done"]);
     let asked = std::fs::read_to_string(asked).unwrap();
-    assert!(asked.ends_with("start\n"), "{asked}");
+    assert_ends(&asked, "start\n");
 }
 
 /// A server on standard streams whose tool `x` has a schema, and answers with this result.
@@ -389,21 +359,17 @@ fn a_result_that_contradicts_itself_is_found() {
 #[test]
 fn what_is_missing_or_far_larger_is_found_and_no_failure() {
     let missing = lints(r#"{"content":[{"type":"text","text":"done"}]}"#, &[], 0);
-    assert!(
-        missing.contains("\nlint:\n- missing: the tool declares an `outputSchema`, but the result has no `structuredContent`\n"),
-        "{missing}"
-    );
+    let line = "\nlint:\n- missing: the tool declares an `outputSchema`, but the result has no `structuredContent`\n";
+    assert_contains(&missing, &[line]);
     let large = format!(
         r#"{{"content":[{{"type":"text","text":"done"}}],"structuredContent":{{"a":"{}"}}}}"#,
         "x".repeat(2000)
     );
     let large = lints(&large, &[], 0);
-    assert!(
-        large.contains("- larger: `structuredContent` is 502 times as large as the other field"),
-        "{large}"
-    );
+    let expected = "- larger: `structuredContent` is 502 times as large as the other field";
+    assert_contains(&large, &[expected]);
     let fine = r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}"#;
-    assert!(lints(fine, &[], 0).ends_with("\nlint: nothing found\n"));
+    assert_ends(&lints(fine, &[], 0), "\nlint: nothing found\n");
 }
 
 /// What drives a terminal is escaped; a program that reads the JSON gets it all the same.
@@ -412,12 +378,10 @@ fn json_does_not_drive_the_terminal() {
     // The error names the tool, as the server got it.
     let tool = "x\u{9b}2J\u{202e}\u{feff}";
     let called = with_weather(&["call", tool, "{}", "--json"]);
-    assert!(!called.stderr.contains(tool), "{}", called.stderr);
+    assert_lacks(&called.stderr, &[tool]);
     let shown = called.stdout;
-    assert!(
-        shown.contains(r"x\u009b2J\u202e\ufeff") && !shown.contains(tool),
-        "{shown}"
-    );
+    assert_contains(&shown, &[r"x\u009b2J\u202e\ufeff"]);
+    assert_lacks(&shown, &[tool]);
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert!(shown.to_string().contains(tool), "{shown}");
+    assert_contains(&shown.to_string(), &[tool]);
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::program::{Run, Server, VARY, WEATHER, file, run, with_weather};
+use crate::text::{assert_contains, assert_lacks, assert_starts};
 
 /// A gateway on standard input and output, in front of the weather server.
 const GATEWAY: [&str; 6] = ["--", VARY, "serve", "--stdio", "--", VARY];
@@ -33,11 +34,8 @@ fn passes_with_variants(args: &[&str]) {
     let patient = ["check", "--time-limit", "240"];
     let expected = ["--expect", "variants,negotiation"];
     let text = run(&[&patient[..], &expected, &BERN, args].concat()).data(0);
-    for part in [" passes\n", "2025-11-25: ", "2026-07-28: "] {
-        assert!(text.contains(part), "{text}");
-    }
-    assert!(!text.contains("not checked"), "{text}");
-    assert!(!text.contains("\nwarn "), "{text}");
+    assert_contains(&text, &[" passes\n", "2025-11-25: ", "2026-07-28: "]);
+    assert_lacks(&text, &["not checked", "\nwarn "]);
 }
 
 #[test]
@@ -48,7 +46,7 @@ fn the_gateway_passes_as_a_url_a_command_and_a_configuration() {
     let config =
         format!(r#"{{"servers": {{"weather": {{"command": {VARY:?}, "args": ["weather"]}}}}}}"#);
     let config = file("check.json", &config);
-    passes_with_variants(&[config.to_str().unwrap()]);
+    passes_with_variants(&[&config]);
 }
 
 #[test]
@@ -60,22 +58,15 @@ fn a_server_that_knows_no_extension_passes_unless_it_is_expected_to() {
         "{text}"
     );
     assert!(first.ends_with(" general checks apply"), "{text}");
-    assert!(
-        text.contains(" the server does not declare content negotiation\n"),
-        "{text}"
-    );
+    let part = " the server does not declare content negotiation\n";
+    assert_contains(&text, &[part]);
     let text = with_weather(&["check", "--expect", "negotiation"]).data(1);
-    assert!(
-        text.contains(
-            "found:    the server does not declare content negotiation, which this run asks for\n"
-        ),
-        "{text}"
-    );
+    let line =
+        "found:    the server does not declare content negotiation, which this run asks for\n";
+    assert_contains(&text, &[line]);
     let text = with_weather(&["check", "--only", "SV-10", "--revision", "2025-11-25"]).data(1);
-    assert!(
-        text.contains("\nfail SV-10/unsupported-selector (MUST; 2025-11-25)\n"),
-        "{text}"
-    );
+    let expected = "\nfail SV-10/unsupported-selector (MUST; 2025-11-25)\n";
+    assert_contains(&text, &[expected]);
 }
 
 #[test]
@@ -103,10 +94,10 @@ fn the_formats_have_what_failed() {
     assert_eq!(findings.len(), 2);
     assert_eq!(findings[0]["outcome"], "fail");
     let sent = findings[0]["traffic"].as_array().unwrap().last().unwrap()["sent"].as_str();
-    assert!(sent.unwrap().contains("server-variant"), "{sent:?}");
+    assert_contains(sent.unwrap(), &["server-variant"]);
     let xml = failing("junit").data(1);
-    assert!(xml.starts_with("<?xml "), "{xml}");
-    assert!(xml.contains(r#"tests="1" failures="1""#), "{xml}");
+    assert_starts(&xml, "<?xml ");
+    assert_contains(&xml, &[r#"tests="1" failures="1""#]);
 }
 
 #[test]
@@ -226,19 +217,17 @@ fn client_passes(options: &[&str], client: &[&str]) -> String {
     // The machine may be busy.
     let patient = ["check", "--client", "--time-limit", "240"];
     let text = run(&[&patient[..], options, &["--"], client].concat()).data(0);
-    for part in [" passes\n", "2025-11-25: ", "2026-07-28: "] {
-        assert!(text.contains(part), "{text}");
-    }
-    assert!(!text.contains("not checked"), "{text}");
+    assert_contains(&text, &[" passes\n", "2025-11-25: ", "2026-07-28: "]);
+    assert_lacks(&text, &["not checked"]);
     text
 }
 
 #[test]
 fn our_own_commands_pass_as_clients_over_http_and_stdio() {
     let text = client_passes(&[], &[VARY, "tools"]);
-    assert!(!text.contains("\nwarn "), "{text}");
+    assert_lacks(&text, &["\nwarn "]);
     let text = client_passes(&["--stdio"], &[VARY, "tools", "--"]);
-    assert!(!text.contains("\nwarn "), "{text}");
+    assert_lacks(&text, &["\nwarn "]);
 }
 
 #[cfg(unix)]
@@ -246,18 +235,14 @@ fn our_own_commands_pass_as_clients_over_http_and_stdio() {
 fn a_call_as_an_agent_passes_as_a_client_that_negotiates() {
     let call = format!("exec {VARY} call add_numbers a=5 b=3 --features agent,format=json \"$1\"");
     let text = client_passes(&["--expect", "negotiation"], &["sh", "-c", &call, "sh"]);
-    assert!(
-        !text.contains("the client does not declare content"),
-        "{text}"
-    );
+    assert_lacks(&text, &["the client does not declare content"]);
 }
 
 /// The gateway lists what its servers have, and sends them the selector that its configuration names.
 #[cfg(unix)]
 #[test]
 fn the_gateway_passes_as_the_client_of_its_servers() {
-    let config = file("check-client.yaml", "");
-    let path = config.display();
+    let path = file("check-client.yaml", "");
     let gateway = format!(
         "f={path}.$$; printf 'servers: {{mock: {{url: \"%s\", variant: compact}}}}' \"$1\" > $f; {VARY} tools $f; \
          code=$?; rm $f; exit $code"
@@ -282,5 +267,5 @@ fn a_client_that_does_not_connect_is_exit_code_2() {
 fn the_checks_of_clients_are_listed() {
     let listed = run(&["check", "--client", "--list", "--only", "SV-16"]).data(0);
     assert_eq!(listed.lines().count(), 2, "{listed}");
-    assert!(listed.starts_with("SV-16/client-lists-again "), "{listed}");
+    assert_starts(&listed, "SV-16/client-lists-again ");
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::connect::Home;
 use crate::program::{INITIALIZE, Server, VARY, command, file, run};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 fn weather() -> Value {
     json!({"command": VARY, "args": ["weather"]})
@@ -37,7 +38,7 @@ const SKY: [&str; 2] = ["sky_get_weather", "sky_get_forecast"];
 /// Serves the file; only the weather server is listed, and it is said once what the other entry is.
 #[track_caller]
 fn leaves_itself_out(name: &str) {
-    let server = Server::start(&["serve", "--listen", "0", &path(name)]);
+    let server = Server::serve(&[&path(name)]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
     let (code, stderr) = server.end_with_said();
     assert_eq!(code, Some(0), "{stderr}");
@@ -47,7 +48,7 @@ fn leaves_itself_out(name: &str) {
         "{stderr}"
     );
     let line = "  self  down: is this gateway itself, or leads back to it";
-    assert!(stderr.contains(line), "{stderr}");
+    assert_contains(&stderr, &[line]);
 }
 
 #[test]
@@ -98,8 +99,7 @@ fn the_refusal_is_one_line_that_says_what_to_do() {
     let link = "vary-0123456789abcdef-0123456789abcdef";
     let chain = [link; 4].join(",");
     let mut deep = command(&["serve", "--stdio", "--", VARY, "weather"]);
-    let deep = crate::program::Run::of(deep.env("VARY_CHAIN", chain));
-    assert_eq!(deep.code, Some(2));
+    let deep = crate::program::Run::of(deep.env("VARY_CHAIN", chain)).exited(2);
     let line = "error: this gateway would serve itself: 5 are behind each other, and at most 4 may be; take Vary's own \
                 entry out of the file that is served, or serve another file\n";
     assert_eq!(deep.stderr, line);
@@ -121,20 +121,20 @@ fn the_gateways_own_address_is_left_out() {
         server.said
     );
     let line = "`mcpServers.self` is Vary itself, and is not served; leave it in the file: the client uses it\n";
-    assert!(server.said.contains(line), "{}", server.said);
+    assert_contains(&server.said, &[line]);
     // As a gateway sees it that is refused.
     let id = "0123456789abcdef";
     let via = format!(
         "Via: 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}\r\n"
     );
     let refused = server.post_with(INITIALIZE, &via);
-    assert!(refused.starts_with("HTTP/1.1 508 "), "{refused}");
-    assert!(refused.contains(r#""code":-32600"#), "{refused}");
+    assert_starts(&refused, "HTTP/1.1 508 ");
+    assert_contains(&refused, &[r#""code":-32600"#]);
     let via = format!("Via: 1.0 fred, 1.1 vary-{id}-{id}\r\n");
     let passed = server.post_with(INITIALIZE, &via).to_lowercase();
-    assert!(passed.starts_with("http/1.1 200 "), "{passed}");
-    assert!(passed.contains("via: 1.1 vary-"), "{passed}");
-    assert!(!server.post(INITIALIZE).to_lowercase().contains("via:"));
+    assert_starts(&passed, "http/1.1 200 ");
+    assert_contains(&passed, &["via: 1.1 vary-"]);
+    assert_lacks(&server.post(INITIALIZE).to_lowercase(), &["via:"]);
 }
 
 /// Vary serves the file of a client, and `vary connect` writes the address of Vary to the same file.
@@ -146,25 +146,24 @@ fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
         &json!({"mcpServers": {"sky": weather()}}).to_string(),
     );
     let served = file.to_str().unwrap();
-    let mut server = Server::start(&["serve", "--listen", "0", served]);
-    let connected = home.connect(&["claude-code", "--project", &server.url(), "--write"]);
-    assert_eq!(connected.code, Some(0), "{}", connected.stderr);
-    for part in [
-        "connected: 2 tools",
-        " --config FILE --project --write --move\nFILE is what `vary serve` reads; ",
-        "first make another one of it, and serve that: vary config import .mcp.json > vary.yaml\n",
-    ] {
-        assert!(connected.stderr.contains(part), "{}", connected.stderr);
-    }
-    let reloaded = server.says(" reloaded: ");
-    assert!(
-        reloaded.ends_with("servers: 1 as before; variants: 4 as before\n"),
-        "{reloaded}"
+    let mut server = Server::serve(&[served]);
+    let connected = home
+        .connect(&["claude-code", "--project", &server.url(), "--write"])
+        .exited(0);
+    assert_contains(
+        &connected.stderr,
+        &[
+            "connected: 2 tools",
+            " --config FILE --project --write --move\nFILE is what `vary serve` reads; ",
+            "first make another one of it, and serve that: vary config import .mcp.json > vary.yaml\n",
+        ],
     );
+    let reloaded = server.says(" reloaded: ");
+    assert_ends(&reloaded, "servers: 1 as before; variants: 4 as before\n");
     drop(server);
     let note = "`mcpServers.vary` is Vary itself, and is not served; leave it in the file: the client uses it\n";
-    let again = Server::start(&["serve", "--listen", "0", served]);
-    assert!(again.said.contains(note), "{}", again.said);
+    let again = Server::serve(&[served]);
+    assert_contains(&again.said, &[note]);
     assert_eq!(
         again.tools(),
         ["get_weather", "get_forecast"],
@@ -172,17 +171,13 @@ fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
         again.said
     );
     let checked = run(&["config", "check", served]).data(0);
-    assert!(
-        checked.contains(note) && checked.ends_with("\nOK\n"),
-        "{checked}"
-    );
+    assert_contains(&checked, &[note]);
+    assert_ends(&checked, "\nOK\n");
     let imported = run(&["config", "import", served]);
     let stdout = &imported.stdout;
-    assert!(
-        stdout.contains("  sky:\n") && !stdout.contains("vary:"),
-        "{stdout}"
-    );
-    assert!(imported.stderr.contains(note), "{}", imported.stderr);
+    assert_contains(stdout, &["  sky:\n"]);
+    assert_lacks(stdout, &["vary:"]);
+    assert_contains(&imported.stderr, &[note]);
     assert_eq!(imported.code, Some(0));
 }
 
@@ -192,16 +187,16 @@ fn a_circle_through_another_gateway_is_cut() {
     let (a, b) = (path("circle-a.json"), path("circle-b.json"));
     write("circle-a.json", &json!({"b": vary(&b), "sky": weather()}));
     write("circle-b.json", &json!({"a": vary(&a), "sea": weather()}));
-    let server = Server::start(&["serve", "--listen", "0", &a]);
+    let server = Server::serve(&[&a]);
     let names = ["b_sea_get_weather", "b_sea_get_forecast", SKY[0], SKY[1]];
     assert_eq!(server.tools(), names, "{}", server.said);
     // Where B has nothing else, there is nothing of it.
     write("circle-b.json", &json!({"a": vary(&a)}));
-    let server = Server::start(&["serve", "--listen", "0", &a]);
+    let server = Server::serve(&[&a]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
     let (_, said) = server.end_with_said();
     let line = "  b    down: is this gateway itself, or leads back to it";
-    assert!(said.contains(line), "{said}");
+    assert_contains(&said, &[line]);
 }
 
 /// Two gateways that reach each other by URL: the first refuses the connection of the second.
@@ -224,10 +219,7 @@ fn a_circle_of_addresses_is_cut() {
     let two = serve(two, "circle-two.json");
     for _ in 0..40 {
         for name in one.tools().iter().chain(&two.tools()) {
-            assert!(
-                !name.contains("one_two") && !name.contains("two_one"),
-                "{name}"
-            );
+            assert_lacks(name, &["one_two", "two_one"]);
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
@@ -245,10 +237,10 @@ fn a_chain_of_gateways_works() {
         "chain-near.json",
         &json!({"far": vary(&far), "land": weather()}),
     );
-    let by_process = Server::start(&["serve", "--listen", "0", &near]);
+    let by_process = Server::serve(&[&near]);
     let url = json!({"type": "http", "url": by_process.url()});
     write("chain-url.json", &json!({"by": url, "x": weather()}));
-    let by_url = Server::start(&["serve", "--listen", "0", &path("chain-url.json")]);
+    let by_url = Server::serve(&[&path("chain-url.json")]);
     let said = (&by_process.said, &by_url.said);
     assert!(
         by_process
@@ -264,5 +256,5 @@ fn a_chain_of_gateways_works() {
     );
     let call = ["call", "by_far_sea_get_weather", r#"{"location":"Bern"}"#];
     let called = run(&[&call[..], &[&by_url.url()]].concat()).data(0);
-    assert!(called.contains("Bern"), "{called}");
+    assert_contains(&called, &["Bern"]);
 }

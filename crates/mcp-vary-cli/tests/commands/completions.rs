@@ -19,7 +19,7 @@ fn bash_accepts_the_script_and_completes_commands_and_flags() {
         let line = format!(
             "source '{}'; COMP_WORDS=({words}); COMP_CWORD={at}; _vary vary \"${{COMP_WORDS[{at}]}}\" \"${{COMP_WORDS[{at}-1]}}\"; \
              echo \"${{COMPREPLY[@]}}\"",
-            path.display()
+            path
         );
         let output = bash(&["-c", &line]);
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
@@ -41,11 +41,11 @@ fn zsh_gets_a_script_whose_quotes_and_blocks_close() {
     let zsh = run(&["completions", "zsh"]).data(0);
     assert!(zsh.starts_with("#compdef vary\n"), "{zsh}");
     let path = file("vary.zsh", &zsh);
-    let output = bash(&["-n", path.to_str().unwrap()]);
+    let output = bash(&["-n", &path]);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.success());
     let broken = file("vary-broken.zsh", &zsh.replacen("]'", "]", 1));
-    let output = bash(&["-n", broken.to_str().unwrap()]);
+    let output = bash(&["-n", &broken]);
     assert!(!output.status.success(), "bash finds a quote that is open");
 }
 
@@ -145,6 +145,6 @@ fn each_command_has_a_man_page() {
 #[test]
 fn a_directory_that_cannot_be_created_is_named() {
     let path = file("man-file", "");
-    let run = run(&["man", path.join("x").to_str().unwrap()]);
+    let run = run(&["man", &format!("{path}/x")]);
     run.refuses(&["man-file/x cannot be written: "]);
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Run, Server, VARY, file, run};
+use crate::program::{INITIALIZE, Run, Server, VARY, file, run, sky};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// Two servers that offer the same, one that is not there and one that is switched off.
 fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
@@ -15,7 +16,7 @@ fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
             name => format!("  {name}: {{command: {VARY:?}, args: [weather]}}\n"),
         });
     }
-    file(name, &text).to_str().unwrap().to_owned()
+    file(name, &text)
 }
 
 /// What was printed, with the file's directory left out.
@@ -27,12 +28,7 @@ fn shown(run: &Run, path: &str) -> String {
 #[track_caller]
 fn checks(args: &[&str], path: &str, code: i32) -> String {
     let checked = run(&[&["config", "check"], args, &[path]].concat());
-    assert_eq!(
-        (checked.code, checked.stderr.as_str()),
-        (Some(code), ""),
-        "{}",
-        checked.stdout
-    );
+    checked.prints(code, "");
     shown(&checked, path)
 }
 
@@ -103,8 +99,8 @@ fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
 
     OK
     ");
-    let server = Server::start(&["serve", "--listen", "0", &path]);
-    assert!(!server.said.contains("matches nothing"), "{}", server.said);
+    let server = Server::serve(&[&path]);
+    assert_lacks(&server.said, &["matches nothing"]);
 }
 
 #[test]
@@ -135,34 +131,31 @@ fn rules_for_results_and_access_that_change_nothing_are_noted() {
     );
     std::fs::write(&path, text + rules).unwrap();
     let said = checks(&[], &path, 0);
-    for note in [
-        "`access[0].deny[0]` matches nothing now: `sky_delete*`; names have no prefix here: write `{server: sky, tools: \"delete*\"}`\n",
-        "`results[0].tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?\n",
-        "`results[0].limits` are only for clients that declare features; for all clients, add `for: everyone`\n",
-    ] {
-        assert!(said.contains(note), "{said}");
-    }
+    assert_contains(
+        &said,
+        &[
+            "`access[0].deny[0]` matches nothing now: `sky_delete*`; names have no prefix here: write `{server: sky, tools: \"delete*\"}`\n",
+            "`results[0].tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?\n",
+            "`results[0].limits` are only for clients that declare features; for all clients, add `for: everyone`\n",
+        ],
+    );
 }
 
 #[test]
 fn an_issuer_whose_keys_cannot_be_fetched_is_noted_and_in_the_status() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\npublic-url: https://mcp.example\n\
-         auth: {{issuers: [{{issuer: 'https://idp.example', jwks: 'http://127.0.0.1:1/keys', scopes: [mcp]}}]}}\n"
-    );
+    let text = sky("public-url: https://mcp.example\n\
+         auth: {issuers: [{issuer: 'https://idp.example', jwks: 'http://127.0.0.1:1/keys', scopes: [mcp]}]}\n");
     let path = file("check-issuer.yaml", &text);
-    let path = path.to_str().unwrap();
     let missing = "keys of https://idp.example not fetched: http://127.0.0.1:1/keys: connection refused; until they are, each \
                    token of this issuer is answered with 503\n";
-    let checked = run(&["config", "check", path]);
-    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let checked = run(&["config", "check", &path]).exited(0);
     let note = format!("check-issuer.yaml: `auth.issuers`: {missing}");
-    assert!(checked.stderr.contains(&note), "{}", checked.stderr);
-    let (_serving, mut said) = crate::starting::started(path);
+    assert_contains(&checked.stderr, &[&note]);
+    let (_serving, mut said) = crate::starting::started(&path);
     let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
     assert!(said.any(|line| line.starts_with("listening on ")));
     let status = run(&["status", &address.unwrap()]).data(0);
-    assert!(status.contains(missing), "{status}");
+    assert_contains(&status, &[missing]);
 }
 
 #[test]
@@ -171,23 +164,19 @@ fn the_own_address_among_the_servers_is_a_problem_also_if_nothing_is_served() {
         "listen: 127.0.0.1:9219\nservers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  me: {{url: 'http://localhost:9219/mcp'}}\n"
     );
     let path = file("check-own.yaml", &text);
-    let said = run(&["config", "check", "--offline", path.to_str().unwrap()]).data(1);
+    let said = run(&["config", "check", "--offline", &path]).data(1);
     let problem = "check-own.yaml: `servers.me` has the address on which this file is served; take its entry out\n";
-    assert!(said.contains(problem), "{said}");
-    let said = run(&["config", "check", path.to_str().unwrap()]).data(1);
-    assert!(
-        said.contains(problem) && said.ends_with("\n1 problem\n"),
-        "{said}"
-    );
+    assert_contains(&said, &[problem]);
+    let said = run(&["config", "check", &path]).data(1);
+    assert_contains(&said, &[problem]);
+    assert_ends(&said, "\n1 problem\n");
     let usual = file(
         "check-own-usual.yaml",
         "servers: {me: {url: 'http://127.0.0.1:8800/mcp'}}\n",
     );
-    let said = run(&["config", "check", "--offline", usual.to_str().unwrap()]).data(1);
-    assert!(
-        said.contains("`servers.me` has the address on which this file is served"),
-        "{said}"
-    );
+    let said = run(&["config", "check", "--offline", &usual]).data(1);
+    let expected = "`servers.me` has the address on which this file is served";
+    assert_contains(&said, &[expected]);
 }
 
 #[test]
@@ -213,8 +202,8 @@ fn naming_on_collision_is_not_advised_where_it_is_set() {
     let path = configuration("check-on-collision.yaml", "on-collision", &["sky", "sea"]);
     let shown = checks(&[], &path, 0);
     let line = "4 tools are called SERVER_TOOL, as in `sky_get_weather`, since several servers have a `get_weather`\n";
-    assert!(shown.contains(line), "{shown}");
-    assert!(!shown.contains("naming:"), "{shown}");
+    assert_contains(&shown, &[line]);
+    assert_lacks(&shown, &["naming:"]);
 }
 
 /// SV-14
@@ -260,8 +249,7 @@ fn a_check_can_leave_the_servers_alone() {
 fn a_check_says_every_mistake_as_a_place_in_the_file() {
     let text = "naming: sometimes\nservers:\n  a: {comand: x, timeout: 5000}\n  b b: {url: 'x?key=secret'}\n";
     let path = file("check-mistakes.yaml", text);
-    let path = path.to_str().unwrap();
-    insta::assert_snapshot!(checks(&[], path, 1), @r#"
+    insta::assert_snapshot!(checks(&[], &path, 1), @r#"
     check-mistakes.yaml:1:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
     check-mistakes.yaml:3:7: `servers.a.comand` is not a known key; did you mean `command`?
     check-mistakes.yaml:3:27: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
@@ -270,12 +258,12 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
 
     5 problems
     "#);
-    let served = run(&["serve", path]);
+    let served = run(&["serve", &path]);
     served.refuses(&[
         "has 5 mistakes",
         ":3:7: `servers.a.comand` is not a known key; did you mean `command`?",
     ]);
-    assert!(!served.stderr.contains("secret"));
+    assert_lacks(&served.stderr, &["secret"]);
     run(&["config", "check", "no-such-file"]).refuses(&["no-such-file cannot be read"]);
 }
 
@@ -284,7 +272,7 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
 fn a_check_can_be_read_by_programs() {
     let text = "naming: sometimes\nservers:\n  a: {comand: x}\n";
     let path = file("check-json.yaml", text);
-    insta::assert_snapshot!(checks(&["--json"], path.to_str().unwrap(), 1), @r#"
+    insta::assert_snapshot!(checks(&["--json"], &path, 1), @r#"
     {
       "file": "check-json.yaml",
       "errors": [
@@ -363,8 +351,7 @@ fn a_slip_has_its_line() {
         "  brief: {from: base, prompts: ['*wether*']}\n",
     );
     std::fs::write(&path, text + variants).unwrap();
-    let checked = run(&["config", "check", "--json", &path]).data(1);
-    let checked: Value = serde_json::from_str(&checked).unwrap();
+    let checked = run(&["config", "check", "--json", &path]).json(1);
     let all = ["unmatched", "notes"].map(|key| checked[key].as_array().unwrap().iter());
     let slips = all.into_iter().flatten();
     let said = |slip: &Value| {
@@ -401,27 +388,20 @@ fn the_servers_of_other_programs_become_a_configuration() {
         "import.toml",
         "[mcp_servers.sky]\nurl = 'https://example.com/mcp'\n",
     );
-    let (claude, codex) = (claude.to_str().unwrap(), codex.to_str().unwrap());
-    let imported = run(&["config", "import", claude, codex]);
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    assert!(
-        imported.stdout.contains("  sky-2:\n    url: ") && imported.stdout.contains("s3cret-token")
+    let (claude, codex) = (&claude, &codex);
+    let imported = run(&["config", "import", claude, codex]).exited(0);
+    assert_contains(&imported.stdout, &["  sky-2:\n    url: ", "s3cret-token"]);
+    assert_lacks(&imported.stderr, &["s3cret"]);
+    assert_contains(
+        &imported.stderr,
+        &[
+            "note: ",
+            "import.json:1:58: `mcpServers.sky.env.TOKEN` looks like a secret",
+            "`sky-2` here",
+        ],
     );
-    assert!(!imported.stderr.contains("s3cret"), "{}", imported.stderr);
-    for part in [
-        "note: ",
-        "import.json:1:58: `mcpServers.sky.env.TOKEN` looks like a secret",
-        "`sky-2` here",
-    ] {
-        assert!(
-            imported.stderr.contains(part),
-            "{part}: {}",
-            imported.stderr
-        );
-    }
     let path = file("imported.yaml", &imported.stdout);
-    let path = path.to_str().unwrap();
-    assert!(checks(&["--offline"], path, 0).contains(".yaml: 2 servers"));
+    assert_contains(&checks(&["--offline"], &path, 0), &[".yaml: 2 servers"]);
     run(&["config", "import", "--format", "codex", claude]).refuses(&["has no `mcp_servers`"]);
     run(&["config", "import", "--format", "zed", claude]).refuses(&["no format is called so"]);
 }
@@ -430,15 +410,15 @@ fn the_servers_of_other_programs_become_a_configuration() {
 fn a_server_that_an_import_leaves_out_is_named_and_the_exit_code_is_1() {
     let one = r#"{"mcpServers": {"sky": {"command": "x"}, "one": {"comand": "uvx"}}}"#;
     let path = file("import-slip.json", one);
-    let imported = run(&["config", "import", path.to_str().unwrap()]);
-    assert_eq!(imported.code, Some(1), "{}", imported.stderr);
-    assert!(imported.stdout.contains("  sky:\n"), "{}", imported.stdout);
-    for part in [
-        "import-slip.json:1:60: `mcpServers.one.comand` is not a known key, and is left out; did you mean `command`?\n",
-        "\n`one` is left out\n",
-    ] {
-        assert!(imported.stderr.contains(part), "{}", imported.stderr);
-    }
+    let imported = run(&["config", "import", &path]).exited(1);
+    assert_contains(&imported.stdout, &["  sky:\n"]);
+    assert_contains(
+        &imported.stderr,
+        &[
+            "import-slip.json:1:60: `mcpServers.one.comand` is not a known key, and is left out; did you mean `command`?\n",
+            "\n`one` is left out\n",
+        ],
+    );
 }
 
 const README: &str = include_str!("../../../../README.md");
@@ -455,7 +435,7 @@ fn block(heading: &str, language: &str) -> &'static str {
 fn the_first_lines_of_the_readme_are_right() {
     let heading = "## Your own variants";
     let path = file("readme.json", block(heading, "json"));
-    let imported = run(&["config", "import", path.to_str().unwrap()]).data(0);
+    let imported = run(&["config", "import", &path]).data(0);
     let servers: String = imported
         .split_inclusive('\n')
         .filter(|line| !line.starts_with('#'))
@@ -465,9 +445,10 @@ fn the_first_lines_of_the_readme_are_right() {
     let own = own.unwrap_or_else(|| panic!("{shown} does not begin with\n{servers}"));
     assert_eq!(own.lines().count(), 19);
     let path = file("readme.yaml", shown);
-    let said = checks(&["--offline"], path.to_str().unwrap(), 0);
-    assert!(said.contains(".yaml: 2 servers"), "{said}");
-    assert!(block(heading, "sh").starts_with("vary config import .mcp.json > vary.yaml"));
+    let said = checks(&["--offline"], &path, 0);
+    assert_contains(&said, &[".yaml: 2 servers"]);
+    let expected = "vary config import .mcp.json > vary.yaml";
+    assert_starts(block(heading, "sh"), expected);
 }
 
 #[test]
@@ -501,11 +482,7 @@ fn several_servers_are_served_although_one_is_down() {
     let path = configuration("serve-several.yaml", "as-needed", &["sky", "gone", "sea"]);
     let server = Server::start(&["serve", &path]);
     // The report says it.
-    assert!(
-        !server.said.contains("two servers offer the same"),
-        "{}",
-        server.said
-    );
+    assert_lacks(&server.said, &["two servers offer the same"]);
     // What the log says of it has a pause by chance in it.
     let said = server.said.lines().filter(|line| {
         !line.contains("Z  WARN ")
@@ -521,7 +498,7 @@ fn several_servers_are_served_although_one_is_down() {
     tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`; `naming: on-collision` in the configuration keeps the names that only one server has
     1 collision of names or URIs: `map://features/alpine-valley-1` is that of `sky`, and that of `sea` is hidden; `vary config check` shows all, and what to do
     "#);
-    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    assert_starts(&server.post(INITIALIZE), "HTTP/1.1 200 OK");
     let shown = run(&[
         "call",
         "sea_get_weather",
@@ -529,18 +506,18 @@ fn several_servers_are_served_although_one_is_down() {
         &server.url(),
     ])
     .data(0);
-    assert!(shown.contains("Bern"), "{shown}");
+    assert_contains(&shown, &["Bern"]);
     let (code, stderr) = server.end();
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains(r#"{"mcpServers":{"vary":"#), "{stderr}");
+    assert_contains(&stderr, &[r#"{"mcpServers":{"vary":"#]);
 }
 
 #[test]
 fn several_servers_that_are_all_down_stop_nobody() {
     let path = configuration("serve-none.yaml", "as-needed", &["gone", "lost"]);
     let server = Server::start(&["serve", &path]);
-    assert!(server.said.contains("  lost  down: "), "{}", server.said);
-    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    assert_contains(&server.said, &["  lost  down: "]);
+    assert_starts(&server.post(INITIALIZE), "HTTP/1.1 200 OK");
     assert_eq!(server.end().0, Some(0));
 }
 
@@ -551,23 +528,17 @@ fn a_file_can_switch_both_extensions_off() {
         "variants: off\nnegotiation: off\nservers: {{sky: {{command: {VARY:?}, args: [weather]}}}}"
     );
     let path = file("serve-plain.yaml", &text);
-    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let server = Server::serve(&[&path]);
     let response = server.post(INITIALIZE);
-    assert!(
-        response.contains("serverInfo") && !response.contains("extensions"),
-        "{response}"
-    );
+    assert_contains(&response, &["serverInfo"]);
+    assert_lacks(&response, &["extensions"]);
 }
 
 #[test]
 fn one_server_of_several_can_be_served_alone() {
     let path = configuration("serve-one.yaml", "as-needed", &["sky", "gone"]);
     let server = Server::start(&["serve", &path, "--server", "sky"]);
-    assert!(
-        server.said.contains("in front of weather 2.0.0"),
-        "{}",
-        server.said
-    );
+    assert_contains(&server.said, &["in front of weather 2.0.0"]);
     run(&["serve", &path, "--server", "gone"])
         .refuses(&["program `no-such-program` was not found"]);
     run(&["serve", &path, "--server", "ski"])
@@ -579,13 +550,12 @@ fn all_servers_of_a_clients_file_are_served() {
     let entry = json!({"command": VARY, "args": ["weather"], "autoApprove": []});
     let servers = json!({"mcpServers": {"my sky": entry, "sea": entry, "off": {"command": "x", "disabled": true}}});
     let path = file("clients-file.json", &servers.to_string());
-    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let server = Server::serve(&[&path]);
     let said = &server.said;
-    assert!(
-        said.contains("note: ") && said.contains("is called `my-sky` here"),
-        "{said}"
+    assert_contains(
+        said,
+        &["note: ", "is called `my-sky` here", "in front of 2 servers"],
     );
-    assert!(said.contains("in front of 2 servers"), "{said}");
 }
 
 #[test]
@@ -596,7 +566,7 @@ fn who_serves_what_is_shown() {
         &["sky", "gone", "sea"],
     );
     let inspected = run(&["inspect", &path]);
-    assert_eq!((inspected.code, inspected.stderr.as_str()), (Some(0), ""));
+    inspected.prints(0, "");
     insta::assert_snapshot!(inspected.stdout, @"
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
@@ -648,8 +618,7 @@ fn who_serves_what_is_shown() {
 #[test]
 fn who_serves_what_is_in_the_json() {
     let path = configuration("inspect-json.yaml", "never", &["sky", "gone", "sea"]);
-    let shown = run(&["inspect", &path, "--json"]).data(0);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = run(&["inspect", &path, "--json"]).json(0);
     assert_eq!(shown["servers"][0]["lists"]["tools/list"], 2);
     assert_eq!(shown["servers"][0]["server"]["name"], "weather");
     let gone = &shown["servers"][1];
@@ -657,7 +626,7 @@ fn who_serves_what_is_in_the_json() {
         (&gone["name"], &gone["state"]),
         (&json!("gone"), &json!("down"))
     );
-    assert!(gone["error"].as_str().unwrap().contains("no-such-program"));
+    assert_contains(gone["error"].as_str().unwrap(), &["no-such-program"]);
     let first = json!({"list": "tools/list", "id": "get_weather", "server": "sky", "upstreamName": "get_weather"});
     assert_eq!(shown["served"][0], first);
     let collision =
@@ -670,9 +639,9 @@ fn who_serves_what_is_in_the_json() {
 fn a_configuration_of_one_server_is_inspected_and_called_as_that_server() {
     let path = configuration("one-server.yaml", "as-needed", &["sky"]);
     let shown = run(&["inspect", &path]).data(0);
-    assert!(shown.starts_with("weather 2.0.0, revision"), "{shown}");
+    assert_starts(&shown, "weather 2.0.0, revision");
     let called = run(&["call", "get_weather", r#"{"location":"Bern"}"#, &path]).data(0);
-    assert!(called.contains("Bern"), "{called}");
+    assert_contains(&called, &["Bern"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::program::{Run, VARY, command};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 
 /// A user's directory for one test, with a project in it.
 pub(crate) struct Home(pub(crate) PathBuf);
@@ -73,8 +74,8 @@ fn a_variable_that_only_the_shell_has_is_named() {
     assert_eq!(printed.code, Some(0), "{stderr}");
     assert!(!stdout.contains("s3cret") && !stderr.contains("s3cret"));
     let note = "the configuration uses `VARY_TEST_TOKEN`, set here: Cursor needs it in its environment too";
-    assert!(stderr.contains(note), "{stderr}");
-    assert!(!stderr.contains("VARY_TEST_MODE"), "{stderr}");
+    assert_contains(&stderr, &[note]);
+    assert_lacks(&stderr, &["VARY_TEST_MODE"]);
 }
 
 /// As a variable of `--header`: the client may have it.
@@ -86,24 +87,18 @@ fn a_variable_that_the_shell_does_not_have_is_named_with_its_place_and_the_entry
         "project/vary.yaml",
         &format!("servers:\n  sky: {{{server}}}\n"),
     );
-    let printed = home.connect(&["cursor", "vary.yaml"]);
-    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
-    assert!(
-        printed.stdout.contains("vary.yaml\"]"),
-        "{}",
-        printed.stdout
-    );
+    let printed = home.connect(&["cursor", "vary.yaml"]).exited(0);
+    assert_contains(&printed.stdout, &["vary.yaml\"]"]);
     let names = "`VARY_NONE_A` (vary.yaml:2:28), `VARY_NONE_B` (vary.yaml:2:56)";
     let note = format!("not set here: {names}; set it where Cursor is started\n");
-    assert!(printed.stderr.ends_with(&note), "{}", printed.stderr);
-    let written = home.connect(&["cursor", "vary.yaml", "--write"]);
-    assert_eq!(written.code, Some(1), "{}", written.stderr);
+    assert_ends(&printed.stderr, &note);
+    let written = home.connect(&["cursor", "vary.yaml", "--write"]).exited(1);
     let expected = format!(
         "mcp.json is written, but the variables {names} are not set here, so the connection was not tried; set it where \
          Cursor is started, and repeat the command to try it\n"
     );
-    assert!(written.stderr.ends_with(&expected), "{}", written.stderr);
-    assert!(home.read(".cursor/mcp.json").contains("vary.yaml"));
+    assert_ends(&written.stderr, &expected);
+    assert_contains(&home.read(".cursor/mcp.json"), &["vary.yaml"]);
     // Another mistake of the file is one.
     home.write(
         "project/vary.yaml",
@@ -118,10 +113,9 @@ fn an_entry_that_is_left_out_is_named_with_the_reason() {
     let home = Home::new("left-out");
     let servers = r#"{"mcpServers": {"sky": {"command": "vary"}, "key": {"command": "x", "env": {"A": "${input:token}"}}}}"#;
     home.write("project/servers.json", servers);
-    let printed = home.connect(&["cursor", "servers.json"]);
-    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    let printed = home.connect(&["cursor", "servers.json"]).exited(0);
     let line = "`key` is left out: servers.json:1:82: `mcpServers.key.env.A` has `${input:token}`, which VS Code asks its user for; ";
-    assert!(printed.stderr.contains(line), "{}", printed.stderr);
+    assert_contains(&printed.stderr, &[line]);
 }
 
 /// `vary connect` with `args` prints `expected` as the client's file, and on standard error each of `advice`.
@@ -139,11 +133,7 @@ fn prints(args: &[&str], expected: &str, advice: &[&str]) {
         run.stderr
     );
     for part in advice {
-        assert!(
-            run.stderr.contains(part),
-            "`{}` does not say `{part}`",
-            run.stderr
-        );
+        assert_contains(&run.stderr, &[part]);
     }
 }
 
@@ -293,20 +283,19 @@ fn a_configuration_has_its_whole_path_and_in_a_project_a_path_that_others_can_us
         home.path("project").display(),
         file.display()
     );
-    assert!(user.contains(&args), "{user}");
-    assert!(user.contains(VARY), "{user}");
+    assert_contains(&user, &[&args, VARY]);
     let project = home.connect(&["cursor", "vary.yaml", "--project"]).stdout;
-    assert!(project.contains("\"command\": \"vary\""), "{project}");
-    assert!(
-        project.contains(
-            "\"--stdio\", \"--directory\", \"${workspaceFolder}\", \"${workspaceFolder}/vary.yaml\"]"
-        ),
-        "{project}"
+    assert_contains(
+        &project,
+        &[
+            "\"command\": \"vary\"",
+            "\"--stdio\", \"--directory\", \"${workspaceFolder}\", \"${workspaceFolder}/vary.yaml\"]",
+        ],
     );
     let claude = home
         .connect(&["claude-code", "vary.yaml", "--project"])
         .stdout;
-    assert!(claude.contains("\"--stdio\", \"vary.yaml\"]"), "{claude}");
+    assert_contains(&claude, &["\"--stdio\", \"vary.yaml\"]"]);
 }
 
 #[test]
@@ -317,7 +306,7 @@ fn the_file_of_a_client_is_about_the_directory_above() {
     let entry = home.connect(&["cursor", ".vscode/mcp.json"]).stdout;
     let directory = home.path("project").display().to_string();
     let args = format!("\"--directory\", \"{directory}\", \"{directory}/.vscode/mcp.json\"]");
-    assert!(entry.contains(&args), "{entry}");
+    assert_contains(&entry, &[&args]);
 }
 
 #[test]
@@ -346,9 +335,6 @@ fn the_page_has_the_entry_of_each_client() {
         let file = run.stderr.split_once(", or repeat").unwrap().0;
         let file = file.rsplit('/').next().unwrap();
         assert!(section.contains(file), "{section} lacks {file}");
-        assert!(
-            section.contains(&format!("vary connect {client} ")),
-            "{section}"
-        );
+        assert_contains(section, &[&format!("vary connect {client} ")]);
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::connect::Home;
 use crate::program::{Run, VARY, command};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 
 /// The servers of a client's file, each started by another command.
 #[cfg(unix)]
@@ -22,11 +23,7 @@ fn servers(names: &[&str]) -> String {
 #[track_caller]
 fn ends(run: &Run, code: i32, part: &str) {
     assert_eq!(run.code, Some(code), "{}", run.stderr);
-    assert!(
-        run.stderr.contains(part),
-        "`{}` does not say `{part}`",
-        run.stderr
-    );
+    assert_contains(&run.stderr, &[part]);
 }
 
 #[cfg(unix)]
@@ -71,8 +68,8 @@ fn a_variable_that_is_not_set_is_named_and_nothing_else() {
     let expected = ".claude.json is written, but the variable `VARY_TEST_MISSING` is not set here, so the connection was \
                     not tried; set it where Claude Code is started, and repeat the command to try it";
     ends(&run, 1, expected);
-    assert!(last.ends_with(expected), "{last}");
-    assert!(!run.stderr.contains("the entry") && !run.stderr.contains("is the gateway running"));
+    assert_ends(last, expected);
+    assert_lacks(&run.stderr, &["the entry", "is the gateway running"]);
 }
 
 /// The user's file, the project's, and what Claude Code has for this project in the user's.
@@ -115,9 +112,10 @@ fn what_vary_serves_is_taken_out_of_all_files_of_the_client_and_put_back() {
     // Once more, and nothing is said to be there twice.
     let again = home.connect(&["claude-code", "vary.json", "--write"]);
     ends(&again, 0, ": 6 tools, `files_get_weather` for one");
-    for wrong in ["also has", "also reaches", "would have", "they stay"] {
-        assert!(!again.stderr.contains(wrong), "{}", again.stderr);
-    }
+    assert_lacks(
+        &again.stderr,
+        &["also has", "also reaches", "would have", "they stay"],
+    );
     assert_eq!(names(&home), [&["own", "vary"][..], &["mine"]]);
     ends(&again, 0, undo);
     // Where the project is, is known from any directory.
@@ -186,9 +184,7 @@ fn vary_in_the_file_of_the_project_replaces_what_the_user_has_by_the_printed_ste
     let run = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
     ends(&run, 0, "took out of .mcp.json: `vary`\n");
     assert_eq!(names(&home), [&["vary"][..], &[]]);
-    for wrong in ["also has", "also reaches"] {
-        assert!(!run.stderr.contains(wrong), "{}", run.stderr);
-    }
+    assert_lacks(&run.stderr, &["also has", "also reaches"]);
     ends(
         &home.connect(&["claude-code", "--project", "--remove"]),
         0,
@@ -212,11 +208,7 @@ fn the_entry_of_vary_in_another_file_of_the_client_is_called_so() {
     ] {
         let run = home.connect(args);
         ends(&run, code, line);
-        assert!(
-            !run.stderr.contains("Claude Code also has"),
-            "{}",
-            run.stderr
-        );
+        assert_lacks(&run.stderr, &["Claude Code also has"]);
     }
     let line = ".claude.json, and lists its tools twice; take one of them out: vary connect claude-code --remove\n";
     ends(&home.connect(&project), 0, line);
@@ -267,5 +259,5 @@ fn a_file_that_a_link_leads_out_of_the_project_is_not_written() {
     std::fs::create_dir_all(home.path("project/dotfiles")).unwrap();
     std::os::unix::fs::symlink("dotfiles", home.path("project/.cursor")).unwrap();
     ends(&home.connect(&args), 0, "connected: 2 tools");
-    assert!(home.read("project/dotfiles/mcp.json").contains("vary"));
+    assert_contains(&home.read("project/dotfiles/mcp.json"), &["vary"]);
 }

@@ -5,7 +5,8 @@ use std::io::{BufRead as _, BufReader};
 use serde_json::{Value, json};
 
 use crate::connect::Home;
-use crate::program::{Run, Server, VARY, file, run};
+use crate::program::{Run, Server, VARY, file, run, sky};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// What the client starts in these tests.
 const SKY: [&str; 3] = ["--", VARY, "weather"];
@@ -40,11 +41,7 @@ impl Run {
             self.stderr
         );
         for part in parts {
-            assert!(
-                self.stderr.contains(part),
-                "`{}` does not say `{part}`",
-                self.stderr
-            );
+            assert_contains(&self.stderr, &[part]);
         }
     }
 }
@@ -79,7 +76,7 @@ fn each_client_gets_vary_keeps_the_rest_and_is_itself_again() {
             .lines()
             .filter(|line| line.contains("mine") || line.contains("other") || line.contains("1.10"))
         {
-            assert!(after.contains(line), "{after}");
+            assert_contains(&after, &[line]);
         }
         assert_eq!(home.read(&format!("{file}.vary-backup")), before);
         home.connect(&[client, "--remove"])
@@ -95,7 +92,7 @@ fn a_client_without_a_file_gets_one_and_loses_it_again() {
     for (client, file, _) in CLIENTS {
         home.connect(&[&[client, "--write"], &SKY[..]].concat())
             .says(&["; the file is new", "connected: "]);
-        assert!(home.read(file).contains("vary"));
+        assert_contains(&home.read(file), &["vary"]);
         home.connect(&[client, "--remove"])
             .says(&["which had only Vary"]);
         assert!(!home.path(file).exists());
@@ -105,11 +102,11 @@ fn a_client_without_a_file_gets_one_and_loses_it_again() {
 
 #[test]
 fn an_address_is_tried_as_well() {
-    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let server = Server::serve(&[SKY[0], SKY[1], SKY[2]]);
     let home = Home::new("address");
     let run = home.connect(&["cursor", &server.url(), "--variant", "standard", "--write"]);
     run.says(&["connected: 2 tools"]);
-    assert!(!run.stderr.contains("--config"), "{}", run.stderr);
+    assert_lacks(&run.stderr, &["--config"]);
     let url = format!("{}/v/standard", server.url());
     let written: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
     assert_eq!(written, json!({"mcpServers": {"vary": {"url": url}}}));
@@ -117,28 +114,31 @@ fn an_address_is_tried_as_well() {
 
 #[test]
 fn a_variant_that_does_not_exist_is_reported_with_the_nearest() {
-    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let server = Server::serve(&[SKY[0], SKY[1], SKY[2]]);
     let home = Home::new("variant");
-    let run = home.connect(&["cursor", &server.url(), "--variant", "standrad", "--write"]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = home
+        .connect(&["cursor", &server.url(), "--variant", "standrad", "--write"])
+        .exited(1);
     let expected = "nothing was written: there is no variant `standrad`; did you mean `standard`?\n\
                     repeat the command with another --variant\n";
-    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+    assert_ends(&run.stderr, expected);
     assert!(!home.path(".cursor").exists());
 }
 
 #[test]
 fn a_variant_that_does_not_exist_is_reported_before_its_entry_is_added() {
-    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let server = Server::serve(&[SKY[0], SKY[1], SKY[2]]);
     let home = Home::new("printed-variant");
-    let run = home.connect(&["cursor", &server.url(), "--variant", "standrad"]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = home
+        .connect(&["cursor", &server.url(), "--variant", "standrad"])
+        .exited(1);
     let expected = "there is no variant `standrad`; did you mean `standard`?\n\
                     repeat the command with another --variant\n";
-    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+    assert_ends(&run.stderr, expected);
     assert_eq!(run.stdout, "");
-    let run = home.connect(&["cursor", &server.url(), "--variant", "standard"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let _run = home
+        .connect(&["cursor", &server.url(), "--variant", "standard"])
+        .exited(0);
     assert!(!home.path(".cursor/mcp.json").exists());
 }
 
@@ -146,30 +146,23 @@ fn a_variant_that_does_not_exist_is_reported_before_its_entry_is_added() {
 #[test]
 fn a_connection_that_fails_says_what_to_do() {
     let home = Home::new("unreachable");
-    let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains("mcp.json is written, but Cursor could not connect: "),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr
-            .contains("is the gateway running? `vary serve` starts it"),
-        "{}",
-        run.stderr
+    let run = home
+        .connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"])
+        .exited(1);
+    assert_contains(
+        &run.stderr,
+        &[
+            "mcp.json is written, but Cursor could not connect: ",
+            "is the gateway running? `vary serve` starts it",
+        ],
     );
     let undo = "\nto undo it: vary connect cursor --remove\n";
-    assert!(run.stderr.ends_with(undo), "{}", run.stderr);
+    assert_ends(&run.stderr, undo);
     assert!(home.path(".cursor/mcp.json").exists());
-    let run = home.connect(&["windsurf", "--write", "--", "no-such-program-here"]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("to see what is wrong, run: "),
-        "{}",
-        run.stderr
-    );
+    let run = home
+        .connect(&["windsurf", "--write", "--", "no-such-program-here"])
+        .exited(1);
+    assert_contains(&run.stderr, &["to see what is wrong, run: "]);
 }
 
 #[cfg(unix)]
@@ -182,7 +175,7 @@ fn a_connection_that_is_interrupted_was_not_tried_and_says_how_to_undo_the_entry
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().starts_with("wrote `vary`"));
+    assert_starts(&lines.next().unwrap().unwrap(), "wrote `vary`");
     crate::program::signal("INT", child.id());
     let said: Vec<_> = lines.map(Result::unwrap).collect();
     let [.., error, undo] = &said[..] else {
@@ -329,16 +322,13 @@ fn a_gateway_that_wants_a_key_is_told_from_one_that_does_not_run() {
     let (key, entry) = (made.stdout.trim(), &made.stderr);
     let entry = entry.lines().find(|line| line.contains("sha256")).unwrap();
     let entry = entry.trim().trim_start_matches("- ");
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nauth: {{keys: [{entry}]}}\n"
-    );
+    let text = sky(&format!("auth: {{keys: [{entry}]}}\n"));
     let path = file("connect-keys.yaml", &text);
-    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let server = Server::serve(&[&path]);
     let (home, url) = (Home::new("keys"), server.url());
     let tried = |header: &[&str]| {
         let mut connect = home.command(&[&["cursor", &url, "--write"], header].concat());
-        let tried = Run::of(connect.env("KEY", "vary_wrong").env("RAW", key));
-        assert_eq!(tried.code, Some(1), "{}", tried.stderr);
+        let tried = Run::of(connect.env("KEY", "vary_wrong").env("RAW", key)).exited(1);
         tried.stderr
     };
     for (header, part) in [
@@ -358,8 +348,8 @@ fn a_gateway_that_wants_a_key_is_told_from_one_that_does_not_run() {
         ),
     ] {
         let said = tried(header);
-        assert!(said.contains(part), "{said}");
-        assert!(!said.contains("error_description"), "{said}");
+        assert_contains(&said, &[part]);
+        assert_lacks(&said, &["error_description"]);
     }
 }
 
@@ -370,26 +360,25 @@ fn servers_that_do_not_work_are_named_with_their_reason() {
     let home = Home::new("broken-servers");
     let crash = "crash: {command: /bin/sh, args: [-c, 'echo no licence >&2; exit 3']}";
     home.write("project/all.yaml", &format!("servers: {{{crash}}}"));
-    let all = home.connect(&["cursor", "all.yaml", "--write"]);
-    assert_eq!(all.code, Some(1), "{}", all.stderr);
-    assert!(
-        all.stderr
-            .contains("Vary starts, but no server behind it works:\n  "),
-        "{}",
-        all.stderr
+    let all = home.connect(&["cursor", "all.yaml", "--write"]).exited(1);
+    assert_contains(
+        &all.stderr,
+        &[
+            "Vary starts, but no server behind it works:\n  ",
+            "no licence",
+        ],
     );
-    assert!(all.stderr.contains("no licence"), "{}", all.stderr);
     let sky = format!("sky: {{command: {VARY:?}, args: [weather]}}");
     home.write("project/one.yaml", &format!("servers: {{{crash}, {sky}}}"));
-    let one = home.connect(&["cursor", "one.yaml", "--write"]);
-    assert_eq!(one.code, Some(0), "{}", one.stderr);
-    for part in [
-        "not all servers work:\n  crash",
-        "no licence",
-        "connected: 2 tools",
-    ] {
-        assert!(one.stderr.contains(part), "{}", one.stderr);
-    }
+    let one = home.connect(&["cursor", "one.yaml", "--write"]).exited(0);
+    assert_contains(
+        &one.stderr,
+        &[
+            "not all servers work:\n  crash",
+            "no licence",
+            "connected: 2 tools",
+        ],
+    );
 }
 
 #[test]
@@ -408,7 +397,7 @@ fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
         "`web` has the same name as a server that Vary serves",
         "they stay; to take them out: vary connect cursor vary.json --write --move\n",
     ]);
-    assert!(home.read(".cursor/mcp.json").contains("// rain"));
+    assert_contains(&home.read(".cursor/mcp.json"), &["// rain"]);
     let moved = home.connect(&["cursor", "vary.json", "--write", "--move"]);
     moved.says(&["took out `weather`, `web`\n"]);
     let text = home.read(".cursor/mcp.json");
@@ -489,7 +478,7 @@ fn opencode_2_gets_its_own_form_where_the_file_has_it() {
         home.path("project").display()
     );
     let text = home.read(".config/opencode/opencode.jsonc");
-    assert!(text.contains(&line), "{text}");
+    assert_contains(&text, &[&line]);
     home.connect(&["opencode", "--remove"]).says(&[]);
     assert_eq!(home.read(".config/opencode/opencode.jsonc"), before);
 }
@@ -511,7 +500,7 @@ fn a_second_entry_has_its_name_in_each_message_and_is_taken_out_alone() {
         "switch `two` on",
         "to undo it: vary connect cursor --remove --name two\n",
     ]);
-    assert!(!second.stderr.contains("is new"), "{}", second.stderr);
+    assert_lacks(&second.stderr, &["is new"]);
     home.connect(&["cursor", "--remove", "--name", "three"])
         .refuses(&["Vary has not written `three` to "]);
     home.connect(&["cursor", "--remove", "--name", "two"])
@@ -541,10 +530,8 @@ fn a_project_has_its_own_file() {
             "wrote `vary` to .vscode/mcp.json; the file is new",
             "vary connect vscode --project --remove",
         ]);
-    assert!(
-        home.read("project/.vscode/mcp.json")
-            .contains("\"command\": \"vary\"")
-    );
+    let expected = "\"command\": \"vary\"";
+    assert_contains(&home.read("project/.vscode/mcp.json"), &[expected]);
     home.connect(&["vscode", "--project", "--remove"])
         .says(&["removed .vscode/mcp.json"]);
 }
@@ -565,7 +552,7 @@ fn a_link_stays_a_link_and_the_file_keeps_its_mode() {
             .unwrap()
             .is_symlink()
     );
-    assert!(home.read("dotfiles/cursor.json").contains("vary"));
+    assert_contains(&home.read("dotfiles/cursor.json"), &["vary"]);
     let mode = |file: &str| {
         std::fs::metadata(home.path(file))
             .unwrap()

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::program::{Server, VARY, WEATHER, file, run};
+use crate::program::{Server, WEATHER, file, run, sky};
 
 /// The operator's address of a gateway with this status, for as many requests as come.
 fn gateway(experiments: &Value) -> String {
@@ -96,8 +96,7 @@ fn replicas_are_added_and_only_the_named_experiment_is_shown() {
 
     b: no difference of 5 points or more in `failed`.
     ");
-    let json = run(&["experiment", "--json", &one, &other]).data(0);
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = run(&["experiment", "--json", &one, &other]).json(0);
     assert_eq!(json[0]["name"], "words");
     assert_eq!(json[1]["shares"]["arms"][0], json!(["a", 120.0, 120.0]));
 }
@@ -123,7 +122,7 @@ fn replicas_that_share_their_counts_are_not_added() {
         let arguments: Vec<_> = arguments
             .chain(gateways.iter().map(String::as_str))
             .collect();
-        let json: Value = serde_json::from_str(&run(&arguments).data(0)).unwrap();
+        let json = run(&arguments).json(0);
         assert_eq!(json.as_array().unwrap().len(), 1);
         json[0]["shares"]["arms"][1][1].clone()
     };
@@ -199,25 +198,14 @@ fn a_gateway_without_experiments_says_where_they_are_configured() {
 
 #[test]
 fn a_running_experiment_is_reported_before_anyone_takes_part() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-variants:
-  short: {{description: Short.}}
-  long: {{description: Long.}}
+    let text = sky("variants:
+  short: {description: Short.}
+  long: {description: Long.}
 experiments:
-  - {{name: words, arms: {{short: 50, long: 50}}, salt: s}}
-"
-    );
+  - {name: words, arms: {short: 50, long: 50}, salt: s}
+");
     let path = file("experiment-none.yaml", &text);
-    let serve = [
-        "serve",
-        "--listen",
-        "0",
-        "--admin",
-        "0",
-        path.to_str().unwrap(),
-    ];
-    let server = Server::start(&serve);
+    let server = Server::serve(&["--admin", "0", &path]);
     insta::assert_snapshot!(run(&["experiment", &server.admin()]).data(0), @"
     words
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::program::{Server, VARY, file, run, with_weather};
+use crate::program::{Server, VARY, file, run, sky, with_weather};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// SV-2, SV-3: variants in ranked order, with what they cost.
 #[test]
@@ -60,8 +61,7 @@ fn the_sums_alone_are_shown_on_request() {
 /// A task reads the list, and in `directory` the descriptions of its tools.
 #[test]
 fn the_cost_of_a_task_includes_descriptions() {
-    let shown = with_weather(&["inspect", "--json"]).data(0);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = with_weather(&["inspect", "--json"]).json(0);
     let cost = |at: usize| {
         let variant = &shown["variants"][at];
         let task = variant["taskTokens"]["1"].as_u64().unwrap();
@@ -86,24 +86,22 @@ fn the_cost_of_a_task_includes_descriptions() {
 
 #[test]
 fn hints_change_the_order() {
-    let shown = with_weather(&["inspect", "--hints", "contextSize=compact", "--json"]).data(0);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = with_weather(&["inspect", "--hints", "contextSize=compact", "--json"]).json(0);
     assert_eq!(shown["variants"][0]["id"], "compact");
 }
 
 /// The configuration of a server whose variants are for regions and families of models.
 fn ranked(name: &str, top: &str) -> String {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-{top}
+    let text = sky(&format!(
+        "{top}
 variants:
   plain: {{description: d}}
   alps: {{description: d, hints: {{region: alps, modelFamily: any, useCase: planning}}}}
   new: {{description: d, status: experimental, hints: {{region: alps, modelFamily: anthropic}}}}
   quiet: {{description: d, hints: {{tone: quiet}}}}
 "
-    );
-    file(name, &text).to_str().unwrap().to_owned()
+    ));
+    file(name, &text)
 }
 
 const ASKED: [&str; 6] = [
@@ -159,21 +157,18 @@ fn what_the_operator_puts_first_is_said() {
     );
     let asked = [&["inspect"], &ASKED[..2], &[&path]].concat();
     let shown = run(&asked).data_with_note(0, &["the hint has no weight"]);
-    assert!(
-        shown.contains("quiet    20 = stable 20, put first by `variant` or `clients`"),
-        "{shown}"
-    );
+    let expected = "quiet    20 = stable 20, put first by `variant` or `clients`";
+    assert_contains(&shown, &[expected]);
 }
 
 /// The protocol tells no scores, and none are invented.
 #[test]
 fn a_server_that_ranks_by_itself_is_not_explained() {
-    let served = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let served = Server::with_weather(&[]);
     let asked = ["inspect", "--hints", "contextSize=compact"];
     let shown = run(&[&asked[..], &[&served.url()]].concat()).data(0);
-    assert!(shown.contains("ranking: by the server itself"), "{shown}");
-    let shown = run(&[&asked[..], &["--json", &served.url()]].concat()).data(0);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_contains(&shown, &["ranking: by the server itself"]);
+    let shown = run(&[&asked[..], &["--json", &served.url()]].concat()).json(0);
     assert_eq!(shown.get("ranking"), Some(&Value::Null));
 }
 
@@ -189,12 +184,9 @@ fn a_deprecated_variant_is_shown_with_its_days() {
         .lines()
         .find(|line| line.contains("days left"))
         .unwrap();
-    assert!(
-        line.trim().starts_with("use `standard` instead · "),
-        "{line}"
-    );
-    assert!(line.ends_with(" days left (9999-12-31)"), "{line}");
-    assert!(shown.contains("removal is "), "{shown}");
+    assert_starts(line.trim(), "use `standard` instead · ");
+    assert_ends(line, " days left (9999-12-31)");
+    assert_contains(&shown, &["removal is "]);
     let shown = run(&["inspect", &path, "--json"]).data_with_note(0, PAST);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let left = |at: usize| shown["variants"][at]["daysLeft"].as_i64();
@@ -213,18 +205,16 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let path = crate::status::deprecating("inspect-many.yaml", "");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-many.yaml", &text.replace("variants:\n", many));
-    let path = path.to_str().unwrap();
-    let shown = run(&["inspect", path]).data_with_note(0, PAST);
-    assert!(!shown.contains("and more"), "{shown}");
+    let shown = run(&["inspect", &path]).data_with_note(0, PAST);
+    assert_lacks(&shown, &["and more"]);
     let (_, v0) = shown.split_once("\n  v0 ").unwrap();
     let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
     assert_eq!(v0[..2], ["deprecated · not advertised", "m"]);
     assert!(v0[2].starts_with("removal is "), "{shown}");
     // Asked for alone it is the same, compared with `standard`.
-    let one = run(&["inspect", "--variant", "v0", path]).data_with_note(0, PAST);
-    assert!(one.contains("v0  deprecated · not advertised"), "{one}");
-    assert!(one.contains("removal is "), "{one}");
-    let one = run(&["inspect", "--variant", "v0", "--json", path]).data_with_note(0, PAST);
+    let one = run(&["inspect", "--variant", "v0", &path]).data_with_note(0, PAST);
+    assert_contains(&one, &["v0  deprecated · not advertised", "removal is "]);
+    let one = run(&["inspect", "--variant", "v0", "--json", &path]).data_with_note(0, PAST);
     let one: Value = serde_json::from_str(&one).unwrap();
     let v0 = &one["variants"][0];
     assert_eq!(
@@ -233,18 +223,15 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     );
     assert!(v0["daysLeft"].as_i64() < Some(-9_000), "{one}");
     // A gateway elsewhere tells nothing of it, and nothing is invented.
-    let served = Server::start(&["serve", path]);
+    let served = Server::start(&["serve", &path]);
     let url = served.url();
     let foreign = run(&["inspect", "--variant", "v0", &url]).data(0);
-    assert!(
-        foreign.contains("v0  not advertised; the server does not describe it"),
-        "{foreign}"
-    );
-    let foreign = run(&["inspect", "--variant", "v0", "--json", &url]).data(0);
-    let foreign: Value = serde_json::from_str(&foreign).unwrap();
+    let expected = "v0  not advertised; the server does not describe it";
+    assert_contains(&foreign, &[expected]);
+    let foreign = run(&["inspect", "--variant", "v0", "--json", &url]).json(0);
     assert_eq!(foreign["variants"][0].get("status"), None);
     let foreign = run(&["inspect", &url]).data(0);
-    assert!(foreign.contains("\n  and more\n"), "{foreign}");
+    assert_contains(&foreign, &["\n  and more\n"]);
 }
 
 #[test]
@@ -294,23 +281,12 @@ fn one_variant_is_compared_with_standard() {
 
 #[test]
 fn a_server_that_offers_variants_is_shown_as_it_is() {
-    let served = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let served = Server::with_weather(&[]);
     let direct = with_weather(&["inspect", "--json"]).data(0);
     assert_eq!(run(&["inspect", "--json", &served.url()]).data(0), direct);
-    let plain = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--no-variants",
-        "--",
-        VARY,
-        "weather",
-    ]);
+    let plain = Server::with_weather(&["--no-variants"]);
     let shown = run(&["inspect", &plain.url()]).data(0);
-    assert!(
-        shown.contains("no variants") && shown.contains("as listed"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["no variants", "as listed"]);
 }
 
 #[test]
@@ -329,9 +305,8 @@ fn an_unknown_variant_is_a_failure_that_names_those_there_are() {
 fn a_failure_lets_the_server_end_by_itself() {
     let left = file("left-after-a-failure", "");
     let script = r#""$0" weather; echo left > "$1""#;
-    let server = ["--", "sh", "-c", script, VARY, left.to_str().unwrap()];
-    let run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat());
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let server = ["--", "sh", "-c", script, VARY, &left];
+    let _run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat()).exited(1);
     assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
 
@@ -374,8 +349,7 @@ fn lint_calls_what_only_reads_and_asks_nothing() {
     - not called: asks (needs arguments)
     - not called: writes (does not declare `readOnlyHint`)
     "#);
-    let json = run(&[&["inspect", "--lint", "--json"], &server[..]].concat()).data(1);
-    let seen: Value = serde_json::from_str(&json).unwrap();
+    let seen = run(&[&["inspect", "--lint", "--json"], &server[..]].concat()).json(1);
     assert_eq!(seen["lint"][5]["notCalled"], "needs arguments");
     assert_eq!(seen["lint"][2]["findings"][0]["kind"], "schema");
     assert!(

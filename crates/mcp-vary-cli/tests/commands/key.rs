@@ -1,6 +1,7 @@
 //! `vary key`: a key is shown once, and its entry can be pasted.
 
 use crate::program::{Run, file, run};
+use crate::text::assert_contains;
 
 /// The key on standard output and the entry on standard error.
 #[track_caller]
@@ -21,9 +22,14 @@ fn the_key_is_the_only_line_on_standard_output_and_nowhere_else() {
     let key = run.stdout.strip_suffix('\n').unwrap();
     assert_eq!((key.len(), &key[..5]), (48, "vary_"));
     assert!(!run.stderr.contains(&key[5..]), "{}", run.stderr);
-    assert!(run.stderr.contains("not stored"), "{}", run.stderr);
-    assert!(run.stderr.contains(r#"{name: "ann", sha256: "#));
-    assert!(run.stderr.contains(", expires: 2999-01-31}"));
+    assert_contains(
+        &run.stderr,
+        &[
+            "not stored",
+            r#"{name: "ann", sha256: "#,
+            ", expires: 2999-01-31}",
+        ],
+    );
 }
 
 #[test]
@@ -41,14 +47,7 @@ fn the_entry_can_be_pasted_into_a_configuration() {
         let (_, entry) = key_new(&[name]);
         let text = format!("servers: {{a: {{command: x}}}}\nauth:\n  keys:\n    - {entry}\n");
         let path = file(&format!("key-{at}.yaml"), &text);
-        let checked = run(&["config", "check", "--offline", path.to_str().unwrap()]);
-        assert_eq!(
-            checked.code,
-            Some(0),
-            "{}{}",
-            checked.stdout,
-            checked.stderr
-        );
+        let _checked = run(&["config", "check", "--offline", &path]).exited(0);
     }
 }
 

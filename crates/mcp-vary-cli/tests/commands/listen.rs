@@ -1,16 +1,14 @@
 //! Listening on addresses that other machines can reach.
 
-use crate::program::{Server, VARY, file, run};
+use crate::program::{Server, VARY, file, run, sky};
+use crate::text::assert_contains;
 
 const AUTH: &str = "auth: {keys: [{name: a, sha256: 0000000000000000000000000000000000000000000000000000000000000000}]}\n";
 const PROXY: &str = "behind-proxy: on\ntrusted-proxies: [127.0.0.1]\n";
 const NAME: &str = "hosts: [mcp.example]\n";
 
 fn config(settings: &[&str]) -> String {
-    format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{}",
-        settings.concat()
-    )
+    sky(&settings.concat())
 }
 
 #[test]
@@ -25,36 +23,29 @@ fn serving_and_checking_say_what_is_missing_for_other_machines() {
     .enumerate()
     {
         let path = file(&format!("listen-{at}.yaml"), &config(settings));
-        let path = path.to_str().unwrap();
-        run(&["serve", path]).refuses(&[said, "or listen on 127.0.0.1:"]);
-        let checked = run(&["config", "check", "--offline", path]);
-        assert_eq!(checked.code, Some(1), "{}", checked.stdout);
-        assert!(
-            checked
-                .stdout
-                .contains("`listen`: 0.0.0.0:0 can be reached"),
-            "{}",
-            checked.stdout
+        run(&["serve", &path]).refuses(&[said, "or listen on 127.0.0.1:"]);
+        let checked = run(&["config", "check", "--offline", &path]).exited(1);
+        assert_contains(
+            &checked.stdout,
+            &["`listen`: 0.0.0.0:0 can be reached", said],
         );
-        assert!(checked.stdout.contains(said), "{}", checked.stdout);
     }
     let path = file("listen-whole.yaml", &config(&[listen, AUTH, PROXY, NAME]));
-    let checked = run(&["config", "check", "--offline", path.to_str().unwrap()]);
-    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+    let _checked = run(&["config", "check", "--offline", &path]).exited(0);
 }
 
 #[test]
 fn the_status_is_for_this_machine_even_with_authentication() {
     let admin = "admin: 0.0.0.0:0\nlisten: 0\n";
     let path = file("listen-admin.yaml", &config(&[admin, AUTH, PROXY, NAME]));
-    run(&["serve", path.to_str().unwrap()])
+    run(&["serve", &path])
         .refuses(&["can be reached from other machines, and this is for the programs of this one"]);
 }
 
 #[test]
 fn a_reload_that_would_open_the_gateway_to_everybody_is_refused() {
     let path = file("listen-reload.yaml", &config(&[AUTH, PROXY, NAME]));
-    let args = ["serve", "--listen", "0.0.0.0:0", path.to_str().unwrap()];
+    let args = ["serve", "--listen", "0.0.0.0:0", &path];
     let mut server = Server::start(&args);
     std::fs::write(&path, config(&[PROXY, NAME])).unwrap();
     let said = server.says("there is no authentication");
@@ -70,15 +61,12 @@ fn files_of_tls_that_cannot_be_read_are_named() {
     let tls = "listen: 0\ntls: {certificate: /nowhere/tls.crt, key: /nowhere/tls.key}\n";
     let path = file("listen-tls.yaml", &config(&[tls]));
     let mut server = std::process::Command::new(VARY)
-        .args(["serve", path.to_str().unwrap()])
+        .args(["serve", &path])
         .output()
         .unwrap();
     let said = String::from_utf8(std::mem::take(&mut server.stderr)).unwrap();
     assert_eq!(server.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains(
-            "`tls.certificate`: /nowhere/tls.crt cannot be read: there is no such file or directory"
-        ),
-        "{said}"
-    );
+    let expected =
+        "`tls.certificate`: /nowhere/tls.crt cannot be read: there is no such file or directory";
+    assert_contains(&said, &[expected]);
 }

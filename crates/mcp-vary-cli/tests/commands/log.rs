@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::program::{Server, VARY, command, file, run, signal};
+use crate::program::{Server, VARY, command, file, run, signal, sky};
+use crate::text::{assert_contains, assert_lacks, assert_starts};
 
 /// A call of a modern client that calls itself `name`.
 fn call(name: &str) -> (String, &'static str) {
@@ -32,13 +33,10 @@ fn begins_with_time(line: &str) -> bool {
 #[test]
 fn a_call_is_one_line_at_the_level_info_and_none_at_warn() {
     for (level, lines) in [("info", 1), ("warn", 0)] {
-        let serve = [
-            "serve", "--listen", "0", "--log", level, "--", VARY, "weather",
-        ];
-        let server = Server::start(&serve);
+        let server = Server::with_weather(&["--log", level]);
         let (body, head) = call("bot");
         let answer = server.post_with(&body, head);
-        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert_starts(&answer, "HTTP/1.1 200 OK");
         let (code, stderr) = server.end();
         assert_eq!(code, Some(0), "{stderr}");
         let about = stderr
@@ -55,7 +53,7 @@ fn a_call_is_one_line_at_the_level_info_and_none_at_warn() {
             ] {
                 assert!(line.contains(part), "{part} in {line}");
             }
-            assert!(!line.contains("Bern"), "{line}");
+            assert_lacks(line, &["Bern"]);
         }
     }
 }
@@ -89,8 +87,7 @@ fn with_the_format_json_each_line_is_an_object() {
             break address;
         }
     };
-    let called = run(&["call", "get_weather", "location=Bern", &address]);
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    let _called = run(&["call", "get_weather", "location=Bern", &address]).exited(0);
     signal("TERM", child.id());
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
@@ -118,7 +115,7 @@ fn with_the_format_json_each_line_is_an_object() {
     for name in ["bytes_in", "bytes_out"] {
         assert!(line[name].as_u64().unwrap() > 50, "{line}");
     }
-    assert!(!line.to_string().contains("Bern"), "{line}");
+    assert_lacks(&line.to_string(), &["Bern"]);
 }
 
 /// A line of the log.
@@ -140,8 +137,8 @@ fn object(line: &str) -> Value {
 
 /// A file with a server and `log`.
 fn configured(name: &str, log: &str) -> String {
-    let text = format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlog: {log}\n");
-    file(name, &text).to_str().unwrap().to_owned()
+    let text = sky(&format!("log: {log}\n"));
+    file(name, &text)
 }
 
 /// What a server that is called once writes to standard error.
@@ -188,9 +185,9 @@ fn the_format_is_that_of_the_file_unless_the_command_line_has_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     let message = object(&first)["message"].to_string();
-    assert!(message.contains("starting `sky` at "), "{message}");
+    assert_contains(&message, &["starting `sky` at "]);
     let stderr = said_about_a_call(&["--log-format", "plain", &path]);
-    assert!(stderr.starts_with("starting `sky` at "), "{stderr}");
+    assert_starts(&stderr, "starting `sky` at ");
 }
 
 #[test]
@@ -220,9 +217,6 @@ fn with_the_format_json_the_last_error_is_an_object() {
     let last = lines.last().unwrap();
     assert_eq!(last["level"], "ERROR", "{last}");
     let message = last["message"].as_str().unwrap();
-    assert!(
-        message.contains("`no-such-program` was not found"),
-        "{message}"
-    );
+    assert_contains(message, &["`no-such-program` was not found"]);
     run(&["serve", "--log-format", "xml", "--", VARY, "weather"]).refuses(&["plain, json"]);
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::program::{Run, Server, VARY, command, file};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A server, and a user who has nothing but an empty directory.
 struct User {
@@ -90,16 +91,14 @@ fn a_login_serves_all_commands_until_the_logout() {
         refused.code == Some(2) && refused.stderr.contains(&advice),
         "{refused:?}"
     );
-    let logged_in = user.log_in(&[&url]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let logged_in = user.log_in(&[&url]).exited(0);
     let line = format!("logged in to {url}, refreshed by itself\n");
-    assert!(logged_in.stderr.ends_with(&line), "{}", logged_in.stderr);
+    assert_ends(&logged_in.stderr, &line);
     let called = user.run(&["call", "whoami", &url]).data(0);
-    assert!(called.contains("somebody with a token"), "{called}");
+    assert_contains(&called, &["somebody with a token"]);
     for command in ["tools", "inspect"] {
-        let shown = user.run(&[command, &url]);
-        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-        assert!(shown.stdout.contains("whoami"), "{}", shown.stdout);
+        let shown = user.run(&[command, &url]).exited(0);
+        assert_contains(&shown.stdout, &["whoami"]);
     }
     let listed = user.run(&["login", "--list"]).data(0);
     assert_eq!(listed, format!("{url}  refreshed by itself\n"));
@@ -109,13 +108,8 @@ fn a_login_serves_all_commands_until_the_logout() {
         format!("logged out of {url}; the tokens are revoked\n")
     );
     assert_eq!(user.run(&["login", "--list", "--json"]).data(0), "[]\n");
-    let again = user.run(&["logout", &url]);
-    assert_eq!(again.code, Some(1), "{}", again.stderr);
-    assert!(
-        again.stderr.contains("nobody is logged in"),
-        "{}",
-        again.stderr
-    );
+    let again = user.run(&["logout", &url]).exited(1);
+    assert_contains(&again.stderr, &["nobody is logged in"]);
 }
 
 #[test]
@@ -126,41 +120,33 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
         user.url()
     );
     let path = file("login.yaml", &text);
-    let path = path.to_str().unwrap();
-    let refused = user.run(&["call", "whoami", path, "--server", "notes"]);
-    assert!(
-        refused
-            .stderr
-            .contains(&format!("log in with `vary login notes --file {path}`")),
-        "{}",
-        refused.stderr
+    let refused = user.run(&["call", "whoami", &path, "--server", "notes"]);
+    assert_contains(
+        &refused.stderr,
+        &[&format!("log in with `vary login notes --file {path}`")],
     );
-    let logged_in = user.log_in(&["notes", "--file", path]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let _logged_in = user.log_in(&["notes", "--file", &path]).exited(0);
     let called = user
-        .run(&["call", "whoami", path, "--server", "notes"])
+        .run(&["call", "whoami", &path, "--server", "notes"])
         .data(0);
-    assert!(called.contains("somebody with a token"), "{called}");
+    assert_contains(&called, &["somebody with a token"]);
     // The file of a client has no place for `auth`.
     let entry = format!(
         "{{\"mcpServers\": {{\"notes\": {{\"type\": \"http\", \"url\": \"{}\"}}}}}}",
         user.url()
     );
     let of_client = file("login-client.json", &entry);
-    let of_client = of_client.to_str().unwrap();
-    let called = user.run(&["call", "whoami", of_client]);
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
-    user.run(&["logout", "notes", "--file", of_client])
+    let _called = user.run(&["call", "whoami", &of_client]).exited(0);
+    user.run(&["logout", "notes", "--file", &of_client])
         .notices();
-    let refused = user.run(&["call", "whoami", of_client]);
-    assert!(
-        refused.stderr.contains(&format!(
+    let refused = user.run(&["call", "whoami", &of_client]);
+    assert_contains(
+        &refused.stderr,
+        &[&format!(
             "log in with `vary login notes --file {of_client}`"
-        )),
-        "{}",
-        refused.stderr
+        )],
     );
-    user.run(&["login", "other", "--file", path])
+    user.run(&["login", "other", "--file", &path])
         .refuses(&["`other` of", "has no `url`"]);
 }
 
@@ -168,19 +154,16 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
 #[test]
 fn a_file_with_auth_does_not_use_the_login_of_who_starts_it() {
     let user = User::new("auth");
-    let logged_in = user.log_in(&[&user.url()]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let _logged_in = user.log_in(&[&user.url()]).exited(0);
     let servers = format!("servers: {{notes: {{url: '{}'}}}}\n", user.url());
     let alone = file("login-alone.yaml", &servers);
-    let checked = user.run(&["config", "check", alone.to_str().unwrap()]);
-    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let _checked = user.run(&["config", "check", &alone]).exited(0);
     let digest = "0".repeat(64);
     let auth = format!("auth: {{keys: [{{name: ann, sha256: '{digest}'}}]}}\n");
     let shared = file("login-shared.yaml", &(servers + &auth));
-    let refused = user.run(&["config", "check", shared.to_str().unwrap()]);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let refused = user.run(&["config", "check", &shared]).exited(1);
     let shown = refused.stdout + &refused.stderr;
-    assert!(shown.contains("401 Unauthorized"), "{shown}");
+    assert_contains(&shown, &["401 Unauthorized"]);
 }
 
 /// Without a restart: a gateway that runs notices what another process stores.
@@ -192,8 +175,7 @@ fn a_server_joins_a_running_gateway_after_the_login() {
         user.url()
     );
     let path = file("login-joins.yaml", &text);
-    let path = path.to_str().unwrap();
-    let args = ["serve", "--listen", "0", "--admin", "0", path];
+    let args = ["serve", "--listen", "0", "--admin", "0", &path];
     let opened = user.state.join("opened");
     let mut serve = user.command(&args);
     serve.env("BROWSER", format!("touch {}", opened.display()));
@@ -201,22 +183,20 @@ fn a_server_joins_a_running_gateway_after_the_login() {
     let advice = &*format!("log in with `vary login notes --file {path}`");
     assert_eq!(server.said.matches(advice).count(), 1, "{}", server.said);
     assert_eq!(server.tools(), ["sky_get_weather", "sky_get_forecast"]);
-    let down = user.run(&["status", &server.admin()]);
-    assert_eq!(down.code, Some(1), "{}", down.stderr);
-    assert!(down.stdout.contains(advice), "{}", down.stdout);
-    let logged_in = user.log_in(&["notes", "--file", path]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let down = user.run(&["status", &server.admin()]).exited(1);
+    assert_contains(&down.stdout, &[advice]);
+    let _logged_in = user.log_in(&["notes", "--file", &path]).exited(0);
     let line = server.says("`notes` is ready after");
-    assert!(line.contains("1 tool, login refreshed by itself"), "{line}");
+    assert_contains(&line, &["1 tool, login refreshed by itself"]);
     let tools = server.tools();
     assert!(tools.contains(&"notes_whoami".to_owned()), "{tools:?}");
     let up = user.run(&["status", &server.admin()]).data(0);
     let login = "login at `notes`: refreshed by itself\n";
-    assert!(up.contains(login), "{up}");
+    assert_contains(&up, &[login]);
     let json = user.run(&["status", "--json", &server.admin()]).data(0);
-    assert!(json.contains("\"refreshed\": true"), "{json}");
+    assert_contains(&json, &["\"refreshed\": true"]);
     for shown in [&up, &json, &server.end_with_said().1] {
-        assert!(!shown.contains("TOPSECRET"), "{shown}");
+        assert_lacks(shown, &["TOPSECRET"]);
     }
     assert!(!opened.exists(), "a gateway opens no browser");
 }
@@ -230,22 +210,22 @@ fn nothing_that_is_written_has_a_token_but_the_file_of_the_login() {
         "access_token": "TOPSECRET-access-0", "refresh_token": "TOPSECRET-refresh-0", "token_type": "Bearer", "expires_in": 1,
     });
     user.server.next_token("200 OK", &short);
-    let logged_in = user.log_in(&[&url, "--log", "trace"]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
-    let called = user.run(&["call", "whoami", &url, "--log", "trace"]);
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
-    assert!(called.stderr.contains("TRACE"), "{}", called.stderr);
+    let logged_in = user.log_in(&[&url, "--log", "trace"]).exited(0);
+    let called = user
+        .run(&["call", "whoami", &url, "--log", "trace"])
+        .exited(0);
+    assert_contains(&called.stderr, &["TRACE"]);
     let tokens = user.server.requests("POST /token");
     assert_eq!(parameter(&tokens[1].body, "grant_type"), "refresh_token");
     let audit = user.state.join("audit.jsonl");
     let servers = format!("servers: {{notes: {{url: '{url}'}}}}\n");
     let text = format!("{servers}audit: {{to: 'file {}'}}\n", audit.display());
     let path = file("login-written.yaml", &text);
-    let server = Server::of(&mut user.command(&["serve", "--listen", "0", path.to_str().unwrap()]));
+    let server = Server::of(&mut user.command(&["serve", "--listen", "0", &path]));
     assert_eq!(server.tools(), ["whoami"]);
     let (_, said) = server.end_with_said();
     let recorded = std::fs::read_to_string(audit).unwrap();
-    assert!(recorded.contains("tools/list"), "{recorded}");
+    assert_contains(&recorded, &["tools/list"]);
     for text in [
         &logged_in.stderr,
         &called.stderr,
@@ -253,7 +233,7 @@ fn nothing_that_is_written_has_a_token_but_the_file_of_the_login() {
         &said,
         &recorded,
     ] {
-        assert!(!text.contains("TOPSECRET"), "{text}");
+        assert_lacks(text, &["TOPSECRET"]);
     }
     let entries = std::fs::read_dir(user.state.join("vary/logins")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -274,11 +254,9 @@ fn a_service_has_credentials_of_its_own() {
         user.url()
     );
     let path = file("login-service.yaml", &text);
-    let path = path.to_str().unwrap();
-    let mut check = user.command(&["config", "check", path]);
-    let checked = Run::of(check.env("ROBOT", "TOPSECRET-robot"));
-    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
-    assert!(!checked.stderr.contains("TOPSECRET"), "{}", checked.stderr);
+    let mut check = user.command(&["config", "check", &path]);
+    let checked = Run::of(check.env("ROBOT", "TOPSECRET-robot")).exited(0);
+    assert_lacks(&checked.stderr, &["TOPSECRET"]);
     let requests = user.server.requests("POST /token");
     let [request] = &requests[..] else {
         panic!("{requests:?}");
@@ -288,7 +266,7 @@ fn a_service_has_credentials_of_its_own() {
     let resource = resource.replace("%3A", ":").replace("%2F", "/");
     assert_eq!(resource, user.url());
     assert!(!user.state.join("vary/logins").exists());
-    let mut login = user.command(&["login", "notes", "--file", path]);
+    let mut login = user.command(&["login", "notes", "--file", &path]);
     let refused = Run::of(login.env("ROBOT", "TOPSECRET-robot"));
     refused.refuses(&["has credentials of its own in `auth`"]);
 }
@@ -302,16 +280,14 @@ fn the_keys_of_a_file_seal_its_logins() {
         user.url()
     );
     let path = file("login-keys.yaml", &text);
-    let path = path.to_str().unwrap();
-    let logged_in = user.log_in(&["notes", "--file", path]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let _logged_in = user.log_in(&["notes", "--file", &path]).exited(0);
     let entries = std::fs::read_dir(user.state.join("vary/logins")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut stored = paths.filter(|path| path.extension().is_some_and(|it| it == "login"));
     let stored = std::fs::read_to_string(stored.next().unwrap()).unwrap();
-    assert!(stored.starts_with("vary-sealed-v1 "), "{stored}");
-    assert_eq!(user.run(&["call", "whoami", path]).code, Some(0));
-    let listed = user.run(&["login", "--list", "--file", path]).data(0);
+    assert_starts(&stored, "vary-sealed-v1 ");
+    assert_eq!(user.run(&["call", "whoami", &path]).code, Some(0));
+    let listed = user.run(&["login", "--list", "--file", &path]).data(0);
     assert_eq!(listed, format!("{}  refreshed by itself\n", user.url()));
     let directory = user.state.join("project");
     std::fs::create_dir_all(&directory).unwrap();
@@ -319,13 +295,8 @@ fn the_keys_of_a_file_seal_its_logins() {
     let mut beside = user.command(&["login", "--list"]);
     let found = Run::of(beside.current_dir(&directory)).data(0);
     assert_eq!(found, listed, "the file of the directory has the keys, too");
-    let unreadable = user.run(&["login", "--list"]);
-    assert_eq!(unreadable.code, Some(1), "{}", unreadable.stderr);
-    assert!(
-        unreadable.stdout.contains("is sealed with a key"),
-        "{}",
-        unreadable.stdout
-    );
+    let unreadable = user.run(&["login", "--list"]).exited(1);
+    assert_contains(&unreadable.stdout, &["is sealed with a key"]);
 }
 
 #[test]
@@ -335,8 +306,7 @@ fn a_check_uses_the_login() {
     let refused = user.run(&["check", &url]);
     let advice = format!("log in with `vary login {url}`");
     refused.refuses(&[&advice]);
-    let logged_in = user.log_in(&[&url]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let _logged_in = user.log_in(&[&url]).exited(0);
     let before = user.server.requests("POST /mcp").len();
     let checked = user.run(&["check", "--only", "EXT-2", &url]);
     assert_ne!(checked.code, Some(2), "{}", checked.stderr);
@@ -348,7 +318,7 @@ fn a_check_uses_the_login() {
             .clone()
             .all(|it| it.head.contains(": Bearer TOPSECRET-access-"))
     );
-    assert!(!checked.stdout.contains("TOPSECRET"), "{}", checked.stdout);
+    assert_lacks(&checked.stdout, &["TOPSECRET"]);
 }
 
 /// `vary call --login` with a browser that agrees. Returns the address that it opened last.
@@ -356,15 +326,10 @@ fn call_with_browser(user: &User) -> String {
     let script = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1])\n";
     let browser = file("browser.py", script);
     let mut call = user.command(&["call", "whoami", "--login", &user.url()]);
-    call.env("BROWSER", format!("python3 {}", browser.display()));
-    let called = Run::of(&mut call);
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
-    assert!(
-        called.stdout.contains("somebody with a token"),
-        "{}",
-        called.stdout
-    );
-    assert!(called.stderr.contains("/authorize?"), "{}", called.stderr);
+    call.env("BROWSER", format!("python3 {}", browser));
+    let called = Run::of(&mut call).exited(0);
+    assert_contains(&called.stdout, &["somebody with a token"]);
+    assert_contains(&called.stderr, &["/authorize?"]);
     user.server.requests("GET /authorize").pop().unwrap().line
 }
 
@@ -384,18 +349,13 @@ fn a_code_is_entered_on_another_device() {
     });
     user.server
         .respond("/device", &Response::new("200 OK", &device));
-    let logged_in = user.run(&["login", "--device", &user.url()]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let logged_in = user.run(&["login", "--device", &user.url()]).exited(0);
     let shown = format!(
         "open {} on any device, and enter the code AB-CD",
         user.server.url("/d")
     );
-    assert!(logged_in.stderr.contains(&shown), "{}", logged_in.stderr);
-    assert!(
-        !logged_in.stderr.contains("TOPSECRET"),
-        "{}",
-        logged_in.stderr
-    );
+    assert_contains(&logged_in.stderr, &[&shown]);
+    assert_lacks(&logged_in.stderr, &["TOPSECRET"]);
     assert_eq!(user.run(&["call", "whoami", &user.url()]).code, Some(0));
 }
 
@@ -404,16 +364,10 @@ fn a_code_is_entered_on_another_device() {
 fn a_call_opens_the_browser_for_a_missing_scope() {
     let user = User::new("scope");
     user.server.challenge("scope=read");
-    let logged_in = user.log_in(&[&user.url()]);
-    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let _logged_in = user.log_in(&[&user.url()]).exited(0);
     user.server.require_scope("write");
-    let refused = user.run(&["call", "whoami", &user.url()]);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    assert!(
-        refused.stdout.contains("it needs another scope: write"),
-        "{}",
-        refused.stdout
-    );
+    let refused = user.run(&["call", "whoami", &user.url()]).exited(1);
+    assert_contains(&refused.stdout, &["it needs another scope: write"]);
     let opened = call_with_browser(&user);
     let scope = parameter(&opened, "scope");
     let scopes: BTreeSet<_> = scope.split("%20").collect();
@@ -444,14 +398,11 @@ fn what_cannot_be_logged_in_to_says_why() {
     );
     let ca = user.run(&["login", url, "--ca", "/nowhere/ca.pem"]);
     let why = "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory";
-    assert!(ca.stderr.contains(why), "{}", ca.stderr);
-    let plain = user.run(&["login", "http://192.0.2.1/mcp?key=TOPSECRET"]);
-    assert_eq!(plain.code, Some(1));
-    assert!(
-        plain.stderr.contains("does not begin with `https://`"),
-        "{}",
-        plain.stderr
-    );
-    assert!(!plain.stderr.contains("TOPSECRET"), "{}", plain.stderr);
+    assert_contains(&ca.stderr, &[why]);
+    let plain = user
+        .run(&["login", "http://192.0.2.1/mcp?key=TOPSECRET"])
+        .exited(1);
+    assert_contains(&plain.stderr, &["does not begin with `https://`"]);
+    assert_lacks(&plain.stderr, &["TOPSECRET"]);
     assert!(!user.state.join("vary/logins").exists());
 }

@@ -45,6 +45,7 @@ mod sessions;
 mod starting;
 mod status;
 mod target;
+mod text;
 mod tls;
 mod tools;
 mod upstream_variants;

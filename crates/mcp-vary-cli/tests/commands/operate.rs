@@ -2,31 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::program::{Run, Server, VARY, command, file};
-
-/// The state directory of one test.
-fn state(name: &str) -> PathBuf {
-    let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&state);
-    state
-}
-
-/// The program with `args` and a state directory.
-fn vary(state: &Path, args: &[&str]) -> Command {
-    let mut command = command(args);
-    command
-        .env("XDG_STATE_HOME", state)
-        .env_remove("VARY_ADMIN_TOKEN");
-    command
-}
+use crate::program::{Run, Server, VARY, command_with_state, file, sky, state};
+use crate::text::{assert_contains, assert_lacks, assert_starts};
 
 /// The text of a configuration with the server `sky` and the line `more`.
 fn configuration(more: &str) -> String {
-    format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nadmin: 0\n{more}\n"
-    )
+    sky(&format!("listen: 0\nadmin: 0\n{more}\n"))
 }
 
 /// OP-8
@@ -36,21 +18,20 @@ fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     // Its pattern was used already when the configuration is read again.
     let variants = "variants: {standard: {}, agent: {tools: [get_weather]}}";
     let path = file("operate-reload.yaml", &configuration(variants));
-    let mut server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let mut server = Server::with_state(&state, &["serve", &path]);
     let address = server.admin();
-    let reload = || Run::of(&mut vary(&state, &["reload", &address]));
-    let shown = path.display();
-    let expected = format!("{shown} reloaded: servers: 1 as before; variants: 2 as before\n");
+    let reload = || Run::with_state(&state, &["reload", &address]);
+    let expected = format!("{path} reloaded: servers: 1 as before; variants: 2 as before\n");
     assert_eq!(reload().data(0), expected);
     fs::write(&path, configuration("variants: nonsense")).unwrap();
-    let refused = reload();
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    for part in [
-        "was not reloaded, everything stays as it was",
-        "4:11: `variants`",
-    ] {
-        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
-    }
+    let refused = reload().exited(1);
+    assert_contains(
+        &refused.stderr,
+        &[
+            "was not reloaded, everything stays as it was",
+            "4:11: `variants`",
+        ],
+    );
     assert_eq!(server.tools().len(), 2);
     fs::write(&path, configuration("variants: off")).unwrap();
     let changed = reload().data(0);
@@ -60,7 +41,7 @@ fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     } else {
         changed
     };
-    assert!(changed.contains("variants: 2 removed"), "{changed}");
+    assert_contains(&changed, &["variants: 2 removed"]);
 }
 
 /// OP-8
@@ -72,20 +53,19 @@ fn a_drain_ends_the_gateway_and_its_token() {
     let args = [
         "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
     ];
-    let server = Server::of(&mut vary(&state, &args));
+    let server = Server::with_state(&state, &args);
     let address = server.admin();
     let folder = state.join("vary/gateways");
     let token = folder.join(format!("{}.token", address.replace(':', "_")));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&token)), (0o700, 0o600));
     let secret = fs::read_to_string(&token).unwrap();
-    assert!(!server.said.contains(&secret), "{}", server.said);
-    let reloaded = Run::of(&mut vary(&state, &["reload", &address]));
-    assert_eq!(reloaded.code, Some(1));
+    assert_lacks(&server.said, &[&secret]);
+    let reloaded = Run::with_state(&state, &["reload", &address]).exited(1);
     let why =
         "error: Vary was started without a configuration file, so there is nothing to reload\n";
     assert_eq!(reloaded.stderr, why);
-    let drained = Run::of(&mut vary(&state, &["drain", &address]));
+    let drained = Run::with_state(&state, &["drain", &address]);
     assert_eq!(
         drained.data(0),
         format!(
@@ -95,7 +75,7 @@ fn a_drain_ends_the_gateway_and_its_token() {
     );
     let (code, text) = server.ended();
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("shutting down"), "{text}");
+    assert_contains(&text, &["shutting down"]);
     assert!(!token.exists());
 }
 
@@ -107,14 +87,15 @@ fn a_configured_token_is_not_written_and_the_only_one() {
         "operate-token.yaml",
         &configuration("admin-token: correct-horse-battery"),
     );
-    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let server = Server::with_state(&state, &["serve", &path]);
     let address = server.admin();
-    let with =
-        |token: &str| Run::of(vary(&state, &["reload", &address]).env("VARY_ADMIN_TOKEN", token));
+    let with = |token: &str| {
+        Run::of(command_with_state(&state, &["reload", &address]).env("VARY_ADMIN_TOKEN", token))
+    };
     with("correct-horse-battery").data(0);
     let denied = "does not accept the token; set VARY_ADMIN_TOKEN";
     with("wrong-horse-battery").refuses(&[denied]);
-    Run::of(&mut vary(&state, &["reload", &address])).refuses(&[denied]);
+    Run::with_state(&state, &["reload", &address]).refuses(&[denied]);
     with("a\nb").refuses(&["the token cannot be sent"]);
     assert!(
         !state
@@ -129,17 +110,17 @@ fn a_configured_token_is_not_written_and_the_only_one() {
 fn a_token_that_can_be_guessed_is_a_mistake() {
     let state = state("short-state");
     let path = file("operate-short.yaml", &configuration("admin-token: secret"));
-    let run = Run::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let run = Run::with_state(&state, &["serve", &path]);
     run.refuses(&[
         "`admin-token` has less than 16 characters; set it to what `openssl rand -hex 32` prints",
     ]);
-    assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+    assert_lacks(&run.stderr, &["secret"]);
 }
 
 #[test]
 fn a_gateway_that_does_not_answer_is_named() {
     let state = state("gone-state");
-    let gone = Run::of(&mut vary(&state, &["drain", "127.0.0.1:1"]));
+    let gone = Run::with_state(&state, &["drain", "127.0.0.1:1"]);
     gone.refuses(&[
         "no answer from 127.0.0.1:1: connection refused; no gateway of this user is running here: it has ended, or was not started. `vary serve FILE` \
          starts one; that of another user is reached by the address of its `--admin`\n",
@@ -156,20 +137,16 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     let _removed = Removed(state.clone());
     let serve = || {
         let args = ["serve", "--listen", "0", "--", VARY, "weather"];
-        Server::of(&mut vary(&state, &args))
+        Server::with_state(&state, &args)
     };
-    let run = |args: &[&str]| Run::of(&mut vary(&state, args));
+    let run = |args: &[&str]| Run::with_state(&state, args);
     let first = serve();
     let folder = state.join("vary/gateways");
     let mode = fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700);
     let shown = run(&["status"]).data(0);
-    assert!(shown.contains("vary  "), "{shown}");
-    assert!(
-        run(&["reload"])
-            .stderr
-            .contains("without a configuration file")
-    );
+    assert_contains(&shown, &["vary  "]);
+    assert_contains(&run(&["reload"]).stderr, &["without a configuration file"]);
     let second = serve();
     let sockets = [&first, &second].map(|it| folder.join(format!("{}.sock", it.child.id())));
     let [one, other] = sockets.each_ref().map(|path| path.to_str().unwrap());
@@ -179,7 +156,7 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
         &format!("\n  vary drain {other}  # {}: vary\n", second.url()),
     ]);
     let shown = run(&["status", other]).data(0);
-    assert!(shown.starts_with(&format!("{}\n", second.url())), "{shown}");
+    assert_starts(&shown, &format!("{}\n", second.url()));
     // By the address that clients have.
     let port = second.address.port().to_string();
     assert_eq!(

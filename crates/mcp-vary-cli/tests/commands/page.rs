@@ -1,35 +1,19 @@
 //! `vary open`, and the figures of the page.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use mcp_vary_operator::AdminToken;
 use serde_json::{Value, json};
 
-use crate::program::{Run, Server, VARY, command, file, get, run};
-
-/// The state directory of one test.
-fn state(name: &str) -> PathBuf {
-    let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&state);
-    state
-}
-
-/// The program with `args` and a state directory.
-fn vary(state: &Path, args: &[&str]) -> Command {
-    let mut command = command(args);
-    command
-        .env("XDG_STATE_HOME", state)
-        .env_remove("VARY_ADMIN_TOKEN");
-    command
-}
+use crate::program::{Run, Server, VARY, command_with_state, file, get, run, sky, state};
+use crate::text::{assert_lacks, assert_starts};
 
 /// The address of the page that `vary open` prints.
 #[track_caller]
 fn printed(state: &Path, args: &[&str]) -> String {
     let args = [&["open", "--print"], args].concat();
-    Run::of(&mut vary(state, &args)).data(0).trim().to_owned()
+    Run::with_state(state, &args).data(0).trim().to_owned()
 }
 
 /// What the page whose address this is gets.
@@ -53,22 +37,19 @@ fn the_page_is_found_by_the_user_of_the_gateway() {
     let args = [
         "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
     ];
-    let server = Server::of(&mut vary(&state, &args));
+    let server = Server::with_state(&state, &args);
     let address = server.admin();
     assert_eq!(server.printed("page: "), format!("vary open {address}"));
     let page = printed(&state, &[]);
     assert_eq!(page, printed(&state, &[&address]));
-    assert!(
-        page.starts_with(&format!("http://{address}/#token=")),
-        "{page}"
-    );
+    assert_starts(&page, &format!("http://{address}/#token="));
     assert_eq!(data(&page, "/api/status")["servers"][0]["state"], "up");
     // The token of the operator is not in an address.
     let written = state
         .join("vary/gateways")
         .join(format!("{}.token", address.replace(':', "_")));
     let token = fs::read_to_string(written).unwrap();
-    assert!(!page.contains(&token), "{page}");
+    assert_lacks(&page, &[&token]);
     let token: AdminToken = token.parse().unwrap();
     assert!(page.ends_with(token.for_page().expose()), "{page}");
 }
@@ -81,18 +62,15 @@ fn the_browser_gets_the_address() {
     let state = state("open-browser");
     let path = file(
         "open-browser.yaml",
-        &format!(
-            "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nadmin: 0\nadmin-token: correct-horse-battery\n"
-        ),
+        &sky("listen: 0\nadmin: 0\nadmin-token: correct-horse-battery\n"),
     );
-    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let server = Server::with_state(&state, &["serve", &path]);
     let address = server.admin();
-    let refused = Run::of(&mut vary(&state, &["open", &address]));
+    let refused = Run::with_state(&state, &["open", &address]);
     refused.refuses(&["does not accept the token", "VARY_ADMIN_TOKEN"]);
-    let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
-    let file = path.display();
+    let nobody = Run::with_state(&state, &["open", "127.0.0.1:1"]);
     nobody.refuses(&[&format!(
-        "no page at 127.0.0.1:1: connection refused; a gateway with a page runs elsewhere:\n  vary open {address}  # {}, {file}\n",
+        "no page at 127.0.0.1:1: connection refused; a gateway with a page runs elsewhere:\n  vary open {address}  # {}, {path}\n",
         server.url()
     )]);
     let (browser, opened) = (state.join("browser"), state.join("opened"));
@@ -102,7 +80,7 @@ fn the_browser_gets_the_address() {
     );
     fs::write(&browser, script).unwrap();
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
-    let mut open = vary(&state, &["open", &address]);
+    let mut open = command_with_state(&state, &["open", &address]);
     open.env("VARY_ADMIN_TOKEN", "correct-horse-battery")
         .env("BROWSER", &browser);
     let said = Run::of(&mut open).notices();
@@ -115,7 +93,7 @@ fn the_browser_gets_the_address() {
     };
     assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
     drop(server);
-    let nobody = Run::of(&mut vary(&state, &["open", "127.0.0.1:1"]));
+    let nobody = Run::with_state(&state, &["open", "127.0.0.1:1"]);
     nobody.refuses(&[
         "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary serve FILE --admin 8801` \
          starts one with a page\n",
@@ -126,11 +104,11 @@ fn the_browser_gets_the_address() {
 #[test]
 fn the_page_has_the_variants_of_the_file() {
     let state = state("page-variants");
-    let servers = format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n");
+    let servers = sky("");
     let variants = "variants:\n  standard: {}\n  few: {tools: ['*a*']}\n";
     let lines = "listen: 0\nadmin: 0\nadmin-calls: on\n";
     let path = file("page-variants.yaml", &format!("{servers}{variants}{lines}"));
-    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let server = Server::with_state(&state, &["serve", &path]);
     let page = printed(&state, &[&server.admin()]);
     assert_eq!(data(&page, "/api/status")["calls"], true);
     let few = data(&page, "/api/variant?id=few");
@@ -155,12 +133,10 @@ variants:\n  standard: {{}}\n  compact: {{}}\n  directory: {{}}\n  read-only: {{
   few: {{description: Few., tools: {{include: [\"sky_*\"]}}}}\n"
         ),
     );
-    let path = path.to_str().unwrap();
-    let server = Server::of(&mut vary(&state, &["serve", path]));
+    let server = Server::with_state(&state, &["serve", &path]);
     let page = printed(&state, &[&server.admin()]);
     let catalog = data(&page, "/api/catalog");
-    let inspected: Value =
-        serde_json::from_str(&run(&["inspect", path, "--json"]).data(0)).unwrap();
+    let inspected = run(&["inspect", &path, "--json"]).json(0);
     let shown = catalog["variants"].as_array().unwrap();
     assert_eq!(shown.len(), 5);
     for variant in shown {

@@ -1,8 +1,9 @@
 //! Files of which a part cannot be used, and what is said of a configuration.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::program::{Server, VARY, file, run};
+use crate::program::{Server, VARY, file, run, sky};
+use crate::text::{assert_contains, assert_ends};
 
 /// A client's file with entries that cannot be used, and one that can.
 fn partly(name: &str) -> String {
@@ -12,29 +13,29 @@ fn partly(name: &str) -> String {
         "typo": {"comand": "x"},
         "sky": {"command": VARY, "args": ["weather"]},
     }});
-    file(name, &text.to_string()).to_str().unwrap().to_owned()
+    file(name, &text.to_string())
 }
 
 #[test]
 fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
     let path = partly("partly.json");
-    let mut server = Server::start(&["serve", "--listen", "0", "--admin", "0", &path]);
-    for part in [
-        "in front of 1 server\n",
-        "  sky    weather 2.0.0",
-        "  unset  left out: its entry cannot be used",
-        "`unset` is left out: ",
-        "needs the variable `NO_SUCH_VARIABLE_HERE`",
-        "`old` is left out: ",
-        "has a `type` that does not go with `command`",
-        "`mcpServers.typo.comand` is not a known key, and is ignored; did you mean `command`?\n",
-    ] {
-        assert!(server.said.contains(part), "{part}: {}", server.said);
-    }
+    let mut server = Server::serve(&["--admin", "0", &path]);
+    assert_contains(
+        &server.said,
+        &[
+            "in front of 1 server\n",
+            "  sky    weather 2.0.0",
+            "  unset  left out: its entry cannot be used",
+            "`unset` is left out: ",
+            "needs the variable `NO_SUCH_VARIABLE_HERE`",
+            "`old` is left out: ",
+            "has a `type` that does not go with `command`",
+            "`mcpServers.typo.comand` is not a known key, and is ignored; did you mean `command`?\n",
+        ],
+    );
     let last = "`unset`, `old`, `typo` do not work; the reasons are above\n";
     assert!(server.says("do not work").ends_with(last));
-    let status = run(&["status", "--json", &server.admin()]).data(1);
-    let status: Value = serde_json::from_str(&status).unwrap();
+    let status = run(&["status", "--json", &server.admin()]).json(1);
     let states = status["servers"].as_array().unwrap().iter();
     let states: Vec<_> = states
         .map(|it| (it["name"].as_str().unwrap(), it["state"].as_str().unwrap()))
@@ -50,7 +51,7 @@ fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
         ]
     );
     let reason = status["servers"][1]["reason"].as_str().unwrap();
-    assert!(reason.contains("NO_SUCH_VARIABLE_HERE"), "{reason}");
+    assert_contains(reason, &["NO_SUCH_VARIABLE_HERE"]);
 }
 
 #[test]
@@ -61,67 +62,47 @@ fn all_servers_can_be_required() {
     // One that is named is required.
     let named = run(&["serve", "--listen", "0", &path, "--server", "unset"]);
     named.refuses(&["needs the variable `NO_SUCH_VARIABLE_HERE`"]);
-    let checked = run(&["config", "check", &path]);
-    assert_eq!(checked.code, Some(1), "{}", checked.stdout);
-    assert!(
-        checked.stdout.ends_with("\n3 problems\n"),
-        "{}",
-        checked.stdout
-    );
+    let checked = run(&["config", "check", &path]).exited(1);
+    assert_ends(&checked.stdout, "\n3 problems\n");
     // Vary's own file is used as a whole or not at all.
     let text = format!(
         "servers: {{a: {{command: '${{NO_SUCH_VARIABLE_HERE}}'}}, sky: {{command: {VARY:?}, args: [weather]}}}}"
     );
     let path = file("partly-own.yaml", &text);
-    let whole = run(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let whole = run(&["serve", "--listen", "0", &path]);
     whole.refuses(&["needs the variable `NO_SUCH_VARIABLE_HERE`"]);
 }
 
 #[track_caller]
 fn checks(name: &str, text: &str, code: i32) -> String {
     let path = file(name, text);
-    let checked = run(&["config", "check", path.to_str().unwrap()]);
-    assert_eq!(
-        checked.code,
-        Some(code),
-        "{}{}",
-        checked.stdout,
-        checked.stderr
-    );
+    let checked = run(&["config", "check", &path]).exited(code);
     checked.stdout
 }
 
 fn weather(settings: &str) -> String {
-    format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{settings}")
+    sky(settings)
 }
 
 #[test]
 fn a_check_refuses_what_serving_refuses_and_ends_with_a_verdict() {
-    assert!(checks("verdict-fine.yaml", &weather("listen: 8800\n"), 0).ends_with("\nOK\n"));
+    let said = checks("verdict-fine.yaml", &weather("listen: 8800\n"), 0);
+    assert_ends(&said, "\nOK\n");
     let open = weather("listen: 0.0.0.0:21040\n");
     let said = checks("verdict-listen.yaml", &open, 1);
-    assert!(
-        said.contains(
-            "verdict-listen.yaml:2:9: `listen`: 0.0.0.0:21040 can be reached from other machines"
-        ),
-        "{said}"
-    );
+    let expected =
+        "verdict-listen.yaml:2:9: `listen`: 0.0.0.0:21040 can be reached from other machines";
+    assert_contains(&said, &[expected]);
     let status = weather("admin: '10.0.0.1:21041'\n");
     let status = checks("verdict-admin.yaml", &status, 1);
-    assert!(
-        status.contains("verdict-admin.yaml:2:8: `admin`: "),
-        "{status}"
-    );
-    assert!(said.ends_with("\n1 problem\n"), "{said}");
+    assert_contains(&status, &["verdict-admin.yaml:2:8: `admin`: "]);
+    assert_ends(&said, "\n1 problem\n");
     let served = file("verdict-listen.yaml", &open);
-    run(&["serve", served.to_str().unwrap()]).refuses(&["can be reached from other machines"]);
+    run(&["serve", &served]).refuses(&["can be reached from other machines"]);
     let clients = json!({"mcpServers": {"sky": {"command": VARY, "args": ["weather"]}}, "variants": {"a": {}}});
     let said = checks("verdict-variants.json", &clients.to_string(), 1);
-    assert!(
-        said.contains("`variants` is ignored in the file of a client"),
-        "{said}"
-    );
-    assert!(said.ends_with("\n1 problem\n"), "{said}");
+    assert_contains(&said, &["`variants` is ignored in the file of a client"]);
+    assert_ends(&said, "\n1 problem\n");
 }
 
 #[test]
@@ -158,23 +139,23 @@ fn a_reload_says_which_variant_and_which_tool_is_another() {
         ))
     };
     let path = file("reload-says.yaml", &variants("weather", "d"));
-    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let mut server = Server::serve(&[&path]);
     file("reload-says.yaml", &variants("forecast", "d"));
     let said = server.says("reloaded: ");
     let expected =
         "variants: 1 changed (brief), 1 as before; tools of brief: `weather` is now `forecast`\n";
-    assert!(said.ends_with(expected), "{said}");
+    assert_ends(&said, expected);
     file(
         "reload-says.yaml",
         &variants("forecast", "other").replace("[get_weather]", "[get_wether]"),
     );
     let said = server.says("warning: ");
-    assert!(
-        said.contains("variants: 1 changed (brief), 1 as before\n"),
-        "{said}"
-    );
-    assert!(
-        said.contains("reload-says.yaml:") && said.contains("get_wether"),
-        "{said}"
+    assert_contains(
+        &said,
+        &[
+            "variants: 1 changed (brief), 1 as before\n",
+            "reload-says.yaml:",
+            "get_wether",
+        ],
     );
 }

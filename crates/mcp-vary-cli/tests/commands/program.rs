@@ -2,10 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::text::assert_contains;
 
 /// The program under test.
 pub(crate) const VARY: &str = env!("CARGO_BIN_EXE_vary");
@@ -59,16 +61,37 @@ impl Run {
         }
     }
 
+    /// Runs the program with `args` and a state directory to its end.
+    #[track_caller]
+    pub(crate) fn with_state(state: &Path, args: &[&str]) -> Self {
+        Self::of(&mut command_with_state(state, args))
+    }
+
+    /// Checks that it ended with `code` and printed exactly `messages` besides data.
+    #[track_caller]
+    pub(crate) fn prints(&self, code: i32, messages: &str) {
+        let printed = (self.code, self.stderr.as_str());
+        assert_eq!(printed, (Some(code), messages), "{}", self.stdout);
+    }
+
+    /// The run itself, which ended with `code`.
+    #[track_caller]
+    pub(crate) fn exited(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
+        self
+    }
+
     /// The data, of a run that ended with `code` and had nothing to say.
     #[track_caller]
     pub(crate) fn data(self, code: i32) -> String {
-        assert_eq!(
-            (self.code, self.stderr.as_str()),
-            (Some(code), ""),
-            "{}",
-            self.stdout
-        );
+        self.prints(code, "");
         self.stdout
+    }
+
+    /// The JSON, of a run that ended with `code` and had nothing to say.
+    #[track_caller]
+    pub(crate) fn json(self, code: i32) -> Value {
+        serde_json::from_str(&self.data(code)).unwrap()
     }
 
     /// The notices, of a run that ended well.
@@ -89,9 +112,7 @@ impl Run {
         assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
         assert!(self.stderr.starts_with("note: "), "{}", self.stderr);
         assert_eq!(self.stderr.matches("note: ").count(), 1, "{}", self.stderr);
-        for part in parts {
-            assert!(self.stderr.contains(part), "{}", self.stderr);
-        }
+        assert_contains(&self.stderr, parts);
         self.stdout
     }
 
@@ -104,21 +125,36 @@ impl Run {
             "{}",
             self.stderr
         );
-        for part in parts {
-            assert!(
-                self.stderr.contains(part),
-                "`{}` does not say `{part}`",
-                self.stderr
-            );
-        }
+        assert_contains(&self.stderr, parts);
     }
 }
 
-/// A file for one test.
-pub(crate) fn file(name: &str, text: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+/// The path of a file that is written for one test.
+pub(crate) fn file(name: &str, text: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, text).unwrap();
     path
+}
+
+/// The empty state directory of one test.
+pub(crate) fn state(name: &str) -> PathBuf {
+    let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&state);
+    state
+}
+
+/// The program with `args` and a state directory, and without a token of the operator.
+pub(crate) fn command_with_state(state: &Path, args: &[&str]) -> Command {
+    let mut command = command(args);
+    command
+        .env("XDG_STATE_HOME", state)
+        .env_remove("VARY_ADMIN_TOKEN");
+    command
+}
+
+/// The text of a configuration with the weather server `sky` and the lines `more`.
+pub(crate) fn sky(more: &str) -> String {
+    format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{more}")
 }
 
 /// Sends the signal `name` to a process.
@@ -149,10 +185,28 @@ impl Server {
         Self::start_with(args, &[])
     }
 
-    /// The same with further variables in its environment.
+    /// Starts to serve `args` at any free port.
+    #[track_caller]
+    pub(crate) fn serve(args: &[&str]) -> Self {
+        Self::start(&[&["serve", "--listen", "0"], args].concat())
+    }
+
+    /// Starts to serve in front of the weather server.
+    #[track_caller]
+    pub(crate) fn with_weather(args: &[&str]) -> Self {
+        Self::serve(&[args, &WEATHER].concat())
+    }
+
+    /// The same as `start` with further variables in its environment.
     #[track_caller]
     pub(crate) fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::of(command(args).envs(variables.iter().copied()))
+    }
+
+    /// The same as `start` with a state directory.
+    #[track_caller]
+    pub(crate) fn with_state(state: &Path, args: &[&str]) -> Self {
+        Self::of(&mut command_with_state(state, args))
     }
 
     /// Starts `command` and waits until it says where it serves.

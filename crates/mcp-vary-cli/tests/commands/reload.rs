@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::program::{INITIALIZE, Server, VARY, command, run, signal};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 
 /// A directory for one test, with a configuration in it.
 fn directory(name: &str, text: &str) -> PathBuf {
@@ -27,7 +28,7 @@ fn with(servers: &[&str]) -> String {
 }
 
 fn serve(file: &Path) -> Server {
-    Server::start(&["serve", "--listen", "0", file.to_str().unwrap()])
+    Server::serve(&[file.to_str().unwrap()])
 }
 
 /// The names of the tools that are offered now.
@@ -48,21 +49,18 @@ fn a_file_that_is_edited_is_served_as_it_is_now() {
     let line = server.says("reloaded: ");
     let expected = "vary.yaml reloaded: servers: 1 added (three), 1 removed (one), 1 as before; \
                     variants: 4 as before\n";
-    assert!(line.ends_with(expected), "{line}");
+    assert_ends(&line, expected);
     assert_eq!(tools(&server), ["two_get_weather", "three_get_weather"]);
     // As editors save it.
     let draft = directory.join(".vary.yaml.swp");
     std::fs::write(&draft, with(&["two"])).unwrap();
     std::fs::rename(&draft, &file).unwrap();
-    assert!(server.says("reloaded: ").contains("1 removed (three)"));
+    assert_contains(&server.says("reloaded: "), &["1 removed (three)"]);
     assert_eq!(tools(&server), ["two_get_weather"]);
     // Still watched, though it is another file now.
     std::fs::write(&file, with(&["four"])).unwrap();
-    assert!(
-        server
-            .says("reloaded: ")
-            .contains("1 added (four), 1 removed (two)")
-    );
+    let part = "1 added (four), 1 removed (two)";
+    assert_contains(&server.says("reloaded: "), &[part]);
     assert_eq!(tools(&server), ["four_get_weather"]);
 }
 
@@ -91,17 +89,13 @@ fn a_bad_file_changes_nothing_and_says_why() {
     let down = "servers:\n  one: {command: no-such-program}\n";
     replace(&file, down);
     let line = server.says("was not reloaded");
-    assert!(line.contains("no-such-program"), "{line}");
+    assert_contains(&line, &["no-such-program"]);
     assert_eq!(tools(&server), ["one_get_weather"]);
     std::fs::remove_file(&file).unwrap();
     let line = server.says("was not reloaded");
-    assert!(line.contains("cannot be read"), "{line}");
+    assert_contains(&line, &["cannot be read"]);
     std::fs::write(&file, with(&["one", "two"])).unwrap();
-    assert!(
-        server
-            .says("reloaded: ")
-            .contains("1 added (two), 1 as before")
-    );
+    assert_contains(&server.says("reloaded: "), &["1 added (two), 1 as before"]);
     assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
 }
 
@@ -113,10 +107,7 @@ fn the_signal_reloads_whatever_has_changed() {
     for _ in 0..2 {
         signal("HUP", server.child.id());
         let line = server.says("reloaded: ");
-        assert!(
-            line.ends_with("servers: 1 as before; variants: 4 as before\n"),
-            "{line}"
-        );
+        assert_ends(&line, "servers: 1 as before; variants: 4 as before\n");
     }
     assert_eq!(tools(&server), ["one_get_weather"]);
     assert_eq!(server.end().0, Some(0));
@@ -141,19 +132,13 @@ fn links_that_are_set_to_another_place_are_followed() {
     let mut server = serve(&file);
     release("..2026_2", &["two"]);
     std::fs::remove_dir_all(directory.join("..2026_1")).unwrap();
-    assert!(
-        server
-            .says("reloaded: ")
-            .contains("1 added (two), 1 removed (one)")
-    );
+    let line = "1 added (two), 1 removed (one)";
+    assert_contains(&server.says("reloaded: "), &[line]);
     // In the place that it leads to now, too.
     let led = directory.join("..2026_2").join("vary.yaml");
     std::fs::write(led, with(&["three"])).unwrap();
-    assert!(
-        server
-            .says("reloaded: ")
-            .contains("1 added (three), 1 removed (two)")
-    );
+    let expected = "1 added (three), 1 removed (two)";
+    assert_contains(&server.says("reloaded: "), &[expected]);
     assert_eq!(tools(&server), ["three_get_weather"]);
 }
 
@@ -165,8 +150,8 @@ fn another_address_waits_for_the_next_start() {
     let mut server = Server::start(&["serve", file.to_str().unwrap()]);
     std::fs::write(&file, text("8801").replace("one:", "two:")).unwrap();
     let line = server.says("reloaded: ");
-    assert!(line.contains("1 added (two), 1 removed (one)"), "{line}");
-    assert!(line.ends_with("; at the next start: listen\n"), "{line}");
+    assert_contains(&line, &["1 added (two), 1 removed (one)"]);
+    assert_ends(&line, "; at the next start: listen\n");
     assert_eq!(tools(&server), ["two_get_weather"]);
 }
 
@@ -198,7 +183,7 @@ fn another_address_for_the_operator_waits_for_the_next_start() {
     }
     let typed = ["--admin", "0"];
     let line = line_after("reload-admin-typed", "", "admin: 8801\n", &typed);
-    assert!(!line.contains("at the next start"), "{line}");
+    assert_lacks(&line, &["at the next start"]);
 }
 
 #[test]
@@ -208,8 +193,8 @@ fn what_was_typed_holds_beside_whatever_the_file_says() {
     let args = ["serve", "--listen", "0", "--no-variants"];
     let mut server = Server::start(&[&args[..], &[file.to_str().unwrap()]].concat());
     std::fs::write(&file, with(&["two"]) + "variants: on\nlisten: 1\n").unwrap();
-    assert!(server.says("reloaded: ").ends_with("variants: none\n"));
-    assert!(!server.post(INITIALIZE).contains("availableVariants"));
+    assert_ends(&server.says("reloaded: "), "variants: none\n");
+    assert_lacks(&server.post(INITIALIZE), &["availableVariants"]);
 }
 
 #[test]
@@ -234,14 +219,12 @@ fn a_client_of_the_standard_streams_stays_connected() {
     };
     ask(INITIALIZE);
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-    assert!(ask(list).contains("one_get_weather"));
+    assert_contains(&ask(list), &["one_get_weather"]);
     std::fs::write(&file, with(&["two"])).unwrap();
     assert!(talk.any(|line| line.unwrap().contains("1 added (two), 1 removed (one)")));
     let now = ask(list);
-    assert!(
-        now.contains("two_get_weather") && !now.contains("one_get_weather"),
-        "{now}"
-    );
+    assert_contains(&now, &["two_get_weather"]);
+    assert_lacks(&now, &["one_get_weather"]);
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -256,18 +239,17 @@ fn a_past_removal_date_is_named_at_check_start_and_reload() {
     let file = directory.join("vary.yaml");
     let past = "`variants.old.deprecation.removal-date` is past: `old` was to be removed on 2026-06-01 and is still \
                 served; remove the variant, or move the date";
-    let checked = run(&["config", "check", "--offline", file.to_str().unwrap()]);
-    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let checked = run(&["config", "check", "--offline", file.to_str().unwrap()]).exited(0);
     let report = checked.stdout + &checked.stderr;
     let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(past), "{report}");
     let mut server = serve(&file);
-    assert!(server.said.contains(past), "{}", server.said);
+    assert_contains(&server.said, &[past]);
     replace(&file, &with_variants(&["one", "two"]));
     let line = server.says("note: ");
-    assert!(line.contains(past), "{line}");
+    assert_contains(&line, &[past]);
     let line = server.says("reloaded: ");
-    assert!(line.contains("1 added (two)"), "{line}");
+    assert_contains(&line, &["1 added (two)"]);
 }
 
 /// Two servers, of which `one` has a secret in its environment.
@@ -290,26 +272,22 @@ fn a_changed_secret_file_reconnects_the_servers_that_use_it_and_no_other() {
     let line = server.says("reloaded: ");
     let expected =
         "reloaded: servers: 1 connected anew (one), 1 as before; variants: 4 as before\n";
-    assert!(line.ends_with(expected), "{line}");
+    assert_ends(&line, expected);
     // The same secret with another line break at its end is the same.
     replace(&secret, "TOPSECRETTWO\r\n");
     let line = server.says("reloaded: ");
-    assert!(
-        line.ends_with("reloaded: servers: 2 as before; variants: 4 as before\n"),
-        "{line}"
-    );
+    let message = "reloaded: servers: 2 as before; variants: 4 as before\n";
+    assert_ends(&line, message);
     std::fs::remove_file(&secret).unwrap();
     let line = server.says("was not reloaded, everything stays as it was: ");
-    assert!(
-        line.contains("needs `secrets/key`, which does not exist; write the secret to "),
-        "{line}"
-    );
+    let part = "needs `secrets/key`, which does not exist; write the secret to ";
+    assert_contains(&line, &[part]);
     assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
     std::fs::write(&secret, "TOPSECRETTHREE").unwrap();
     let line = server.says("reloaded: ");
-    assert!(line.contains("1 connected anew (one)"), "{line}");
+    assert_contains(&line, &["1 connected anew (one)"]);
     let (_, all) = server.end_with_said();
-    assert!(!all.contains("TOPSECRET"), "{all}");
+    assert_lacks(&all, &["TOPSECRET"]);
 }
 
 #[test]
@@ -325,10 +303,12 @@ fn a_secret_is_shown_by_no_command() {
     };
     let (code, line) = check(&["--offline"]);
     assert_eq!(code, Some(1), "{line}");
-    assert!(line.contains("vary.yaml:3:"), "{line}");
-    assert!(
-        line.contains("`servers.one.env.KEY` needs `key`, which does not exist"),
-        "{line}"
+    assert_contains(
+        &line,
+        &[
+            "vary.yaml:3:",
+            "`servers.one.env.KEY` needs `key`, which does not exist",
+        ],
     );
     std::fs::write(directory.join("key"), "TOPSECRET").unwrap();
     for args in [
@@ -339,15 +319,13 @@ fn a_secret_is_shown_by_no_command() {
     ] {
         let (code, line) = check(args);
         assert_eq!(code, Some(0), "{line}");
-        assert!(!line.contains("TOPSECRET"), "{line}");
+        assert_lacks(&line, &["TOPSECRET"]);
     }
     std::fs::write(directory.join("key"), b"TOPSECRET\xff").unwrap();
     let (code, line) = check(&["--offline"]);
     assert_eq!(code, Some(1), "{line}");
-    assert!(
-        line.contains("is not UTF-8 text") && !line.contains("TOPSECRET"),
-        "{line}"
-    );
+    assert_contains(&line, &["is not UTF-8 text"]);
+    assert_lacks(&line, &["TOPSECRET"]);
 }
 
 #[test]
@@ -365,14 +343,13 @@ fn a_server_whose_headers_have_claims_is_checked_without_a_connection() {
     assert_eq!(check().status.code(), Some(1));
     let expected = "vary.yaml:1:55: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or \
                     `stdio-principal` with `claims`";
-    assert!(line.contains(expected), "{line}");
+    assert_contains(&line, &[expected]);
     let principal = "stdio-principal: {name: ann, claims: {email: ann@example.com}}\n";
     std::fs::write(&file, format!("{servers}{principal}")).unwrap();
     let line = String::from_utf8(check().stdout).unwrap();
     assert_eq!(check().status.code(), Some(0), "{line}");
-    assert!(line.contains("per-user"), "{line}");
-    assert!(
-        line.contains("server `a` needs the claims of its users"),
-        "{line}"
+    assert_contains(
+        &line,
+        &["per-user", "server `a` needs the claims of its users"],
     );
 }

@@ -25,6 +25,7 @@ use serde_json::json;
 use crate::gateways::{Gateway, Proxy, free_port};
 use crate::load::Load;
 use crate::program::{VARY, signal};
+use crate::text::{assert_contains, assert_lacks};
 
 const PASSWORD: &str = "hunter2-hunter2-hunter2";
 
@@ -118,7 +119,7 @@ impl Gateway {
     fn end(self) {
         let (code, text) = self.server.end_with_said();
         assert_eq!(code, Some(0), "{text}");
-        assert!(!text.contains("hunter2"), "{text}");
+        assert_lacks(&text, &["hunter2"]);
     }
 }
 
@@ -361,7 +362,7 @@ async fn without_its_store_a_replica_answers_plain_calls_and_limited_ones_as_con
     for replica in [open, refusing] {
         replica.is_ready_with_store("away").await;
         let metrics = replica.get("/metrics").await.text();
-        assert!(metrics.contains("\nvary_store_up 0"), "{metrics}");
+        assert_contains(&metrics, &["\nvary_store_up 0"]);
     }
     // A bucket of its own, which is full.
     let mut http = open.connect().await;
@@ -383,10 +384,7 @@ async fn without_its_store_a_replica_answers_plain_calls_and_limited_ones_as_con
         assert_eq!(answer.status, 200, "{}", answer.text());
         let metrics = replica.get("/metrics").await.text();
         let counted = "vary_store_operations_total{operation=\"count\",outcome=\"ok\"} 1\n";
-        assert!(
-            metrics.contains("\nvary_store_up 1") && metrics.contains(counted),
-            "{metrics}"
-        );
+        assert_contains(&metrics, &["\nvary_store_up 1", counted]);
     }
     stops.store(true, Ordering::Relaxed);
     for client in clients {

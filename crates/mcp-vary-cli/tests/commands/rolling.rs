@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::gateways::{Gateway, Proxy};
 use crate::load::Load;
-use crate::program::VARY;
+use crate::program::sky;
 
 /// Ends a gateway, and starts its successor. Prints how long each step took.
 #[expect(
@@ -78,9 +78,8 @@ async fn two_are_replaced(least: usize) {
     let folder = std::env::temp_dir().join(format!("vary-rolling-{}-{least}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let configuration = folder.join("vary.yaml");
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n\
-         keys: [a-key-for-both-gateways-0123456789abcdef]\nlimits: {{drain-delay: 2s, drain: 20s}}\n"
+    let text = sky(
+        "keys: [a-key-for-both-gateways-0123456789abcdef]\nlimits: {drain-delay: 2s, drain: 20s}\n",
     );
     fs::write(&configuration, text).unwrap();
     let mut gateways = [(); 2].map(|()| Gateway::start(&configuration, Vec::new()));

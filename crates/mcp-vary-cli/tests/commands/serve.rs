@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Server, VARY, command, file, run, signal};
+use crate::program::{INITIALIZE, Server, VARY, command, file, run, signal, sky};
+use crate::text::{assert_contains, assert_lacks, assert_starts};
 
 #[cfg(unix)]
 #[test]
@@ -14,30 +15,14 @@ fn serving_says_where_answers_and_ends_with_its_children() {
     let pid = file("pid-of-the-child", "");
     let script = r#"echo $$ > "$1"; exec "$0" weather"#;
     let args = [
-        "serve",
-        "--listen",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        script,
-        VARY,
-        pid.to_str().unwrap(),
+        "serve", "--listen", "0", "--", "sh", "-c", script, VARY, &pid,
     ];
     let server = Server::start(&args);
-    assert!(
-        server
-            .said
-            .contains("in front of weather 2.0.0, revision 2026-07-28, 2 tools"),
-        "{}",
-        server.said
-    );
+    let expected = "in front of weather 2.0.0, revision 2026-07-28, 2 tools";
+    assert_contains(&server.said, &[expected]);
     let response = server.post(INITIALIZE);
-    assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
-    assert!(
-        response.contains(r#""availableVariants":[{"id":"standard""#),
-        "{response}"
-    );
+    assert_starts(&response, "HTTP/1.1 200 OK");
+    assert_contains(&response, &[r#""availableVariants":[{"id":"standard""#]);
     let child = std::fs::read_to_string(pid).unwrap();
     let alive = || {
         std::process::Command::new("kill")
@@ -49,7 +34,7 @@ fn serving_says_where_answers_and_ends_with_its_children() {
     assert!(alive().success());
     let (code, rest) = server.end();
     assert_eq!(code, Some(0), "{rest}");
-    assert!(rest.contains("vary inspect http://127.0.0.1:"), "{rest}");
+    assert_contains(&rest, &["vary inspect http://127.0.0.1:"]);
     assert!(!alive().success());
 }
 
@@ -59,22 +44,16 @@ fn serving_says_where_answers_and_ends_with_its_children() {
 fn a_server_that_was_killed_is_started_again() {
     let pid = file("pid-of-the-server-behind", "");
     let script = r#"echo $$ > "$1"; exec "$0" weather"#;
-    let behind = ["sh", "-c", script, VARY, pid.to_str().unwrap()];
+    let behind = ["sh", "-c", script, VARY, &pid];
     let server = Server::start(&[&["serve", "--listen", "0", "--"], &behind[..]].concat());
     let first = std::fs::read_to_string(&pid).unwrap();
     signal("KILL", first.trim().parse().unwrap());
-    let call = [
-        "call",
-        "get_weather",
-        r#"{"location":"Bern"}"#,
-        &server.url(),
-    ]
-    .map(str::to_owned);
-    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+    let url = server.url();
+    let call = ["call", "get_weather", r#"{"location":"Bern"}"#, &url];
     // Until the server is back, each call says at once that it is not there.
     let mut tries = (0..200).map(|_| run(&call));
     let answered = tries.find(|tried| tried.code == Some(0)).unwrap();
-    assert!(answered.stdout.contains("Bern"), "{}", answered.stdout);
+    assert_contains(&answered.stdout, &["Bern"]);
     assert_ne!(std::fs::read_to_string(&pid).unwrap(), first);
     let (code, rest) = server.end();
     assert_eq!(code, Some(0), "{rest}");
@@ -85,38 +64,16 @@ fn a_server_that_was_killed_is_started_again() {
 
 #[test]
 fn both_extensions_can_be_left_out() {
-    let args = [
-        "serve",
-        "--listen",
-        "0",
-        "--no-variants",
-        "--no-negotiation",
-        "--",
-        VARY,
-        "weather",
-    ];
-    let response = Server::start(&args).post(INITIALIZE);
-    assert!(
-        response.contains("serverInfo") && !response.contains("extensions"),
-        "{response}"
-    );
+    let response = Server::with_weather(&["--no-variants", "--no-negotiation"]).post(INITIALIZE);
+    assert_contains(&response, &["serverInfo"]);
+    assert_lacks(&response, &["extensions"]);
 }
 
 #[test]
 fn the_default_variant_can_be_chosen() {
-    let args = [
-        "serve",
-        "--listen",
-        "0",
-        "--variant",
-        "compact",
-        "--",
-        VARY,
-        "weather",
-    ];
-    let response = Server::start(&args).post(INITIALIZE);
+    let response = Server::with_weather(&["--variant", "compact"]).post(INITIALIZE);
     let (_, offered) = response.split_once("availableVariants").unwrap();
-    assert!(offered.starts_with(r#"":[{"id":"compact""#), "{offered}");
+    assert_starts(offered, r#"":[{"id":"compact""#);
 }
 
 #[test]
@@ -155,23 +112,12 @@ fn a_server_of_a_clients_file_is_served() {
     let text =
         serde_json::json!({"mcpServers": {"sky": entry, "sea": {"command": "no-such-program"}}});
     let path = file("two-servers.json", &text.to_string());
-    let server = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        path.to_str().unwrap(),
-        "--server",
-        "sky",
-    ]);
-    assert!(
-        server.said.contains("in front of weather"),
-        "{}",
-        server.said
-    );
+    let server = Server::serve(&[&path, "--server", "sky"]);
+    assert_contains(&server.said, &["in front of weather"]);
     let text = serde_json::json!({"mcpServers": {"far": {"type": "http", "url": server.url()}}});
     let path = file("one-server.json", &text.to_string());
-    let far = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
-    assert!(far.said.contains("in front of weather"), "{}", far.said);
+    let far = Server::serve(&[&path]);
+    assert_contains(&far.said, &["in front of weather"]);
 }
 
 /// What a server writes to standard error is no message of the gateway.
@@ -209,7 +155,7 @@ fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
     lines.next().unwrap().unwrap();
     writeln!(input, "{CALL}\n{PING}").unwrap();
     let pong = lines.next().unwrap().unwrap();
-    assert!(pong.contains(r#""id":3"#), "{pong}");
+    assert_contains(&pong, &[r#""id":3"#]);
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     signal("TERM", child.id());
     assert!(said.any(|line| line.unwrap().starts_with("shutting down (Ctrl-C again")));
@@ -222,18 +168,16 @@ fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
 #[cfg(unix)]
 #[test]
 fn the_second_signal_ends_a_gateway_at_once() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nlimits: {{drain-delay: 60s}}\n"
-    );
+    let text = sky("listen: 0\nlimits: {drain-delay: 60s}\n");
     let configuration = file("second-signal.yaml", &text);
-    let mut server = Server::start(&["serve", configuration.to_str().unwrap()]);
+    let mut server = Server::start(&["serve", &configuration]);
     signal("TERM", server.child.id());
     server.says("shutting down (Ctrl-C again");
-    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    assert_starts(&server.post(INITIALIZE), "HTTP/1.1 200 OK");
     let second = Instant::now();
     let (code, text) = server.end();
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("stopped at once"), "{text}");
+    assert_contains(&text, &["stopped at once"]);
     assert!(second.elapsed() < Duration::from_secs(30));
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::program::{Run, Server, VARY, command, file, signal};
+use crate::program::{Run, Server, VARY, command, file, signal, sky};
 
 /// The next report.
 fn next(socket: &UnixDatagram) -> String {
@@ -55,11 +55,9 @@ fn the_service_manager_learns_when_vary_is_ready_alive_and_stopping() {
 #[test]
 fn the_service_manager_learns_of_reloads() {
     let (socket, path) = listen("reloads");
-    let text = |more: &str| {
-        format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\n{more}\n")
-    };
+    let text = |more: &str| sky(&format!("listen: 0\n{more}\n"));
     let configuration = file("service-manager.yaml", &text(""));
-    let args = ["serve", configuration.to_str().unwrap()];
+    let args = ["serve", &configuration];
     let server = Server::start_with(&args, &[("NOTIFY_SOCKET", path.0.to_str().unwrap())]);
     let ready = format!("READY=1\nSTATUS=serving at {}", server.url());
     assert_eq!(next(&socket), ready);

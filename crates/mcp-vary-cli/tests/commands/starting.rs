@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Server, VARY, command, file, run};
+use crate::program::{INITIALIZE, Server, VARY, command, file, run, sky};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A client's file with a server that hangs for ever, then one that is ready at once.
 fn hanging(name: &str) -> String {
@@ -14,7 +15,7 @@ fn hanging(name: &str) -> String {
         "hang": {"command": "sleep", "args": ["1000"]},
         "sky": {"command": VARY, "args": ["weather"]},
     }});
-    file(name, &text.to_string()).to_str().unwrap().to_owned()
+    file(name, &text.to_string())
 }
 
 /// How long some clients wait for the first answer; enough for a slow machine, and less than what a hanging server took.
@@ -26,23 +27,15 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_
 fn a_server_that_hangs_holds_up_no_client_over_http() {
     let file = hanging("hang-http.json");
     let began = Instant::now();
-    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", &file]);
+    let server = Server::serve(&["--admin", "0", &file]);
     let answer = server.post(INITIALIZE);
-    assert!(
-        answer.contains(r#""tools":{"listChanged":true}"#),
-        "{answer}"
-    );
+    assert_contains(&answer, &[r#""tools":{"listChanged":true}"#]);
     let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
     let list = server.post_with(LIST, head);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    assert!(list.contains("sky_get_weather"), "{list}");
-    assert!(
-        server
-            .said
-            .contains("hang  still starting; clients get its tools when it is ready"),
-        "{}",
-        server.said
-    );
+    assert_contains(&list, &["sky_get_weather"]);
+    let expected = "hang  still starting; clients get its tools when it is ready";
+    assert_contains(&server.said, &[expected]);
 }
 
 #[test]
@@ -91,16 +84,12 @@ pub(crate) fn started(file: &str) -> (Killed, impl Iterator<Item = String> + use
 fn the_status_is_there_while_servers_start() {
     let text = "servers: {hang: {command: sleep, args: ['1000']}}\nstart-wait: 1h\n";
     let file = file("hang-status.yaml", text);
-    let file = file.to_str().unwrap();
-    let (_child, mut said) = started(file);
+    let (_child, mut said) = started(&file);
     let first = said.next().unwrap();
-    assert!(
-        first.starts_with("starting `hang` at http://127.0.0.1:"),
-        "{first}"
-    );
+    assert_starts(&first, "starting `hang` at http://127.0.0.1:");
     let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
     let shown = run(&["status", &address.unwrap()]).data(1);
-    assert!(shown.contains("hang    starting"), "{shown}");
+    assert_contains(&shown, &["hang    starting"]);
 }
 
 #[test]
@@ -109,7 +98,7 @@ fn a_call_waits_only_for_the_server_that_it_needs() {
     let began = Instant::now();
     let call = ["call", "sky_get_weather", r#"{"location":"Bern"}"#, &file];
     let said = run(&call).data(0);
-    assert!(said.contains("Bern"), "{said}");
+    assert_contains(&said, &["Bern"]);
     assert!(
         began.elapsed() < Duration::from_secs(40),
         "{:?}",
@@ -123,16 +112,11 @@ fn a_misspelt_tool_is_named_although_another_server_is_starting() {
         "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  hang: {{command: sleep, args: ['1000']}}\nstart-wait: 100ms\n"
     );
     let path = file("hang-misspelt.yaml", &text);
-    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let server = Server::serve(&[&path]);
     // It is ready when the first call has been answered.
     while !server.tools().contains(&"sky_get_weather".to_owned()) {}
-    let called = run(&["call", "sky_get_wether", &server.url()]);
-    assert_eq!(called.code, Some(1), "{}", called.stdout);
-    assert!(
-        called.stdout.contains("server `hang` is still starting"),
-        "{}",
-        called.stdout
-    );
+    let called = run(&["call", "sky_get_wether", &server.url()]).exited(1);
+    assert_contains(&called.stdout, &["server `hang` is still starting"]);
     assert_eq!(
         called.stderr,
         "tip: if you meant `sky_get_weather`, that is listed already\n"
@@ -146,8 +130,7 @@ fn an_interrupted_start_says_who_was_ready() {
         "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  hang: {{command: sleep, args: ['1000']}}\nstart-wait: 1h\n"
     );
     let file = file("hang-interrupted.yaml", &text);
-    let file = file.to_str().unwrap();
-    let (mut child, mut said) = started(file);
+    let (mut child, mut said) = started(&file);
     let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
     let address = address.unwrap();
     let is_up = || run(&["status", &address]).stdout.contains("sky     up");
@@ -171,34 +154,27 @@ fn the_address_is_printed_at_once_and_each_server_when_it_is_ready() {
         "servers:\n  hang: {{command: sleep, args: ['1000']}}\n  sky: {{command: {VARY:?}, args: [weather]}}\nstart-wait: 1h\n"
     );
     let file = file("hang-lines.yaml", &text);
-    let mut child = command(&["serve", "--listen", "0", file.to_str().unwrap()])
+    let mut child = command(&["serve", "--listen", "0", &file])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut lines = lines.map(Result::unwrap);
     let first = lines.next().unwrap();
-    assert!(
-        first.starts_with("starting 2 servers at http://127.0.0.1:"),
-        "{first}"
-    );
+    assert_starts(&first, "starting 2 servers at http://127.0.0.1:");
     // The wait for the servers lasts an hour: what can be read was printed before its end.
     let ready = lines.find(|line| line.starts_with("ready: ")).unwrap();
-    assert!(
-        ready.starts_with("ready: `sky` after ") && ready.ends_with("s (1 of 2)"),
-        "{ready}"
-    );
+    assert_starts(&ready, "ready: `sky` after ");
+    assert_ends(&ready, "s (1 of 2)");
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
 fn the_addresses_of_all_variants_are_printed_with_their_tools() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nvariants: {{standard: {{}}, one: {{tools: [get_weather]}}}}\n"
-    );
+    let text = sky("variants: {standard: {}, one: {tools: [get_weather]}}\n");
     let path = file("start-variants.yaml", &text);
-    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let mut server = Server::serve(&[&path]);
     let said = server.says("Ctrl-C ends it");
     let url = server.url();
     let expected = format!(
@@ -206,8 +182,8 @@ fn the_addresses_of_all_variants_are_printed_with_their_tools() {
          \x20 standard  2 tools  {url}/v/standard\n\
          \x20 one       1 tool   {url}/v/one\n"
     );
-    assert!(said.contains(&expected), "{said}");
-    assert!(!said.contains("uses at most"), "{said}");
+    assert_contains(&said, &[&expected]);
+    assert_lacks(&said, &["uses at most"]);
 }
 
 /// Figures that are not final are printed as such, and again when the last server is ready.
@@ -226,27 +202,37 @@ fn while_servers_start_the_numbers_of_tools_are_not_final() {
         "start-wait": "6s",
     });
     let path = file("start-late.json", &text.to_string());
-    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let mut server = Server::serve(&[&path]);
     let said = server.says("Ctrl-C ends it");
     let url = server.url();
     let home = crate::connect::Home::new("slow-one");
     let connected = home.connect(&["cursor", &url, "--write"]).stderr;
     let expected = "connected: 2 tools so far, `sky_get_weather` for one; `slow` is still starting, and Cursor gets its \
          tools when it is ready\n";
-    assert!(connected.contains(expected), "{connected}");
+    assert_contains(&connected, &[expected]);
     let note = "note: `slow` is still starting, so the list of tools is not complete\n";
     for command in ["tools", "inspect"] {
         let listed = run(&[command, &url]).stderr;
         assert!(listed.contains(note), "{command}: {listed}");
     }
-    assert!(said.contains("  standard  2 tools so far  http"), "{said}");
-    assert!(said.contains("  late      starting        http"), "{said}");
-    assert!(!said.contains("0 tools"), "{said}");
+    assert_contains(
+        &said,
+        &[
+            "  standard  2 tools so far  http",
+            "  late      starting        http",
+        ],
+    );
+    assert_lacks(&said, &["0 tools"]);
     std::fs::write(&flag, "").unwrap();
     let said = server.says("/v/late");
-    assert!(said.contains("`slow` is ready after "), "{said}");
-    assert!(said.contains("  standard  4 tools  http"), "{said}");
-    assert!(said.contains("  late      2 tools  http"), "{said}");
+    assert_contains(
+        &said,
+        &[
+            "`slow` is ready after ",
+            "  standard  4 tools  http",
+            "  late      2 tools  http",
+        ],
+    );
 }
 
 #[cfg(unix)]
@@ -260,35 +246,35 @@ fn a_server_that_is_down_is_named_wherever_its_tools_are_missing() {
         ("all-down.yaml", format!("{{{down}}}"), "0 tools"),
     ] {
         let path = file(name, &format!("servers: {servers}\n"));
-        let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+        let server = Server::serve(&[&path]);
         let url = server.url();
         for command in ["tools", "inspect"] {
             let listed = run(&[command, &url]);
             let note = "note: `hang` is down, so the list of tools is not complete; `vary status` says why\n";
             assert!(listed.stderr.contains(note), "{command}: {}", listed.stderr);
         }
-        assert!(run(&["tools", &url]).stdout.contains(count));
+        assert_contains(&run(&["tools", &url]).stdout, &[count]);
         let connected = home.connect(&["cursor", &url, "--write"]);
         let (code, said) = match count {
             "2 tools" => (0, "2 tools, `sky_get_weather` for one; `hang` is down"),
             _ => (1, "lists no tools: `hang` is down; `vary status` says why"),
         };
         assert_eq!(connected.code, Some(code), "{}", connected.stderr);
-        assert!(connected.stderr.contains(said), "{}", connected.stderr);
+        assert_contains(&connected.stderr, &[said]);
         home.connect(&["cursor", "--remove"]);
     }
 }
 
 /// A configuration whose server `sky` does something else until the returned file, `FLAG`, exists.
 #[cfg(unix)]
-fn until_there(name: &str, otherwise: &str, top: &str) -> (String, std::path::PathBuf) {
+fn until_there(name: &str, otherwise: &str, top: &str) -> (String, String) {
     let flag = file(&format!("{name}.flag"), "");
     std::fs::remove_file(&flag).unwrap();
-    let otherwise = otherwise.replace("FLAG", flag.to_str().unwrap());
+    let otherwise = otherwise.replace("FLAG", &flag);
     let script = format!("test -e {flag:?} || {otherwise}; exec {VARY:?} weather");
     let server = json!({"command": "sh", "args": ["-c", script]});
     let text = format!("servers: {{sky: {server}}}\n{top}\n");
-    (file(name, &text).to_str().unwrap().to_owned(), flag)
+    (file(name, &text), flag)
 }
 
 #[cfg(unix)]
@@ -301,23 +287,22 @@ fn the_only_server_may_be_down_at_the_start_unless_all_are_required() {
         "start-two-down.yaml",
         "servers: {a: {command: no-a}, b: {command: no-b}}",
     );
-    let two = two.to_str().unwrap();
     for command in [
-        &["serve", "--listen", "0", "--require-all", two][..],
-        &["tools", two],
+        &["serve", "--listen", "0", "--require-all", &two][..],
+        &["tools", &two],
     ] {
         run(command).refuses(&[
             "error: 2 servers are down\nserver `a`: the program `no-a` was not found; install it",
             "\nserver `b`: the program `no-b` was not found",
         ]);
     }
-    let mut server = Server::start(&["serve", "--listen", "0", &path]);
+    let mut server = Server::serve(&[&path]);
     let down =
         "`sky` is down, and Vary keeps trying: ended (exit status: 3); last stderr lines: no luck";
-    assert!(server.said.contains(down), "{}", server.said);
+    assert_contains(&server.said, &[down]);
     std::fs::write(&flag, "").unwrap();
     let said = server.says("`sky` is ready after ");
-    assert!(said.contains(", 2 tools"), "{said}");
+    assert_contains(&said, &[", 2 tools"]);
     let command = ["serve", "--listen", "0", "--", "no-such-program"];
     run(&command).refuses(&["the program `no-such-program` was not found"]);
 }
@@ -332,7 +317,7 @@ fn a_server_that_needs_six_seconds_is_inspected() {
         (shown.code, &*shown.stderr),
         (Some(0), "waiting for `sh` ... 5 s\n")
     );
-    assert!(shown.stdout.contains("standard"), "{}", shown.stdout);
+    assert_contains(&shown.stdout, &["standard"]);
 }
 
 #[cfg(unix)]
@@ -340,7 +325,7 @@ fn a_server_that_needs_six_seconds_is_inspected() {
 fn a_client_is_connected_once_the_servers_list_their_tools() {
     let wait = "while ! test -e FLAG; do sleep 0.1; done";
     let (path, flag) = until_there("start-connect.yaml", wait, "start-wait: 100ms");
-    let server = Server::start(&["serve", "--listen", "0", &path]);
+    let server = Server::serve(&[&path]);
     let home = crate::connect::Home::new("while-starting");
     let mut connect = home.command(&["claude-code", &server.url(), "--write"]);
     let mut child = Killed(connect.stderr(Stdio::piped()).spawn().unwrap());
@@ -386,8 +371,8 @@ const MANY_TOOLS: &str = r#"tools=; at=0
 #[test]
 fn a_list_that_is_forwarded_whole_is_counted_once() {
     let shown = run(&["inspect", "--summary", "--", "sh", "-c", MANY_TOOLS, "2"]).data(0);
-    assert!(shown.contains("\nall tools "), "{shown}");
-    assert!(!shown.contains("the whole list"), "{shown}");
+    assert_contains(&shown, &["\nall tools "]);
+    assert_lacks(&shown, &["the whole list"]);
 }
 
 #[cfg(unix)]
@@ -398,12 +383,12 @@ fn a_tool_whose_name_models_refuse_is_noted() {
     let advice = "they take at most 64 ASCII letters, digits, `_` and `-`; give the tool another `name` in `overrides` of a \
                   variant\n";
     let finding = format!("- prévoir 0: name: many models refuse it: {advice}");
-    assert!(linted.contains(&finding), "{linted}");
+    assert_contains(&linted, &[&finding]);
     let text = json!({"servers": {"many": {"command": "sh", "args": ["-c", script.replace("${", "$${"), "1"]}}});
     let path = file("start-names.json", &text.to_string());
-    let checked = run(&["config", "check", path.to_str().unwrap()]);
+    let checked = run(&["config", "check", &path]);
     let note = format!("start-names.json: many models refuse the names `prévoir 0`: {advice}");
-    assert!(checked.stderr.ends_with(&note), "{}", checked.stderr);
+    assert_ends(&checked.stderr, &note);
     assert_eq!(checked.code, Some(0));
 }
 
@@ -415,17 +400,17 @@ fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
         "variants": {"standard": {}, "few": {"tools": ["tool_1*"]}},
     });
     let path = file("start-limits.json", &text.to_string());
-    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let mut server = Server::serve(&[&path]);
     let said = server.says("Ctrl-C ends it");
     let expected = format!(
         "note: Cursor uses at most 40 tools, and `standard` has 41; connect it to {}/v/few (11 tools)\n",
         server.url()
     );
-    assert!(said.contains(&expected), "{said}");
-    assert!(!said.contains("VS Code"), "{said}");
+    assert_contains(&said, &[&expected]);
+    assert_lacks(&said, &["VS Code"]);
     let connected =
         crate::connect::Home::new("limits").connect(&["cursor", &server.url(), "--write"]);
     let expected = "connected: 41 tools, `tool_0` for one\n\
                     note: Cursor uses at most 40 of them: repeat the command with `--variant NAME`, of a variant with fewer `tools`\n";
-    assert!(connected.stderr.contains(expected), "{}", connected.stderr);
+    assert_contains(&connected.stderr, &[expected]);
 }

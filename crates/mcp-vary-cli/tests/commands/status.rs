@@ -5,21 +5,19 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Run, Server, VARY, WEATHER, command, file, get, run, signal};
+use crate::program::{INITIALIZE, Run, Server, WEATHER, command, file, get, run, signal, sky};
+use crate::text::{assert_contains, assert_ends, assert_starts};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-listen: 0
+    let text = sky(&format!("listen: 0
 {top}
 variants:
   standard: {{}}
   v1: {{description: d, deprecation: {{message: m, replacement: standard, removal-date: 9999-12-31}}}}
   v0: {{description: d, deprecation: {{message: m, removal-date: 2000-01-31}}}}
-"
-    );
-    file(name, &text).to_str().unwrap().to_owned()
+"));
+    file(name, &text)
 }
 
 /// The address that a program said it answers its operator at.
@@ -40,7 +38,7 @@ fn lists(server: &Server, variant: &str, client: &str) {
     let list = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
     let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
     let answer = server.post_with(&list.to_string(), head);
-    assert!(answer.contains("get_weather"), "{answer}");
+    assert_contains(&answer, &["get_weather"]);
 }
 
 /// SV-25: who uses what is deprecated is warned about, counted, and shown by a running gateway.
@@ -67,8 +65,7 @@ fn a_running_gateway_says_how_it_stands() {
     deprecated use of  by       version  requests
     v1                 old�bot  7               2
     "#);
-    let json = run(&["status", "--json", &address]).data(0);
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = run(&["status", "--json", &address]).json(0);
     assert_eq!(json["deprecatedUse"][0]["requests"], 2);
     assert_eq!(json["servers"][0]["tools"], 2);
     let (code, rest) = server.end();
@@ -86,25 +83,14 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
         "status-down.json",
         r#"{"mcpServers": {"gone": {"url": "http://127.0.0.1:1/private/mcp"}}}"#,
     );
-    let server = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--admin",
-        "0",
-        path.to_str().unwrap(),
-    ]);
+    let server = Server::serve(&["--admin", "0", &path]);
     let shown = run(&["status", &admin(&server)]).data(1);
-    assert!(
-        shown.contains("  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; "),
-        "{shown}"
-    );
+    let expected = "  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; ";
+    assert_contains(&shown, &[expected]);
     // The first line has the gateway's own.
     let (known, others) = shown.split_once('\n').unwrap();
-    assert!(
-        known.starts_with(&server.url()) && known.ends_with("status-down.json"),
-        "{known}"
-    );
+    assert_starts(known, &server.url());
+    assert_ends(known, "status-down.json");
     assert!(!others.contains("127.0.0.1"), "{shown}");
 }
 
@@ -116,7 +102,7 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     let path = deprecating("inspect-used.yaml", "admin: 0");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-used.yaml", &text.replace("variants:\n", many));
-    let server = Server::start(&["serve", path.to_str().unwrap()]);
+    let server = Server::start(&["serve", &path]);
     let (address, url) = (admin(&server), server.url());
     lists(&server, "v0", "old bot");
     let shown = run(&["inspect", "--admin", &address, &url]).data(0);
@@ -131,8 +117,7 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     deprecated use of  by       version  requests
     v0                 old bot  7               1
     ");
-    let json = run(&["inspect", "--json", "--admin", &address, &url]).data(0);
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = run(&["inspect", "--json", "--admin", &address, &url]).json(0);
     let mut uses = json["deprecatedUse"].as_array().unwrap().iter();
     assert!(
         uses.any(|used| used["variant"] == "v0" && used["client"]["name"] == "old bot"),
@@ -156,7 +141,7 @@ fn where_no_gateway_answers_is_said() {
         &format!("no status from 127.0.0.1:{port}: connection refused; "),
         "`vary serve FILE` starts one; that of another user is reached by the address of its `--admin`\n",
     ]);
-    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let server = Server::with_weather(&[]);
     // The gateway of another user: this one's is found by the address for clients, too.
     other_user(&server.address.to_string())
         .refuses(&[
@@ -189,8 +174,7 @@ fn large_status() -> String {
 
 #[test]
 fn a_status_of_any_size_is_read_to_its_end() {
-    let shown = run(&["status", "--json", &large_status()]).data(0);
-    let json: Value = serde_json::from_str(&shown).unwrap();
+    let json = run(&["status", "--json", &large_status()]).json(0);
     assert_eq!(json["padding"].as_str().unwrap().len(), 1 << 20);
     run(&["experiment", "--json", &large_status()]).data(0);
 }
@@ -218,10 +202,7 @@ fn a_status_that_is_watched_is_shown_until_a_signal() {
 #[cfg(unix)]
 #[test]
 fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
-    let args = [
-        "serve", "--listen", "0", "--admin", "0", "--probes", "0", "--", VARY, "weather",
-    ];
-    let server = Server::start(&args);
+    let server = Server::with_weather(&["--admin", "0", "--probes", "0"]);
     let metrics = server.printed("metrics: http://");
     let metrics = metrics.strip_suffix("/metrics").unwrap();
     for _ in 0..3 {
@@ -255,37 +236,33 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
     let scraped = get(metrics, "/metrics");
     for (name, value) in rows {
         let line = format!("\n{name} {value}.0\n");
-        assert!(scraped.contains(&line), "{line}: {scraped}");
+        assert_contains(&scraped, &[&line]);
     }
 }
 
 /// SV-22: a rule under `clients` can be tried without the client that it is for, and the status shows what came of it.
 #[test]
 fn another_client_is_tried_by_its_name_and_shown_with_its_variant() {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
-admin: 0
+    let text = sky("admin: 0
 listen: 0
-clients: [{{name: 'cursor*', version: '2*', variant: brief}}]
+clients: [{name: 'cursor*', version: '2*', variant: brief}]
 variants:
-  standard: {{}}
-  brief: {{description: d, tools: [get_weather]}}
-"
-    );
+  standard: {}
+  brief: {description: d, tools: [get_weather]}
+");
     let path = file("status-clients.yaml", &text);
-    let path = path.to_str().unwrap();
     let named = ["--client-name", "cursor-vscode", "--client-version", "2.1"];
     let shown = |args: &[&str]| run(args).data(0);
-    for target in [path, &Server::start(&["serve", path]).url()] {
-        let tools = shown(&[&["tools"], &named[..], &[target]].concat());
-        assert!(tools.starts_with("variant brief: 1 tool, "), "{tools}");
-        let tools = shown(&["tools", "--client-name", "cursor-vscode", target]);
-        assert!(tools.starts_with("variant standard: 2 tools, "), "{tools}");
-        let inspected = shown(&[&["inspect", "--json"], &named[..], &[target]].concat());
+    for target in [path.clone(), Server::start(&["serve", &path]).url()] {
+        let tools = shown(&[&["tools"], &named[..], &[&target]].concat());
+        assert_starts(&tools, "variant brief: 1 tool, ");
+        let tools = shown(&["tools", "--client-name", "cursor-vscode", &target]);
+        assert_starts(&tools, "variant standard: 2 tools, ");
+        let inspected = shown(&[&["inspect", "--json"], &named[..], &[&target]].concat());
         let inspected: Value = serde_json::from_str(&inspected).unwrap();
         assert_eq!(inspected["variants"][0]["id"], "brief");
     }
-    let server = Server::start(&["serve", path]);
+    let server = Server::start(&["serve", &path]);
     let call = ["call", "get_weather", "location=Bern"];
     shown(&[&call[..], &named, &[&server.url()]].concat());
     let status = shown(&["status", &admin(&server)]);
@@ -301,22 +278,14 @@ variants:
     let row = row.unwrap_or_else(|| panic!("{status}"));
     assert_eq!(row[1..4], ["2.1", "brief", "rule"], "{status}");
     assert_eq!(row[5], "1", "{status}");
-    let version = run(&["tools", "--client-version", "2", path]);
-    assert_eq!(version.code, Some(2));
-    assert!(
-        version.stderr.contains("--client-name <NAME>"),
-        "{}",
-        version.stderr
-    );
+    let version = run(&["tools", "--client-version", "2", &path]).exited(2);
+    assert_contains(&version.stderr, &["--client-name <NAME>"]);
 }
 
 /// Calls, errors and their times are beside each server.
 #[test]
 fn a_running_gateway_shows_the_calls_of_each_server() {
-    let serve = [
-        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
-    ];
-    let server = Server::start(&serve);
+    let server = Server::with_weather(&["--admin", "0"]);
     for location in ["location=Bern", "wrong=1", "location=Bern"] {
         let _ = run(&["call", "get_weather", location, &server.url()]);
     }
@@ -336,8 +305,7 @@ fn a_running_gateway_shows_the_calls_of_each_server() {
         row.contains(" 2 1/256 0 3 1 ") && row.ends_with(" ms"),
         "{shown}"
     );
-    let json = run(&["status", "--json", &admin(&server)]).data(0);
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = run(&["status", "--json", &admin(&server)]).json(0);
     let calls = &json["servers"][0]["calls"];
     assert_eq!((&calls["count"], &calls["errors"]), (&3.into(), &1.into()));
     assert!(calls["p50"].as_f64().unwrap() <= calls["p95"].as_f64().unwrap());

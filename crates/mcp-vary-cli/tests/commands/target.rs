@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::program::{Run, Server, VARY, WEATHER, command, file, run, with_weather};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
@@ -51,17 +52,11 @@ fn a_file_that_nobody_named_starts_nothing_without_a_terminal() {
     let text = format!("servers: {{x: {{command: sh, args: [-c, '{script}']}}}}\n");
     fs::write(here.join("vary.yaml"), text).unwrap();
     let refused = Run::of(&mut within(&here, &["inspect"]));
-    assert_eq!(
-        (refused.code, refused.stderr.as_str()),
-        (
-            Some(2),
-            "error: ./vary.yaml was found, but not named, and starts servers; name it as in `vary inspect ./vary.yaml`, \
-             or add --yes\n"
-        )
-    );
+    refused.prints(2, "error: ./vary.yaml was found, but not named, and starts servers; name it as in `vary inspect ./vary.yaml`, \
+             or add --yes\n");
     assert!(!started.exists());
     let agreed = Run::of(&mut within(&here, &["inspect", "--yes"])).data(0);
-    assert!(agreed.starts_with("weather 2.0.0"), "{agreed}");
+    assert_starts(&agreed, "weather 2.0.0");
     assert!(started.exists());
     let named = Run::of(&mut within(&here, &["inspect", "vary.yaml"])).data(0);
     assert_eq!(named, agreed);
@@ -78,7 +73,7 @@ fn a_configuration_comes_before_the_file_of_a_client() {
     fs::write(here.join(".mcp.json"), client).unwrap();
     let only = ["inspect", "--yes", "--json", "--server", "of-client"];
     let shown = Run::of(&mut within(&here, &only)).data(0);
-    assert!(shown.contains("\"get_weather\""), "{shown}");
+    assert_contains(&shown, &["\"get_weather\""]);
     fs::write(here.join("vary.yaml"), weather("ours")).unwrap();
     Run::of(&mut within(&here, &only))
         .refuses(&["vary.yaml:1:10: `servers` has no server `of-client`; it has `ours`"]);
@@ -139,27 +134,20 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     );
     let ask = |typed: &str| at_terminal(&within(&here, &["inspect", "--json"]), typed);
     let (shown, code) = ask("\n");
-    assert!(
-        shown.contains(&question) && shown.ends_with("error: ./vary.yaml is not used\n"),
-        "{shown}"
-    );
+    assert_contains(&shown, &[&question]);
+    assert_ends(&shown, "error: ./vary.yaml is not used\n");
     assert_eq!(code, Some(2));
     let (shown, code) = ask("y\n");
-    assert!(
-        shown.contains(&question) && shown.contains("\"get_weather\""),
-        "{shown}"
-    );
+    assert_contains(&shown, &[&question, "\"get_weather\""]);
     assert_eq!(code, Some(0));
     let (shown, _) = ask("");
-    assert!(
-        !shown.contains("Use it?") && shown.contains("\"get_weather\""),
-        "{shown}"
-    );
+    assert_lacks(&shown, &["Use it?"]);
+    assert_contains(&shown, &["\"get_weather\""]);
     // Now a terminal is not needed either.
     Run::of(&mut within(&here, &["inspect"])).data(0);
     fs::write(here.join("vary.yaml"), weather("sea")).unwrap();
     let (shown, _) = ask("n\n");
-    assert!(shown.contains("  sea  starts "), "{shown}");
+    assert_contains(&shown, &["  sea  starts "]);
     Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
 }
 
@@ -181,13 +169,9 @@ fn a_found_file_that_changes_while_it_is_served_starts_no_other_servers() {
     served.says("what you did not confirm");
     fs::write(&file, weather("sea")).unwrap();
     let said = served.says("what you did not confirm");
-    assert!(
-        said.contains(
-            "./vary.yaml was not reloaded, everything stays as it was: it starts or sends what you did not confirm; start \
-             Vary again to confirm it, or name the file"
-        ),
-        "{said}"
-    );
+    let expected = "./vary.yaml was not reloaded, everything stays as it was: it starts or sends what you did not confirm; start \
+             Vary again to confirm it, or name the file";
+    assert_contains(&said, &[expected]);
 }
 
 #[test]
@@ -291,25 +275,12 @@ fn several_servers_of_a_file_can_be_selected_in_every_command() {
     let path = file.to_str().unwrap();
     let two = ["--server", "a", "--server", "b", path];
     let shown = run(&[&["inspect", "--json"][..], &two].concat()).data(0);
-    assert!(
-        shown.contains("\"a_get_weather\"") && !shown.contains("no-such-program"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["\"a_get_weather\""]);
+    assert_lacks(&shown, &["no-such-program"]);
     run(&[&["call", "b_get_weather", "location=Bern"][..], &two].concat()).data(0);
     let served = Server::start(&[&["serve", "--listen", "0"][..], &two].concat());
-    assert!(
-        served.said.contains("in front of 2 servers"),
-        "{}",
-        served.said
-    );
-    let checked = run(&[&["check", "--only", "SV-1"][..], &two].concat());
-    assert_eq!(
-        checked.code,
-        Some(0),
-        "{}{}",
-        checked.stdout,
-        checked.stderr
-    );
+    assert_contains(&served.said, &["in front of 2 servers"]);
+    let _checked = run(&[&["check", "--only", "SV-1"][..], &two].concat()).exited(0);
 }
 
 #[cfg(unix)]
@@ -319,17 +290,11 @@ fn at_a_terminal_stdio_says_what_it_waits_for() {
     args.extend(WEATHER);
     // Ctrl-D ends the input.
     let (shown, code) = at_terminal(&command(&args), "\u{4}");
-    assert!(
-        shown.contains("waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that start Vary"),
-        "{shown}"
-    );
+    let expected = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that start Vary";
+    assert_contains(&shown, &[expected]);
     assert_eq!(code, Some(0), "{shown}");
     let piped = run(&args);
-    assert!(
-        !piped.stderr.contains("waiting for an MCP client"),
-        "{}",
-        piped.stderr
-    );
+    assert_lacks(&piped.stderr, &["waiting for an MCP client"]);
 }
 
 #[cfg(unix)]
@@ -339,7 +304,7 @@ fn at_a_terminal_the_log_is_above_the_line_that_shows_the_progress() {
         "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  gone: {{command: sh, args: [-c, 'sleep 0.5; echo noise >&2; sleep 0.5; exit 1']}}\n"
     );
     let path = file("target-progress.yaml", &text);
-    let command = command(&["-vv", "serve", "--stdio", path.to_str().unwrap()]);
+    let command = command(&["-vv", "serve", "--stdio", &path]);
     let (shown, _) = at_terminal(&command, "\u{4}");
     let line = shown.lines().find(|line| line.contains("noise"));
     let line = line.unwrap_or_else(|| panic!("{shown}"));
@@ -383,16 +348,12 @@ fn verbose_and_quiet_change_what_is_written_to_standard_error() {
         run(&args).notices()
     };
     let usual = serve(&[]);
-    assert!(
-        usual.contains("in front of weather") && !usual.contains("noise"),
-        "{usual}"
-    );
+    assert_contains(&usual, &["in front of weather"]);
+    assert_lacks(&usual, &["noise"]);
     let more = serve(&["-v"]);
-    assert!(
-        more.contains("server connected") && !more.contains("noise"),
-        "{more}"
-    );
-    assert!(serve(&["-vv"]).contains("noise"));
+    assert_contains(&more, &["server connected"]);
+    assert_lacks(&more, &["noise"]);
+    assert_contains(&serve(&["-vv"]), &["noise"]);
     assert_eq!(serve(&["-q"]), "");
     let gone = run(&["-q", "serve", "--stdio", "--", "no-such-program"]);
     gone.refuses(&["error: "]);

@@ -1,7 +1,6 @@
 //! Servers behind `https://`: whose certificates are believed, and what is said of the others.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -11,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 
-use crate::program::{Run, Server, VARY, command, file, run};
+use crate::program::{Run, Server, command, file, run};
 
 #[test]
 fn a_server_is_reached_through_tls_as_without() {
@@ -50,8 +49,8 @@ fn a_gateway_in_front_of_it_answers() {
     );
     let config = file("tls-served.json", &config);
     let gateway = Server::start_with(
-        &["serve", "--listen", "0", config.to_str().unwrap()],
-        &[("SSL_CERT_FILE", house.authority.to_str().unwrap())],
+        &["serve", "--listen", "0", &config],
+        &[("SSL_CERT_FILE", &house.authority)],
     );
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Bern"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let headers =
@@ -77,7 +76,7 @@ fn an_authority_on_the_command_line_is_trusted() {
     let house = House::of("named-by-ca", &["localhost"]);
     let other = House::of("trusted-elsewhere", &["localhost"]);
     let url = house.url("localhost");
-    let ca = house.authority.to_str().unwrap();
+    let ca = &house.authority;
     for args in [
         &["inspect", &url][..],
         &["tools", &url],
@@ -90,12 +89,12 @@ fn an_authority_on_the_command_line_is_trusted() {
         "tls-ca.json",
         r#"{"servers": {"weather": {"url": "https://localhost/"}}}"#,
     );
-    let refused = run(&["inspect", file.to_str().unwrap(), "--ca", ca]);
+    let refused = run(&["inspect", &file, "--ca", ca]);
     refused.refuses(&[
         "--ca is for a URL, and TARGET is not a URL; write `ca` into the server's entry of the file",
     ]);
     let key = crate::program::file("tls-no-ca.pem", "no certificate");
-    let refused = run(&["check", &url, "--ca", key.to_str().unwrap()]);
+    let refused = run(&["check", &url, "--ca", &key]);
     refused.refuses(&["--ca ", "it has no certificate in PEM"]);
 }
 
@@ -142,7 +141,7 @@ fn a_machine_without_certificates_says_so() {
 
 /// The weather server behind TLS, with a certificate for some names by an authority of its own.
 struct House {
-    authority: PathBuf,
+    authority: String,
     address: SocketAddr,
     plain: Server,
     _runtime: Runtime,
@@ -171,7 +170,7 @@ impl House {
         certificate: &CertificateDer<'static>,
         key: &KeyPair,
     ) -> Self {
-        let plain = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+        let plain = Server::with_weather(&[]);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let runtime = Runtime::new().unwrap();
         let address = runtime.block_on(listen(certificate.clone(), key, plain.address));
@@ -206,7 +205,7 @@ fn texts(names: &[&str]) -> Vec<String> {
     names.iter().copied().map(str::to_owned).collect()
 }
 
-fn in_trust_of(authority: &PathBuf, args: &[&str]) -> Run {
+fn in_trust_of(authority: &str, args: &[&str]) -> Run {
     let mut command = command(args);
     command
         .env("SSL_CERT_FILE", authority)

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use crate::program::{VARY, file, run, with_weather};
+use crate::program::{file, run, sky, with_weather};
+use crate::text::assert_contains;
 
 /// A configuration whose variant `agent` renames, shortens and hides.
 fn configuration(name: &str) -> String {
-    let text = format!(
-        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n\
-         variants:\n  standard: {{}}\n  agent:\n    tools: [get_weather]\n    overrides:\n      tools:\n        get_weather:\n          name: \
-         weather\n          description: Weather now.\n"
+    let text = sky(
+        "variants:\n  standard: {}\n  agent:\n    tools: [get_weather]\n    overrides:\n      tools:\n        get_weather:\n          name: \
+         weather\n          description: Weather now.\n",
     );
-    file(name, &text).to_str().unwrap().to_owned()
+    file(name, &text)
 }
 
 #[test]
@@ -34,10 +34,7 @@ fn the_difference_to_the_servers_own_definition_is_marked_word_by_word() {
     let shown = run(&["tools", "--variant", "agent", "--diff", &path]).data(0);
     let (before, after) = shown.split_once("inputSchema").unwrap();
     insta::assert_snapshot!(before);
-    assert!(
-        after.contains("\nnot listed: sky: get_forecast\n"),
-        "{after}"
-    );
+    assert_contains(after, &["\nnot listed: sky: get_forecast\n"]);
     let shown = run(&["tools", "--variant", "standard", "--diff", &path]).data(0);
     assert_eq!(
         shown.matches("\nas the server lists it\n").count(),
@@ -49,8 +46,7 @@ fn the_difference_to_the_servers_own_definition_is_marked_word_by_word() {
 #[test]
 fn json_has_both_definitions() {
     let path = configuration("tools-json.yaml");
-    let shown = run(&["tools", "--variant", "agent", "--diff", "--json", &path]).data(0);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = run(&["tools", "--variant", "agent", "--diff", "--json", &path]).json(0);
     assert_eq!(shown["variant"], "agent");
     let tool = &shown["tools"][0];
     assert_eq!(
@@ -65,12 +61,9 @@ fn json_has_both_definitions() {
 #[test]
 fn a_tool_that_is_not_listed_is_refused_with_the_nearest() {
     let refused = with_weather(&["tools", "--tool", "get_wether"]);
-    assert_eq!(
-        (refused.code, refused.stderr.as_str()),
-        (
-            Some(1),
-            "error: `get_wether` is not listed; did you mean `get_weather`?\n"
-        )
+    refused.prints(
+        1,
+        "error: `get_wether` is not listed; did you mean `get_weather`?\n",
     );
 }
 

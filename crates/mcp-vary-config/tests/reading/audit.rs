@@ -5,24 +5,19 @@ use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
 
 use super::*;
 
-const SERVERS: &str = "servers: {a: {command: x}}\n";
-
 #[track_caller]
 fn audit(table: &str) -> AuditSettings {
-    let file = read("vary.yaml", &format!("{SERVERS}audit: {table}"));
-    let config = file.into_config(Environment::new(|| 0, |_| {}));
-    config.audit.unwrap()
+    config_of(&format!("audit: {table}")).audit.unwrap()
 }
 
 #[track_caller]
 fn refuses_audit(table: &str, expected: &str) {
-    let text = format!("{SERVERS}audit: {table}");
-    refuses("vary.yaml", &text, &[expected]);
+    refuses_lines(&format!("audit: {table}"), expected);
 }
 
 #[test]
 fn without_audit_nothing_is_recorded() {
-    let config = read("vary.yaml", SERVERS).into_config(Environment::new(|| 0, |_| {}));
+    let config = config_of("");
     assert!(config.audit.is_none() && config.audit_log.is_none());
 }
 

@@ -8,8 +8,6 @@ use mcp_vary_settings::authentication::{Authentication, KeySource};
 
 use super::*;
 
-const SERVERS: &str = "servers: {a: {command: x}}\n";
-
 /// The text of a key, and its digest.
 fn key(byte: u8) -> (String, String) {
     let key = ApiKey::from_random([byte; 32]);
@@ -17,24 +15,13 @@ fn key(byte: u8) -> (String, String) {
 }
 
 #[track_caller]
-fn config(remaining: &str) -> Config {
-    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
-    file.into_config(Environment::new(|| 0, |_| {}))
-}
-
-#[track_caller]
 fn authentication(remaining: &str) -> Authentication {
-    config(remaining).authentication.unwrap()
-}
-
-#[track_caller]
-fn refuses_auth(remaining: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
+    config_of(remaining).authentication.unwrap()
 }
 
 #[test]
 fn without_auth_everybody_is_served() {
-    let config = config("public-url: https://mcp.example\n");
+    let config = config_of("public-url: https://mcp.example\n");
     assert!(config.authentication.is_none() && config.stdio_principal.is_none());
 }
 
@@ -109,18 +96,14 @@ auth:
 
 #[test]
 fn issuers_need_the_public_url() {
-    refuses_auth(
+    refuses_lines(
         "auth:\n  issuers:\n    - issuer: https://idp.example\n",
-        &[
-            "4:7: `auth.issuers` need `public-url`; add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`",
-        ],
+        "4:7: `auth.issuers` need `public-url`; add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`",
     );
     // A mistake in it is reported alone.
-    refuses_auth(
+    refuses_lines(
         "public-url: https://mcp.example/mcp\nauth: {issuers: [{issuer: https://idp.example}]}\n",
-        &[
-            "2:13: `public-url` cannot be used: it ends with `/mcp`; write it without, since Vary adds `/mcp` and `/mcp/v/NAME`",
-        ],
+        "2:13: `public-url` cannot be used: it ends with `/mcp`; write it without, since Vary adds `/mcp` and `/mcp/v/NAME`",
     );
 }
 
@@ -140,9 +123,9 @@ fn a_public_url_is_https_in_the_form_that_clients_send() {
             "cannot be used: it is not an absolute URL such as `https://host.example/path`",
         ),
     ] {
-        refuses_auth(
+        refuses_lines(
             &format!("public-url: {url}\n"),
-            &[&format!("2:13: `public-url` {said}")],
+            &format!("2:13: `public-url` {said}"),
         );
     }
 }
@@ -174,21 +157,19 @@ fn every_mistake_of_a_key_is_at_its_place() {
         key(7).1,
         key(8).1,
     );
-    refuses_auth(
+    refuses_lines(
         &text,
-        &[
-            "5:7: `auth.keys[1]` cannot be used: another key has the same name (line 4); audit and limits go by the name, so give each key its own",
-            "6:7: `auth.keys[2]` cannot be used: another key has the same digest (line 4); a key belongs to one name",
-            "7:7: `auth.keys[3]` has no `sha256`; add `sha256: ...`; `vary key new NAME` prints both",
-            "8:7: `auth.keys[4]` has no `name`; add `name: ...`, by which rules and logs call it",
-            "9:25: `auth.keys[5].sha256` cannot be used: it is not a SHA-256 digest of 64 hexadecimal digits; write what `vary key new` prints",
-            "10:14: `auth.keys[6].name` cannot be used: the name of the key is empty",
-            "11:100: `auth.keys[7].expires` is not a day of the calendar; write one like `2027-01-31`",
-            "12:100: `auth.keys[8].expires` is not a day of the calendar; write one like `2027-01-31`",
-            "13:99: `auth.keys[9].claims` is not a table of claims; write {NAME: value}, such as {groups: [build]}",
-            "14:91: `auth.keys[10].expiry` is not a known key; did you mean `expires`?",
-            "15:7: `auth.keys[11]` is not a table of keys; write {name: ..., sha256: ...}",
-        ],
+        "5:7: `auth.keys[1]` cannot be used: another key has the same name (line 4); audit and limits go by the name, so give each key its own\n\
+         6:7: `auth.keys[2]` cannot be used: another key has the same digest (line 4); a key belongs to one name\n\
+         7:7: `auth.keys[3]` has no `sha256`; add `sha256: ...`; `vary key new NAME` prints both\n\
+         8:7: `auth.keys[4]` has no `name`; add `name: ...`, by which rules and logs call it\n\
+         9:25: `auth.keys[5].sha256` cannot be used: it is not a SHA-256 digest of 64 hexadecimal digits; write what `vary key new` prints\n\
+         10:14: `auth.keys[6].name` cannot be used: the name of the key is empty\n\
+         11:100: `auth.keys[7].expires` is not a day of the calendar; write one like `2027-01-31`\n\
+         12:100: `auth.keys[8].expires` is not a day of the calendar; write one like `2027-01-31`\n\
+         13:99: `auth.keys[9].claims` is not a table of claims; write {NAME: value}, such as {groups: [build]}\n\
+         14:91: `auth.keys[10].expiry` is not a known key; did you mean `expires`?\n\
+         15:7: `auth.keys[11]` is not a table of keys; write {name: ..., sha256: ...}",
     );
 }
 
@@ -196,7 +177,7 @@ fn every_mistake_of_a_key_is_at_its_place() {
 fn a_key_in_the_place_of_its_digest_is_refused_and_not_repeated() {
     let (text, _) = key(9);
     for written in [text.clone(), "${KEY}".to_owned()] {
-        let file = format!("{SERVERS}auth: {{keys: [{{name: a, sha256: '{written}'}}]}}\n");
+        let file = format!("{SERVER}auth: {{keys: [{{name: a, sha256: '{written}'}}]}}\n");
         let variable = |_: &str| Some(text.clone());
         let mistakes = Source::new("vary.yaml", &file).read(&variable).unwrap_err();
         let said = format!("{mistakes} {mistakes:?}");
@@ -217,25 +198,17 @@ fn a_key_in_the_place_of_its_digest_is_refused_and_not_repeated() {
 fn a_key_whose_last_day_is_past_is_a_note() {
     let (_, digest) = key(1);
     let text =
-        format!("{SERVERS}auth: {{keys: [{{name: a, sha256: {digest}, expires: 2026-11-21}}]}}\n");
-    let notes = |today: &str| {
-        let source = Source::new("vary.yaml", &text).with_today(today.parse().unwrap());
-        let file = source.read(&environment).unwrap();
-        file.notes
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(notes("2026-11-21"), Vec::<String>::new());
+        format!("{SERVER}auth: {{keys: [{{name: a, sha256: {digest}, expires: 2026-11-21}}]}}\n");
+    assert_eq!(notes_on("2026-11-21", &text), [""; 0]);
     assert_eq!(
-        notes("2026-11-22"),
+        notes_on("2026-11-22", &text),
         ["2:108: `auth.keys[0].expires` is past: the key is refused; remove the key"]
     );
 }
 
 #[test]
 fn every_mistake_of_an_issuer_is_at_its_place() {
-    refuses_auth(
+    refuses_lines(
         "public-url: https://mcp.example
 auth:
   issuers:
@@ -251,19 +224,17 @@ auth:
     - {issuer: https://g.example, jwks: http://keys.example/jwks}
     - {issuer: https://h.example, audience: x}
 ",
-        &[
-            "6:7: `auth.issuers[1]` has the issuer of line 5; put its audiences and scopes into one entry",
-            "7:16: `auth.issuers[2].issuer` cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only",
-            "8:7: `auth.issuers[3]` has no `issuer`; add `issuer: https://...`, exactly as its tokens have it in `iss`",
-            "9:47: `auth.issuers[4].audiences[0]` cannot be used: it is empty; write what the tokens of this issuer have in `aud`, or leave it out",
-            "10:44: `auth.issuers[5].scopes[0]` cannot be used: a scope is 1 to 256 visible ASCII characters without spaces, quotation marks and backslashes",
-            "10:49: `auth.issuers[5].scopes[1]` cannot be used: `offline_access` is not a scope of a resource; leave it out",
-            "11:50: `auth.issuers[6].scope-claims[0]` cannot be used: the place of a claim `a..b` has an empty name; write `\\.` for a dot in a name",
-            "12:51: `auth.issuers[7].claims.scope` cannot be used: `scope` cannot be mapped as a claim; name its places under `scope-claims`",
-            "13:52: `auth.issuers[8].claims.groups` cannot be used: the place of a claim `https://acme.example/groups` looks like one name with dots in it; write `https://acme\\.example/groups`",
-            "14:41: `auth.issuers[9].jwks` cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only",
-            "15:35: `auth.issuers[10].audience` is not a known key; did you mean `audiences`?",
-        ],
+        "6:7: `auth.issuers[1]` has the issuer of line 5; put its audiences and scopes into one entry\n\
+         7:16: `auth.issuers[2].issuer` cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only\n\
+         8:7: `auth.issuers[3]` has no `issuer`; add `issuer: https://...`, exactly as its tokens have it in `iss`\n\
+         9:47: `auth.issuers[4].audiences[0]` cannot be used: it is empty; write what the tokens of this issuer have in `aud`, or leave it out\n\
+         10:44: `auth.issuers[5].scopes[0]` cannot be used: a scope is 1 to 256 visible ASCII characters without spaces, quotation marks and backslashes\n\
+         10:49: `auth.issuers[5].scopes[1]` cannot be used: `offline_access` is not a scope of a resource; leave it out\n\
+         11:50: `auth.issuers[6].scope-claims[0]` cannot be used: the place of a claim `a..b` has an empty name; write `\\.` for a dot in a name\n\
+         12:51: `auth.issuers[7].claims.scope` cannot be used: `scope` cannot be mapped as a claim; name its places under `scope-claims`\n\
+         13:52: `auth.issuers[8].claims.groups` cannot be used: the place of a claim `https://acme.example/groups` looks like one name with dots in it; write `https://acme\\.example/groups`\n\
+         14:41: `auth.issuers[9].jwks` cannot be used: the URL does not start with `https://`; `http://` is for loopback addresses only\n\
+         15:35: `auth.issuers[10].audience` is not a known key; did you mean `audiences`?",
     );
 }
 
@@ -272,31 +243,31 @@ fn a_list_that_is_too_long_is_refused_as_a_whole() {
     let issuers: String = (0..65)
         .map(|at| format!("{{issuer: https://i{at}.example}}, "))
         .collect();
-    refuses_auth(
+    refuses_lines(
         &format!("public-url: https://mcp.example\nauth: {{issuers: [{issuers}]}}\n"),
-        &["3:17: `auth.issuers` has 65 entries; 64 is the most"],
+        "3:17: `auth.issuers` has 65 entries; 64 is the most",
     );
     let scopes = ["s"; 65].join(", ");
-    refuses_auth(
+    refuses_lines(
         &format!(
             "public-url: https://mcp.example\nauth: {{issuers: [{{issuer: https://a.example, scopes: [{scopes}]}}]}}\n"
         ),
-        &["3:54: `auth.issuers[0].scopes` has 65 entries; 64 is the most"],
+        "3:54: `auth.issuers[0].scopes` has 65 entries; 64 is the most",
     );
 }
 
 #[test]
 fn a_section_that_accepts_nobody_is_refused() {
     let said =
-        ["2:7: `auth` accepts nobody; add `keys` or `issuers`; `vary key new NAME` makes a key"];
-    refuses_auth("auth: {}\n", &said);
-    refuses_auth("auth: {keys: []}\n", &said);
+        "2:7: `auth` accepts nobody; add `keys` or `issuers`; `vary key new NAME` makes a key";
+    refuses_lines("auth: {}\n", said);
+    refuses_lines("auth: {keys: []}\n", said);
     authentication("auth: {anonymous: on}\n");
 }
 
 #[test]
 fn the_client_on_standard_input_is_who_the_file_says() {
-    let principal = config("stdio-principal: {name: ann, claims: {groups: [sre], level: 3}}\n")
+    let principal = config_of("stdio-principal: {name: ann, claims: {groups: [sre], level: 3}}\n")
         .stdio_principal
         .unwrap();
     assert_eq!(principal.kind(), PrincipalKind::Stdio);
@@ -306,18 +277,16 @@ fn the_client_on_standard_input_is_who_the_file_says() {
             .get("groups")
             .is_some_and(|it| it.texts().eq(["sre"]))
     );
-    refuses_auth(
+    refuses_lines(
         "stdio-principal: {claims: {a: 1}}\n",
-        &["2:18: `stdio-principal` has no `name`; add `name: ...`"],
+        "2:18: `stdio-principal` has no `name`; add `name: ...`",
     );
-    refuses_auth(
+    refuses_lines(
         "stdio-principal: {name: \"a\\nb\"}\n",
-        &[
-            "2:25: `stdio-principal.name` cannot be used: the name of the principal contains a control character",
-        ],
+        "2:25: `stdio-principal.name` cannot be used: the name of the principal contains a control character",
     );
-    refuses_auth(
+    refuses_lines(
         "stdio-principal: {name: a, claims: {deep: [[[[[[[[[1]]]]]]]]]}}\n",
-        &["2:36: `stdio-principal.claims` cannot be used: the claims nest deeper than 8 levels"],
+        "2:36: `stdio-principal.claims` cannot be used: the claims nest deeper than 8 levels",
     );
 }

@@ -12,20 +12,20 @@ const SERVERS: &str = "servers: {git: {command: x}}\n\
 #[track_caller]
 fn experiments(remaining: &str) -> (Vec<ExperimentConfig>, Vec<String>) {
     let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
-    let notes = file.notes.iter().map(ToString::to_string).collect();
+    let notes = notes(&file);
     let config = file.into_config(Environment::new(|| 0, |_| {}));
     (config.experiments, notes)
 }
 
 /// Checks what is wrong with experiments, which begin in line 3.
 #[track_caller]
-fn refuses_experiments(remaining: &str, expected: &[&str]) {
+fn refuses_experiments(remaining: &str, expected: &str) {
     refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 /// Checks what is wrong with one experiment, which begins at 3:15.
 #[track_caller]
-fn refuses_experiment(experiment: &str, expected: &[&str]) {
+fn refuses_experiment(experiment: &str, expected: &str) {
     refuses_experiments(&format!("experiments: [{experiment}]"), expected);
 }
 
@@ -94,11 +94,9 @@ fn without_a_salt_new_keys_move_clients() {
 fn what_is_missing_is_named_with_an_example() {
     refuses_experiment(
         "{salt: x}",
-        &[
-            "3:15: `experiments[0]` has no `name`; add `name: words`, any text; reports show it",
-            "3:15: `experiments[0]` has no `arms`; add `arms: {standard: 50, verbose: 50}`: variants with their weights, \
+        "3:15: `experiments[0]` has no `name`; add `name: words`, any text; reports show it\n\
+         3:15: `experiments[0]` has no `arms`; add `arms: {standard: 50, verbose: 50}`: variants with their weights, \
              the control first",
-        ],
     );
 }
 
@@ -106,25 +104,19 @@ fn what_is_missing_is_named_with_an_example() {
 fn arms_are_variants_with_weights() {
     refuses_experiment(
         "{name: w, arms: {standard: 1, verbos: 1}}",
-        &["3:45: `experiments[0].arms.verbos` is not a variant; did you mean `verbose`?"],
+        "3:45: `experiments[0].arms.verbos` is not a variant; did you mean `verbose`?",
     );
     refuses_experiment(
         "{name: w, arms: {standard: 1}}",
-        &[
-            "3:31: `experiments[0].arms` cannot be used: an experiment has 2 to 16 arms; this one has 1",
-        ],
+        "3:31: `experiments[0].arms` cannot be used: an experiment has 2 to 16 arms; this one has 1",
     );
     refuses_experiment(
         "{name: w, arms: {standard: 0, verbose: 0}}",
-        &[
-            "3:31: `experiments[0].arms` cannot be used: all weights are 0; write at least one that is not",
-        ],
+        "3:31: `experiments[0].arms` cannot be used: all weights are 0; write at least one that is not",
     );
     refuses_experiment(
         "{name: w, arms: {standard: -1, verbose: 1}}",
-        &[
-            "3:42: `experiments[0].arms.standard` is not a number that can be used here; write one from 0 to 1000000",
-        ],
+        "3:42: `experiments[0].arms.standard` is not a number that can be used here; write one from 0 to 1000000",
     );
 }
 
@@ -133,9 +125,7 @@ fn two_experiments_have_two_names() {
     let one = "{name: w, salt: x, arms: {standard: 1, verbose: 1}}";
     refuses_experiments(
         &format!("experiments:\n  - {one}\n  - {one}"),
-        &[
-            "5:12: `experiments[1].name` is the name of the experiment in line 4; give each experiment its own name",
-        ],
+        "5:12: `experiments[1].name` is the name of the experiment in line 4; give each experiment its own name",
     );
 }
 
@@ -143,9 +133,7 @@ fn two_experiments_have_two_names() {
 fn a_variant_for_all_leaves_no_client() {
     refuses_experiments(
         "variant: standard\nexperiments: [{name: w, salt: x, arms: {standard: 1, verbose: 1}}]",
-        &[
-            "3:10: `variant` decides for every client, so that no experiment has one; leave it out; a client outside \
+        "3:10: `variant` decides for every client, so that no experiment has one; leave it out; a client outside \
              experiments gets the variant that its hints rank first",
-        ],
     );
 }

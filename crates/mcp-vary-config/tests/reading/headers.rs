@@ -31,7 +31,7 @@ fn renders(headers: &str, expected: &[(&str, &str)]) {
 
 /// Checks what is wrong with headers, which begin at 2:42.
 #[track_caller]
-fn refuses_headers(headers: &str, expected: &[&str]) {
+fn refuses_headers(headers: &str, expected: &str) {
     let text = format!("{STDIO}servers: {{a: {{url: 'http://x/', headers: {headers}}}}}");
     refuses("vary.yaml", &text, expected);
 }
@@ -76,36 +76,28 @@ fn a_claim_that_cannot_be_a_header_is_a_mistake() {
             "2:{}: `servers.a.headers.{name}` is a header by which HTTP or MCP work, so it cannot have claims; {fix}",
             45 + name.len()
         );
-        refuses_headers(&format!("{{{name}: '${{claims.a}}'}}"), &[&said]);
+        refuses_headers(&format!("{{{name}: '${{claims.a}}'}}"), &said);
     }
     refuses_headers(
         "{X: '${claims.scope}'}",
-        &[
-            "2:46: `servers.a.headers.X` has the claim `scope`, which is a list; a header takes one value; choose another claim",
-        ],
+        "2:46: `servers.a.headers.X` has the claim `scope`, which is a list; a header takes one value; choose another claim",
     );
     for text in ["ä${claims.a}", " ${claims.a}", "${claims.a} "] {
         refuses_headers(
             &format!("{{X: '{text}'}}"),
-            &[
-                "2:46: `servers.a.headers.X` has characters that are not sent beside claims; write visible ASCII, with spaces \
+            "2:46: `servers.a.headers.X` has characters that are not sent beside claims; write visible ASCII, with spaces \
                only inside, of at most 8 KiB",
-            ],
         );
     }
     refuses_headers(
         "{X: '${claims.a}', x: b}",
-        &[
-            "2:64: `servers.a.headers.x` is given twice, and one of them has claims; keep one of them: case does not matter in \
+        "2:64: `servers.a.headers.x` is given twice, and one of them has claims; keep one of them: case does not matter in \
            header names",
-        ],
     );
     refuses_headers(
         "{X: '${claims.a:-b}'}",
-        &[
-            "2:46: `servers.a.headers.X` has a default for a claim, where none is possible; a request without the claim is \
+        "2:46: `servers.a.headers.X` has a default for a claim, where none is possible; a request without the claim is \
            refused; leave the default out",
-        ],
     );
 }
 
@@ -129,21 +121,17 @@ fn a_header_with_a_command_is_a_credential_beside_fixed_ones() {
 fn a_mistake_in_a_command_is_named() {
     refuses_headers(
         "{X: {command: []}, Y: {scheme: Bearer}, Z: {command: [a], scheme: 'a b', every: 5m}}",
-        &[
-            "2:56: `servers.a.headers.X.command` names no program; write [PROGRAM, ARGUMENT]",
-            "2:64: `servers.a.headers.Y` has no `command`; add `command: [...]`, a program and its arguments",
-            "2:108: `servers.a.headers.Z.scheme` is not an authentication scheme; write it like `Bearer`",
-            "2:115: `servers.a.headers.Z.every` is not a known key; there are `command`, `scheme`, `cache`, `timeout`",
-        ],
+        "2:56: `servers.a.headers.X.command` names no program; write [PROGRAM, ARGUMENT]\n\
+         2:64: `servers.a.headers.Y` has no `command`; add `command: [...]`, a program and its arguments\n\
+         2:108: `servers.a.headers.Z.scheme` is not an authentication scheme; write it like `Bearer`\n\
+         2:115: `servers.a.headers.Z.every` is not a known key; there are `command`, `scheme`, `cache`, `timeout`",
     );
     refuses_headers(
         "{Host: {command: [a]}, X: {command: [a]}, x: b}",
-        &[
-            "2:49: `servers.a.headers.Host` is a header by which HTTP or MCP work, so it cannot have a command; choose \
-             another name, such as `X-User`",
-            "2:87: `servers.a.headers.x` is given twice, and one of them has a command; keep one of them: case does not \
+        "2:49: `servers.a.headers.Host` is a header by which HTTP or MCP work, so it cannot have a command; choose \
+             another name, such as `X-User`\n\
+         2:87: `servers.a.headers.x` is given twice, and one of them has a command; keep one of them: case does not \
              matter in header names",
-        ],
     );
 }
 
@@ -172,7 +160,7 @@ fn a_client_certificate_has_a_key_and_a_server_with_tls() {
             "has `certificate`, `key`, of no use beside `command`; leave it out",
         ),
     ] {
-        refuses_server(server, &[&format!("2:6: `servers.a` {expected}")]);
+        refuses_server(server, &format!("2:6: `servers.a` {expected}"));
     }
 }
 
@@ -183,20 +171,19 @@ fn claims_are_in_headers_only_and_need_users() {
     refuses_server(
         "{command: x, args: ['${claims.email}'], env: {U: '${claims.email}'}}",
         &[
-            &format!("2:26: `servers.a.args[0]` has `${{claims.email}}`, {elsewhere}"),
-            &format!("2:55: `servers.a.env.U` has `${{claims.email}}`, {elsewhere}"),
-        ],
+            format!("2:26: `servers.a.args[0]` has `${{claims.email}}`, {elsewhere}"),
+            format!("2:55: `servers.a.env.U` has `${{claims.email}}`, {elsewhere}"),
+        ]
+        .join("\n"),
     );
     refuses_server(
         "{url: 'http://x/', headers: {X-User: '${claims.email}'}}",
-        &[
-            "2:34: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or `stdio-principal` with \
+        "2:34: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or `stdio-principal` with \
            `claims`",
-        ],
     );
     refuses_server(
         "{command: x, headers: {X-User: '${claims.email}'}}",
-        &["2:6: `servers.a` has `headers`, of no use beside `command`; leave it out"],
+        "2:6: `servers.a` has `headers`, of no use beside `command`; leave it out",
     );
     let shared = format!(
         "{STDIO}servers: {{a: {{url: 'http://x/', isolation: shared, headers: {{X: '${{claims.a}}'}}}}}}"
@@ -204,10 +191,8 @@ fn claims_are_in_headers_only_and_need_users() {
     refuses(
         "vary.yaml",
         &shared,
-        &[
-            "2:44: `servers.a.isolation` is `shared`, but `headers` have claims, so that each user has its own connection; \
+        "2:44: `servers.a.isolation` is `shared`, but `headers` have claims, so that each user has its own connection; \
            write `principal`, or leave it out",
-        ],
     );
 }
 

@@ -7,66 +7,49 @@ use mcp_vary_settings::listener::{ClientCa, HostName, TlsConfig};
 
 use super::*;
 
-const SERVERS: &str = "servers: {a: {command: x}}\n";
 const KEYS: &str = "auth: {keys: [{name: a, sha256: 0000000000000000000000000000000000000000000000000000000000000000}]}\n";
-
-#[track_caller]
-fn config(remaining: &str) -> Config {
-    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
-    file.into_config(Environment::new(|| 0, |_| {}))
-}
-
-#[track_caller]
-fn refuses_listener(remaining: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
-}
 
 #[test]
 fn the_name_of_the_public_url_comes_before_the_other_hosts() {
     let listener =
-        config("public-url: https://mcp.example:8443/x\nhosts: [Other.example, '::1']\n").listener;
+        config_of("public-url: https://mcp.example:8443/x\nhosts: [Other.example, '::1']\n")
+            .listener;
     let hosts: Vec<String> = listener.hosts.iter().map(HostName::to_string).collect();
     assert_eq!(hosts, ["mcp.example", "other.example", "::1"]);
 }
 
 #[test]
 fn who_may_read_the_page_is_told_by_claims() {
-    let page = config(&format!(
+    let page = config_of(&format!(
         "{KEYS}admin-readers: {{groups: [ops, '*-admin']}}\n"
     ));
     let claims = Claims::from_json(r#"{"groups": ["dev", "db-admin"]}"#).unwrap();
     let principal = Principal::token("https://idp.example", "ann", claims).unwrap();
     assert!(page.admin_readers.unwrap().matches(&principal));
-    refuses_listener(
+    refuses_lines(
         "admin-readers: {groups: ops}\n",
-        &[
-            "2:16: `admin-readers` needs `auth`; add `auth` with the issuer of the tokens, or leave this out",
-        ],
+        "2:16: `admin-readers` needs `auth`; add `auth` with the issuer of the tokens, or leave this out",
     );
-    refuses_listener(
+    refuses_lines(
         &format!("{KEYS}admin-readers: {{anyone: on}}\n"),
-        &[
-            "3:16: `admin-readers` admits anyone; name a claim that only operators have, such as `{groups: operators}`",
-        ],
+        "3:16: `admin-readers` admits anyone; name a claim that only operators have, such as `{groups: operators}`",
     );
-    refuses_listener(
+    refuses_lines(
         &format!("{KEYS}admin-readers: {{}}\n"),
-        &[
-            "3:16: `admin-readers` names nobody; name a claim that only operators have, such as `{groups: operators}`",
-        ],
+        "3:16: `admin-readers` names nobody; name a claim that only operators have, such as `{groups: operators}`",
     );
 }
 
 #[test]
 fn the_page_calls_no_tool_unless_that_is_written() {
-    let calls = |lines: &str| read("vary.yaml", &format!("{SERVERS}{lines}")).admin_calls;
+    let calls = |lines: &str| read_lines(lines).admin_calls;
     assert!(!calls(""));
     assert!(calls("admin-calls: on\n"));
 }
 
 #[test]
 fn tls_is_read_with_the_authorities_of_clients() {
-    let tls = |text: &str| config(&format!("tls: {text}\n")).listener.tls.unwrap();
+    let tls = |text: &str| config_of(&format!("tls: {text}\n")).listener.tls.unwrap();
     let expected = |client_ca| TlsConfig {
         certificate: "c.pem".into(),
         key: "k.pem".into(),
@@ -84,58 +67,50 @@ fn tls_is_read_with_the_authorities_of_clients() {
     let optional =
         "{certificate: c.pem, key: k.pem, client-ca: ca.pem, client-certificates: optional}";
     assert_eq!(tls(optional), expected(ca(false)));
-    refuses_listener(
+    refuses_lines(
         "tls: {certificate: c.pem}\n",
-        &["2:6: `tls` has no `key`; add `key: ...`, the path of a file in PEM"],
+        "2:6: `tls` has no `key`; add `key: ...`, the path of a file in PEM",
     );
-    refuses_listener(
+    refuses_lines(
         "tls: {certificate: '', key: k, client-certificates: optional}\n",
-        &[
-            "2:20: `tls.certificate` is empty; write the path of a file",
-            "2:53: `tls.client-certificates` does nothing without `client-ca`; add `client-ca: ...`, or remove this",
-        ],
+        "2:20: `tls.certificate` is empty; write the path of a file\n\
+         2:53: `tls.client-certificates` does nothing without `client-ca`; add `client-ca: ...`, or remove this",
     );
 }
 
 #[test]
 fn the_proxies_are_named_where_there_is_a_proxy_and_only_there() {
-    let listener = config("behind-proxy: on\ntrusted-proxies: [10.0.0.0/8, '::1']\n").listener;
+    let listener = config_of("behind-proxy: on\ntrusted-proxies: [10.0.0.0/8, '::1']\n").listener;
     let proxies = listener.trusted_proxies.unwrap();
     assert!(proxies.contains("10.1.2.3".parse().unwrap()));
     assert!(!proxies.contains("127.0.0.1".parse().unwrap()));
-    refuses_listener(
+    refuses_lines(
         "behind-proxy: on\n",
-        &[
-            "2:15: `behind-proxy` needs `trusted-proxies`; add `trusted-proxies: [ADDRESS]`, with the addresses from which the proxies connect",
-        ],
+        "2:15: `behind-proxy` needs `trusted-proxies`; add `trusted-proxies: [ADDRESS]`, with the addresses from which the proxies connect",
     );
-    refuses_listener(
+    refuses_lines(
         "behind-proxy: off\ntrusted-proxies: [10.0.0.1]\n",
-        &[
-            "3:18: `trusted-proxies` does nothing without `behind-proxy: on`; add that, or remove this",
-        ],
+        "3:18: `trusted-proxies` does nothing without `behind-proxy: on`; add that, or remove this",
     );
 }
 
 #[test]
 fn every_mistake_of_a_list_is_at_its_place() {
-    refuses_listener(
+    refuses_lines(
         "hosts: [a.example, 'https://a.example', 'a:80']\norigins: [https://a.example/, '*', 'null']\nbehind-proxy: on\ntrusted-proxies: [proxy.example, 10.0.0.1/8, 0.0.0.0/0]\n",
-        &[
-            "2:20: `hosts[1]` cannot be used: it is not the name of a host; write one like `mcp.example.com`, without scheme, port and path",
-            "2:41: `hosts[2]` cannot be used: it is not the name of a host; write one like `mcp.example.com`, without scheme, port and path",
-            "3:11: `origins[0]` cannot be used: it is not an origin; write one like `https://app.example.com`, in lower case and without a path",
-            "3:31: `origins[1]` cannot be used: it matches every web page; name each origin",
-            "3:36: `origins[2]` cannot be used: it matches every web page; name each origin",
-            "5:19: `trusted-proxies[0]` cannot be used: it is not an address or a network; write one like `10.0.0.0/8` or `127.0.0.1`",
-            "5:34: `trusted-proxies[1]` cannot be used: its address has bits after the prefix; write the first address of the network",
-            "5:46: `trusted-proxies[2]` cannot be used: it has every address, so that anybody could be a proxy; write the addresses of the proxies",
-        ],
+        "2:20: `hosts[1]` cannot be used: it is not the name of a host; write one like `mcp.example.com`, without scheme, port and path\n\
+         2:41: `hosts[2]` cannot be used: it is not the name of a host; write one like `mcp.example.com`, without scheme, port and path\n\
+         3:11: `origins[0]` cannot be used: it is not an origin; write one like `https://app.example.com`, in lower case and without a path\n\
+         3:31: `origins[1]` cannot be used: it matches every web page; name each origin\n\
+         3:36: `origins[2]` cannot be used: it matches every web page; name each origin\n\
+         5:19: `trusted-proxies[0]` cannot be used: it is not an address or a network; write one like `10.0.0.0/8` or `127.0.0.1`\n\
+         5:34: `trusted-proxies[1]` cannot be used: its address has bits after the prefix; write the first address of the network\n\
+         5:46: `trusted-proxies[2]` cannot be used: it has every address, so that anybody could be a proxy; write the addresses of the proxies",
     );
     let hosts = ["a.example"; 257].join(", ");
-    refuses_listener(
+    refuses_lines(
         &format!("hosts: [{hosts}]\n"),
-        &["2:8: `hosts` has 257 entries; 256 is the most"],
+        "2:8: `hosts` has 257 entries; 256 is the most",
     );
 }
 
@@ -144,7 +119,7 @@ fn every_mistake_of_a_list_is_at_its_place() {
 fn other_machines_are_served_only_with_authentication_encryption_and_a_name() {
     let check = |rest: &str, address: &str| {
         let address: SocketAddr = address.parse().unwrap();
-        let checked = config(rest).check_listen_address(address);
+        let checked = config_of(rest).check_listen_address(address);
         checked
             .map_err(|error| error.to_string())
             .err()

@@ -4,16 +4,14 @@ use mcp_vary_config::{LogFormat, LogSettings};
 
 use super::*;
 
-const SERVERS: &str = "servers: {a: {command: x}}\n";
-
 #[track_caller]
 fn log(table: &str) -> LogSettings {
-    read("vary.yaml", &format!("{SERVERS}log: {table}")).log
+    read_lines(&format!("log: {table}")).log
 }
 
 #[test]
 fn without_log_the_program_decides() {
-    assert_eq!(read("vary.yaml", SERVERS).log, LogSettings::default());
+    assert_eq!(read_lines("").log, LogSettings::default());
 }
 
 #[test]
@@ -29,13 +27,9 @@ fn a_level_and_a_format_are_read() {
 
 #[test]
 fn a_word_that_is_not_a_level_is_refused_at_its_place() {
-    let text = format!("{SERVERS}log: {{level: wran, format: xml}}");
-    refuses(
-        "vary.yaml",
-        &text,
-        &[
-            "2:14: `log.level` cannot be used: `wran` is not a log level; write error, warn, info, debug, trace, off, or TARGET=LEVEL",
-            "2:28: `log.format` is `xml`; there are `plain`, `json`",
-        ],
+    refuses_lines(
+        "log: {level: wran, format: xml}",
+        "2:14: `log.level` cannot be used: `wran` is not a log level; write error, warn, info, debug, trace, off, or TARGET=LEVEL\n\
+         2:28: `log.format` is `xml`; there are `plain`, `json`",
     );
 }

@@ -50,18 +50,50 @@ fn read(name: &str, text: &str) -> File {
     file.unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
-/// Reads the file and checks everything that is said of it.
+/// A server, which is the first line of most files here.
+const SERVER: &str = "servers: {a: {command: x}}\n";
+
+/// Reads a file with a server and `lines`, which begin in line 2.
 #[track_caller]
-fn refuses(name: &str, text: &str, expected: &[&str]) {
+fn read_lines(lines: &str) -> File {
+    read("vary.yaml", &format!("{SERVER}{lines}"))
+}
+
+/// The configuration of the gateway for a file with a server and `lines`.
+#[track_caller]
+fn config_of(lines: &str) -> Config {
+    config(&read_lines(lines))
+}
+
+/// What is noted of a file.
+fn notes(file: &File) -> Vec<String> {
+    file.notes.iter().map(ToString::to_string).collect()
+}
+
+/// What is noted of a file on a day.
+fn notes_on(today: &str, text: &str) -> Vec<String> {
+    let source = Source::new("vary.yaml", text).with_today(today.parse().unwrap());
+    notes(&source.read(&environment).unwrap())
+}
+
+/// Reads the file and checks everything that is said of it, a line for each mistake.
+#[track_caller]
+fn refuses(name: &str, text: &str, expected: &str) {
     let mistakes = Source::new(name, text).read(&environment).unwrap_err();
     let reported: Vec<String> = mistakes.all.iter().map(ToString::to_string).collect();
-    assert_eq!(reported, expected, "{text}");
+    assert_eq!(reported, expected.lines().collect::<Vec<_>>(), "{text}");
     assert!(!format!("{mistakes:?}").contains(SECRET));
+}
+
+/// Checks what is said of a file with a server and `lines`, which begin in line 2.
+#[track_caller]
+fn refuses_lines(lines: &str, expected: &str) {
+    refuses("vary.yaml", &format!("{SERVER}{lines}"), expected);
 }
 
 /// Checks what is said of an entry `a` of `servers`.
 #[track_caller]
-fn refuses_server(entry: &str, expected: &[&str]) {
+fn refuses_server(entry: &str, expected: &str) {
     refuses("vary.yaml", &format!("servers:\n  a: {entry}"), expected);
 }
 
@@ -330,51 +362,45 @@ fn a_file_without_servers_says_how_to_begin() {
         refuses(
             "x",
             text,
-            &[&format!("1:1: the file names no server; {begin}")],
+            &format!("1:1: the file names no server; {begin}"),
         );
     }
     refuses(
         "x",
         "- a",
-        &[&format!("1:1: the file is not a table of keys; {begin}")],
+        &format!("1:1: the file is not a table of keys; {begin}"),
     );
     refuses(
         "x",
         "servers: {}",
-        &["1:10: `servers` is empty; name at least one server"],
+        "1:10: `servers` is empty; name at least one server",
     );
     refuses(
         "x",
         "servers: {a: {command: x, disabled: yes}}",
-        &["1:10: `servers` has only disabled servers; enable one of them"],
+        "1:10: `servers` has only disabled servers; enable one of them",
     );
     refuses(
         "x",
         "servers:\nlimits:\n",
-        &[
-            "1:8: `servers` is empty; write an entry for each server: {name: {command: ...}}",
-            "2:7: `limits` is empty; write {connections: 1024}",
-        ],
+        "1:8: `servers` is empty; write an entry for each server: {name: {command: ...}}\n\
+         2:7: `limits` is empty; write {connections: 1024}",
     );
     refuses(
         "x",
         "servers: [a]",
-        &[
-            "1:10: `servers` is not a table of keys; write an entry for each server: {name: {command: ...}}",
-        ],
+        "1:10: `servers` is not a table of keys; write an entry for each server: {name: {command: ...}}",
     );
     // The value after the colon may be secret.
     refuses(
         "x",
         "servers:\n  notes:\n    command:python3\n",
-        &[
-            "3:5: `servers.notes` is not a table of keys; write `command: ...`, with a space after the colon",
-        ],
+        "3:5: `servers.notes` is not a table of keys; write `command: ...`, with a space after the colon",
     );
     refuses(
         "x",
         "servers: {notes: 'https://h/mcp'}",
-        &["1:18: `servers.notes` is not a table of keys; write {command: ...} or {url: ...}"],
+        "1:18: `servers.notes` is not a table of keys; write {command: ...} or {url: ...}",
     );
 }
 
@@ -382,24 +408,18 @@ fn a_file_without_servers_says_how_to_begin() {
 fn no_mistake_shows_a_secret() {
     refuses_server(
         "{url: '${SECRET}/mcp?key=${SECRET}'}",
-        &[
-            "2:12: `servers.a.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
-        ],
+        "2:12: `servers.a.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
     );
     refuses_server(
         "{url: 'http://x/', headers: {X-Key: \"${SECRET}\\n\"}}",
-        &[
-            "2:42: `servers.a.headers.X-Key` has characters that no header may have; look for line breaks and \
+        "2:42: `servers.a.headers.X-Key` has characters that no header may have; look for line breaks and \
            control characters",
-        ],
     );
     refuses_server(
         "{command: x, timeout: '${SECRET}', type: '${SECRET}', concurrency: '${SECRET}'}",
-        &[
-            "2:28: `servers.a.timeout` is not a duration; see what its variable stands for",
-            "2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`",
-            "2:73: `servers.a.concurrency` is not a number that can be used here; see what its variable stands for",
-        ],
+        "2:28: `servers.a.timeout` is not a duration; see what its variable stands for\n\
+         2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`\n\
+         2:73: `servers.a.concurrency` is not a number that can be used here; see what its variable stands for",
     );
 }
 
@@ -478,11 +498,11 @@ fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
         "is not a server name, which has at most 64 ASCII letters, digits, `-`, `_` and `.`";
     let said =
         |name: &str, better: &str| format!("1:11: `servers.{name}` {limits}; call it `{better}`");
-    refuses("x", &name("my git!"), &[&said("my git!", "my-git")]);
-    refuses("x", &name("größe"), &[&said("größe", "gr-e")]);
-    refuses("x", &name(""), &[&said("", "server")]);
+    refuses("x", &name("my git!"), &said("my git!", "my-git"));
+    refuses("x", &name("größe"), &said("größe", "gr-e"));
+    refuses("x", &name(""), &said("", "server"));
     let long = "x".repeat(65);
-    refuses("x", &name(&long), &[&said(&long, &long[..64])]);
+    refuses("x", &name(&long), &said(&long, &long[..64]));
     assert_eq!(read("x", &name("a-B_3.c")).servers[0].name, "a-B_3.c");
 }
 
@@ -500,9 +520,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
         .collect();
     assert_eq!(names, ["Git-Hub", "b"]);
     assert_eq!(file.servers[0].limits.idle, Duration::from_secs(600));
-    let notes: Vec<String> = file.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notes,
+        notes(&file),
         [
             "1:24: `listen` is ignored in the file of a client; settings of Vary need a file with `servers` of its own",
             "2:9: `mcpServers.Git Hub` is called `Git-Hub` here; names of tools can have no other characters",
@@ -515,10 +534,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
     refuses(
         "mcp.json",
         r#"{"inputs": [], "servers": {"a": {"command": "x", "env": {"KEY": "${input:key}"}}}}"#,
-        &[
-            "1:65: `servers.a.env.KEY` has `${input:key}`, which VS Code asks its user for; write `${KEY}` and set it; \
+        "1:65: `servers.a.env.KEY` has `${input:key}`, which VS Code asks its user for; write `${KEY}` and set it; \
              `vary config import mcp.json > vary.yaml` makes a file in which all of them are written so, and names what to set",
-        ],
     );
     for key in ["serverUrl", "httpUrl"] {
         let text = format!(r#"{{"mcpServers": {{"a": {{"{key}": "https://h.example/mcp"}}}}}}"#);
@@ -529,13 +546,9 @@ fn the_file_of_a_client_is_read_as_it_is() {
         );
     }
     let misspelled = r#"{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}"#;
-    let notes = read("mcp.json", misspelled).notes;
     let expected =
         "1:39: `mcpServers.a.arg` is not a known key, and is ignored; did you mean `args`?";
-    assert_eq!(
-        notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        [expected]
-    );
+    assert_eq!(notes(&read("mcp.json", misspelled)), [expected]);
     // One entry that cannot be used leaves out that server only.
     let twice = r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#;
     let file = read("mcp.json", twice);
@@ -608,35 +621,27 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
     assert_eq!(rule.variant.as_ref().unwrap().as_str(), "read-only");
     assert!(rule.name.as_ref().unwrap().matches("Claude Code"));
     assert!(rule.version.is_none() && rule.headers[0].1.matches("ab"));
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
-        &[
-            "2:10: `variant` is not a variant: `compcat`; did you mean `compact`?",
-            "3:11: `clients[0]` does not say what clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
-            "3:18: `clients[0].name` is not a pattern: unclosed alternate group; missing '}' \
-             (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
-            "3:36: `clients[1].variant` is not a variant: `none`; there are `standard`, `compact`, `directory`, `read-only`",
-            "3:59: `clients[1].headers.a b` is not a header name; write one, such as `X-Team`",
-            "3:64: `clients[2]` is not a table of keys; write {name: ..., variant: ...}",
-        ],
+    refuses_lines(
+        "variant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
+        "2:10: `variant` is not a variant: `compcat`; did you mean `compact`?\n\
+         3:11: `clients[0]` does not say what clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`\n\
+         3:18: `clients[0].name` is not a pattern: unclosed alternate group; missing '}' \
+             (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several\n\
+         3:36: `clients[1].variant` is not a variant: `none`; there are `standard`, `compact`, `directory`, `read-only`\n\
+         3:59: `clients[1].headers.a b` is not a header name; write one, such as `X-Team`\n\
+         3:64: `clients[2]` is not a table of keys; write {name: ..., variant: ...}",
     );
 }
 
 /// CN-9, CN-12: both switches stand at the top of a file, and under a rule for some clients.
 #[test]
 fn where_json_goes_is_said_for_all_and_for_some() {
-    let first = "servers: {a: {command: x}}\n";
-    let plain = config(&read("vary.yaml", first));
+    let plain = config_of("");
     assert!(!plain.always_both && plain.lift_json_text);
-    let file = read(
-        "vary.yaml",
-        &format!(
-            "{first}json-content: both\nlift-json-text: off\nclients: \
-             [{{json-content: strict}}, {{name: a, lift-json-text: on}}]\n"
-        ),
+    let config = config_of(
+        "json-content: both\nlift-json-text: off\n\
+         clients: [{json-content: strict}, {name: a, lift-json-text: on}]\n",
     );
-    let config = config(&file);
     assert!(config.always_both && !config.lift_json_text);
     let [one, two] = config.selection.rules.as_slice() else {
         panic!("{:?}", config.selection);
@@ -644,24 +649,19 @@ fn where_json_goes_is_said_for_all_and_for_some() {
     assert_eq!(one.json_content, Some(JsonContent::Strict));
     assert_eq!(one.lift_json_text, None);
     assert_eq!((two.json_content, two.lift_json_text), (None, Some(true)));
-    refuses(
-        "vary.yaml",
-        &format!("{first}json-content: one\nlift-json-text: maybe\n"),
-        &[
-            "2:15: `json-content` is `one`; there are `strict`, `both`",
-            "3:17: `lift-json-text` is not a switch; write `on` or `off`",
-        ],
+    refuses_lines(
+        "json-content: one\nlift-json-text: maybe\n",
+        "2:15: `json-content` is `one`; there are `strict`, `both`\n\
+         3:17: `lift-json-text` is not a switch; write `on` or `off`",
     );
 }
 
 #[test]
 fn rules_say_how_variants_are_shown() {
-    let file = read(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nknown-clients: on\nclients: [{result: content}, {dialect: none}, \
-         {dialect: gemini, features: [human]}]\n",
-    );
-    let choosing = config(&file).selection;
+    let choosing = config_of(
+        "known-clients: on\nclients: [{result: content}, {dialect: none}, {dialect: gemini, features: [human]}]\n",
+    )
+    .selection;
     assert!(choosing.known_clients);
     let [one, two, three] = choosing.rules.as_slice() else {
         panic!("{choosing:?}");
@@ -674,16 +674,13 @@ fn rules_say_how_variants_are_shown() {
     assert_eq!((two.result, two.dialect), (None, Some(None)));
     assert_eq!(three.dialect, Some(Some(Dialect::Gemini)));
     assert!(three.features.is_some() && three.variant.is_none());
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nknown-clients: some\nclients: [{result: none}, {varient: compact}, {features: [a=b=c]}]\n",
-        &[
-            "2:16: `known-clients` is not a switch; write `on` or `off`",
-            "3:20: `clients[0].result` is `none`; there are `both`, `content`, `structured`",
-            "3:28: `clients[1].varient` is not a known key; did you mean `variant`?",
-            "3:59: `clients[2].features[0]` is not a tag: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='; \
+    refuses_lines(
+        "known-clients: some\nclients: [{result: none}, {varient: compact}, {features: [a=b=c]}]\n",
+        "2:16: `known-clients` is not a switch; write `on` or `off`\n\
+         3:20: `clients[0].result` is `none`; there are `both`, `content`, `structured`\n\
+         3:28: `clients[1].varient` is not a known key; did you mean `variant`?\n\
+         3:59: `clients[2].features[0]` is not a tag: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='; \
              write tags such as `human` or `format=markdown`",
-        ],
     );
 }
 
@@ -691,23 +688,20 @@ fn rules_say_how_variants_are_shown() {
 #[test]
 fn a_selection_that_is_empty_is_not_what_it_looks_like() {
     let empty = "is empty; leave it out for all, or write {exclude: [\"*\"]} for none";
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nvariants: {standard: {tools: []}, b: {prompts: {include: []}}}\n",
+    refuses_lines(
+        "variants: {standard: {tools: []}, b: {prompts: {include: []}}}\n",
         &[
-            &format!("2:30: `variants.standard.tools` {empty}"),
-            &format!("2:58: `variants.b.prompts.include` {empty}"),
-        ],
+            format!("2:30: `variants.standard.tools` {empty}"),
+            format!("2:58: `variants.b.prompts.include` {empty}"),
+        ]
+        .join("\n"),
     );
     for all in [
         "tools: {exclude: []}",
         "tools: {exclude: ['*']}",
         "tools: {}",
     ] {
-        read(
-            "vary.yaml",
-            &format!("servers: {{a: {{command: x}}}}\nvariants: {{standard: {{{all}}}}}\n"),
-        );
+        read_lines(&format!("variants: {{standard: {{{all}}}}}\n"));
     }
 }
 
@@ -715,11 +709,7 @@ fn a_selection_that_is_empty_is_not_what_it_looks_like() {
 #[test]
 fn what_is_required_is_named() {
     let required = |text: &str| {
-        let file = read(
-            "vary.yaml",
-            &format!("servers: {{a: {{command: x}}}}\n{text}"),
-        );
-        let config = config(&file);
+        let config = config_of(text);
         let ids = config.required.iter().map(ToString::to_string);
         ids.collect::<Vec<_>>()
     };
@@ -738,21 +728,16 @@ fn what_is_required_is_named() {
         "servers: {a: {command: x}}
 require: [negotiating, content-negotiation, server-variants, ui, 1/x, '']
 variants: off",
-        &[
-            "2:11: `require[0]` is not an extension; did you mean `negotiation`?",
-            "2:24: `require[1]` is not an extension; did you mean `negotiation`?",
-            "2:45: `require[2]` is not an extension; did you mean `variants`?",
-            "2:62: `require[3]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
-            "2:66: `require[4]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
-            "2:71: `require[5]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
-        ],
+        "2:11: `require[0]` is not an extension; did you mean `negotiation`?\n\
+         2:24: `require[1]` is not an extension; did you mean `negotiation`?\n\
+         2:45: `require[2]` is not an extension; did you mean `variants`?\n\
+         2:62: `require[3]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`\n\
+         2:66: `require[4]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`\n\
+         2:71: `require[5]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
     );
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nnegotiation: off\nvariants: off\nrequire: [negotiation, variants]",
-        &[
-            "4:11: `require[0]` is required and switched off; leave it out, or remove `negotiation: off`",
-            "4:24: `require[1]` is required and switched off; leave it out, or remove `variants: off`",
-        ],
+    refuses_lines(
+        "negotiation: off\nvariants: off\nrequire: [negotiation, variants]",
+        "4:11: `require[0]` is required and switched off; leave it out, or remove `negotiation: off`\n\
+         4:24: `require[1]` is required and switched off; leave it out, or remove `variants: off`",
     );
 }

@@ -1,24 +1,21 @@
 //! Settings in the wrong place, and paths that no program would find.
 
-use crate::{read, refuses, refuses_server};
+use crate::{notes, read, refuses, refuses_lines, refuses_server};
 
 #[test]
 fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     refuses(
         "x",
         "servers:\n  w:\n  command: x\n  args: [y]\n",
-        &["2:4: `servers.w` is empty; indent its settings by two spaces more than its name"],
+        "2:4: `servers.w` is empty; indent its settings by two spaces more than its name",
     );
     refuses(
         "x",
         "servers:\n  timeout: 3s\n  w: {command: x}\n",
-        &[
-            "2:12: `servers.timeout` is a setting of a server; indent it below the name of its server",
-        ],
+        "2:12: `servers.timeout` is a setting of a server; indent it below the name of its server",
     );
     let beside = |entry: &str, fix: &str| {
-        let text = format!("servers: {{a: {{command: x}}}}\n{entry}\n");
-        refuses("x", &text, &[&format!("2:1: {fix}")]);
+        refuses_lines(entry, &format!("2:1: {fix}"));
     };
     beside(
         "git: {command: y}",
@@ -46,20 +43,16 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
             "4:5: `servers.a.{key}` is not a known key; it belongs at the top level, beside `servers` (in YAML without indentation), \
              as in `{{servers: {{...}}, {key}: {example}}}`"
         );
-        refuses("x", &text, &[&what]);
+        refuses("x", &text, &what);
     }
-    refuses(
-        "x",
-        "servers: {a: {command: x}}\nvariants: {safe: {exclude: ['*delete*']}}",
-        &["2:19: `variants.safe.exclude` is not a known key; write `tools: {exclude: [...]}`"],
+    refuses_lines(
+        "variants: {safe: {exclude: ['*delete*']}}",
+        "2:19: `variants.safe.exclude` is not a known key; write `tools: {exclude: [...]}`",
     );
-    refuses(
-        "x",
-        "servers: {a: {command: x}}\nvariants: {safe: {tools: ['!*delete*']}}",
-        &[
-            "2:27: `variants.safe.tools[0]` begins with `!`, which patterns do not have; to leave something out, write \
+    refuses_lines(
+        "variants: {safe: {tools: ['!*delete*']}}",
+        "2:27: `variants.safe.tools[0]` begins with `!`, which patterns do not have; to leave something out, write \
              `{exclude: [...]}`, and `deny` in `access`",
-        ],
     );
 }
 
@@ -86,15 +79,13 @@ fn a_path_that_no_program_would_find_is_refused() {
             control,
         ),
     ] {
-        refuses_server(entry, &[&format!("{at} {what}")]);
+        refuses_server(entry, &format!("{at} {what}"));
     }
     refuses(
         "x",
         r#"servers: {a: {command: "C:\Users\x"}}"#,
-        &[
-            "1:24: while parsing a quoted scalar, did not find expected hexadecimal number; in double quotes, `\\` begins an \
+        "1:24: while parsing a quoted scalar, did not find expected hexadecimal number; in double quotes, `\\` begins an \
              escape: use single quotes, as in 'C:\\Users'",
-        ],
     );
 }
 
@@ -102,10 +93,8 @@ fn a_path_that_no_program_would_find_is_refused() {
 #[test]
 fn the_selection_of_tools_in_the_file_of_a_client_is_not_dropped_in_silence() {
     let gemini = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["b"], "trust": true}}}"#;
-    let notes = read("settings.json", gemini).notes;
-    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notes,
+        notes(&read("settings.json", gemini)),
         [
             "1:39: `mcpServers.a.includeTools` is ignored here: it changes what the server has or gets; \
              `vary config import settings.json > vary.yaml` takes over what can be"

@@ -32,9 +32,8 @@ fn weights_are_read_and_what_counts_nothing_is_said() {
     assert_eq!((of("modelFamily"), of("accessLevel")), ((0, 10), (80, 10)));
     assert_eq!((config.weights.any, config.weights.stable), (0, 20));
     assert_eq!((config.weights.deprecated, config.advertised), (-7, 2));
-    let notes: Vec<_> = file.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notes,
+        notes(&file),
         [
             "10:5: `ranking.weights.regoin` counts nothing: no variant has such a hint; did you mean `region`?"
         ]
@@ -53,9 +52,8 @@ fn a_hint_without_a_weight_is_noted_at_its_line() {
         "  c: {from: b}\n",
     );
     let file = read("vary.yaml", text);
-    let notes: Vec<_> = file.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notes,
+        notes(&file),
         [
             "4:23: `variants.a.hints.domain` does not count in the ranking: the hint has no weight; add `ranking: \
              {weights: {domain: 60}}`",
@@ -68,10 +66,8 @@ fn a_hint_without_a_weight_is_noted_at_its_line() {
 /// SV-5
 #[test]
 fn every_mistake_of_a_ranking_is_said_at_once() {
-    refuses(
-        "vary.yaml",
+    refuses_lines(
         concat!(
-            "servers: {a: {command: x}}\n",
             "ranking:\n",
             "  advertised: 6\n",
             "  deprecated: 100\n",
@@ -79,40 +75,31 @@ fn every_mistake_of_a_ranking_is_said_at_once() {
             "  any: many\n",
             "  weights: {a: 1001, b: {frist: 1}, c: {first: -1}, d: [1], e: }\n",
         ),
-        &[
-            "3:15: `ranking.advertised` is not a number that can be used here; write one from 2 to 5",
-            "4:15: `ranking.deprecated` is not a number that can be used here; write one from -1000 to 0",
-            "5:3: `ranking.stabel` is not a known key; did you mean `stable`?",
-            "6:8: `ranking.any` is not a number that can be used here; write one from 0 to 1000",
-            "7:16: `ranking.weights.a` is not a number that can be used here; write one from 0 to 1000",
-            "7:26: `ranking.weights.b.frist` is not a known key; did you mean `first`?",
-            "7:48: `ranking.weights.c.first` is not a number that can be used here; write one from 0 to 1000",
-            "7:56: `ranking.weights.d` is a list; write one value",
-            "7:62: `ranking.weights.e` is empty; write a value, or leave the key out",
-        ],
+        "3:15: `ranking.advertised` is not a number that can be used here; write one from 2 to 5\n\
+         4:15: `ranking.deprecated` is not a number that can be used here; write one from -1000 to 0\n\
+         5:3: `ranking.stabel` is not a known key; did you mean `stable`?\n\
+         6:8: `ranking.any` is not a number that can be used here; write one from 0 to 1000\n\
+         7:16: `ranking.weights.a` is not a number that can be used here; write one from 0 to 1000\n\
+         7:26: `ranking.weights.b.frist` is not a known key; did you mean `first`?\n\
+         7:48: `ranking.weights.c.first` is not a number that can be used here; write one from 0 to 1000\n\
+         7:56: `ranking.weights.d` is a list; write one value\n\
+         7:62: `ranking.weights.e` is empty; write a value, or leave the key out",
     );
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nranking: {weights: {region: {step: 1}}}\n",
-        &["2:29: `ranking.weights.region` has no points; add `first: 40`"],
+    refuses_lines(
+        "ranking: {weights: {region: {step: 1}}}\n",
+        "2:29: `ranking.weights.region` has no points; add `first: 40`",
     );
-    refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nranking: on\n",
-        &[
-            "2:10: `ranking` is not a table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
-        ],
+    refuses_lines(
+        "ranking: on\n",
+        "2:10: `ranking` is not a table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
     );
 }
 
 /// The model of a file, and what is noted of it.
 #[track_caller]
 fn model(remaining: &str) -> (ModelRankingConfig, Vec<String>) {
-    let file = read(
-        "vary.yaml",
-        &format!("servers: {{a: {{command: x}}}}\n{remaining}"),
-    );
-    let notes = file.notes.iter().map(ToString::to_string).collect();
+    let file = read_lines(remaining);
+    let notes = notes(&file);
     let config = file.into_config(Environment::new(|| 0, |_| {}));
     (config.model_ranking.unwrap(), notes)
 }
@@ -160,38 +147,29 @@ fn a_model_that_is_asked_for_nobody_is_noted() {
 /// SV-6: no error shows the key, and no address is one where descriptions cross a network in the clear.
 #[test]
 fn every_mistake_of_a_model_is_at_its_place() {
-    let refuses_model = |model: &str, expected: &[&str]| {
-        let text = format!("servers: {{a: {{command: x}}}}\nranking: {{model: {model}}}");
-        refuses("vary.yaml", &text, expected);
+    let refuses_model = |model: &str, expected: &str| {
+        refuses_lines(&format!("ranking: {{model: {model}}}"), expected);
     };
     refuses_model(
         "{}",
-        &[
-            "2:18: `ranking.model` has no `url`; add `url: https://host/v1`, the address of the endpoint",
-            "2:18: `ranking.model` has no `name`; add `name`, what the endpoint calls the model",
-        ],
+        "2:18: `ranking.model` has no `url`; add `url: https://host/v1`, the address of the endpoint\n\
+         2:18: `ranking.model` has no `name`; add `name`, what the endpoint calls the model",
     );
     refuses_model(
         "{url: \"http://models.example.com/v1\", name: m}",
-        &[
-            "2:24: `ranking.model.url` cannot be used: descriptions of clients would cross a network without TLS; write \
+        "2:24: `ranking.model.url` cannot be used: descriptions of clients would cross a network without TLS; write \
              `https://`",
-        ],
     );
     refuses_model(
         "{url: \"https://u:p@a.example/\", name: m, in-flight: 0, anonymous: maybe}",
-        &[
-            "2:24: `ranking.model.url` cannot be used: it contains a user or password, which logs may show; write `key`",
-            "2:70: `ranking.model.in-flight` is not a number that can be used here; write one from 1 to 64",
-            "2:84: `ranking.model.anonymous` is not a switch; write `on` or `off`",
-        ],
+        "2:24: `ranking.model.url` cannot be used: it contains a user or password, which logs may show; write `key`\n\
+         2:70: `ranking.model.in-flight` is not a number that can be used here; write one from 1 to 64\n\
+         2:84: `ranking.model.anonymous` is not a switch; write `on` or `off`",
     );
     refuses_model(
         "{url: \"https://a.example/v1\", name: m, key: \"secret\\nsecret\", in-all: often}",
-        &[
-            "2:62: `ranking.model.key` cannot be used: it has characters that a header cannot have",
-            "2:88: `ranking.model.in-all` cannot be used: it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or \
+        "2:62: `ranking.model.key` cannot be used: it has characters that a header cannot have\n\
+         2:88: `ranking.model.in-all` cannot be used: it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or \
              `day`, such as `600/min`",
-        ],
     );
 }

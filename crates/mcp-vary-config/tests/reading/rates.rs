@@ -21,13 +21,13 @@ fn names_limits(remaining: &str, expected: &str) {
 
 /// Checks what is wrong with limits, which begin in line 2.
 #[track_caller]
-fn refuses_rates(remaining: &str, expected: &[&str]) {
+fn refuses_rates(remaining: &str, expected: &str) {
     refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 /// Checks what is wrong with one limit, which begins at 2:9.
 #[track_caller]
-fn refuses_limit(limit: &str, expected: &[&str]) {
+fn refuses_limit(limit: &str, expected: &str) {
     refuses_rates(&format!("rates: [{limit}]"), expected);
 }
 
@@ -64,9 +64,7 @@ fn with_auth_wrong_credentials_are_limited() {
     names_limits(&format!("{AUTH}{wrong}"), r#"["wrong"]"#);
     refuses_rates(
         &format!("{AUTH}rates: [{{name: authentication-failures, rate: 1/s}}]"),
-        &[
-            "3:8: `rates` has a limit `authentication-failures` that does not count them; rename it: the limit that belongs to `auth` has this name",
-        ],
+        "3:8: `rates` has a limit `authentication-failures` that does not count them; rename it: the limit that belongs to `auth` has this name",
     );
 }
 
@@ -74,23 +72,23 @@ fn with_auth_wrong_credentials_are_limited() {
 fn a_limit_has_a_rate() {
     refuses_limit(
         "{}",
-        &["2:9: `rates[0]` has no `rate`; add `rate: COUNT/PERIOD`, such as `rate: 600/min`"],
+        "2:9: `rates[0]` has no `rate`; add `rate: COUNT/PERIOD`, such as `rate: 600/min`",
     );
     refuses_limit(
         "{raet: 1/s}",
-        &["2:10: `rates[0].raet` is not a known key; did you mean `rate`?"],
+        "2:10: `rates[0].raet` is not a known key; did you mean `rate`?",
     );
     let form = "2:16: `rates[0].rate` cannot be used: it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`";
     for rate in ["600", "600/m", "-1/s", "1.5/s", "fast"] {
-        refuses_limit(&format!("{{rate: {rate}}}"), &[form]);
+        refuses_limit(&format!("{{rate: {rate}}}"), form);
     }
     let range = "2:16: `rates[0].rate` cannot be used: its count is out of range; write one from 1 to 1000000";
     for rate in ["0/s", "1000001/s", "99999999999999999999/day"] {
-        refuses_limit(&format!("{{rate: {rate}}}"), &[range]);
+        refuses_limit(&format!("{{rate: {rate}}}"), range);
     }
     refuses_limit(
         "fast",
-        &["2:9: `rates[0]` is not a table of keys; write {per: principal, rate: 600/min}"],
+        "2:9: `rates[0]` is not a table of keys; write {per: principal, rate: 600/min}",
     );
 }
 
@@ -98,15 +96,11 @@ fn a_limit_has_a_rate() {
 fn a_burst_is_a_number_that_becomes_available_again() {
     refuses_limit(
         "{rate: 1/s, burst: 0}",
-        &[
-            "2:28: `rates[0].burst` is not a number that can be used here; write one from 1 to 1000000",
-        ],
+        "2:28: `rates[0].burst` is not a number that can be used here; write one from 1 to 1000000",
     );
     refuses_limit(
         "{rate: 1/day, burst: 367}",
-        &[
-            "2:30: `rates[0].burst` cannot be used: a burst of 367 would take 367 days to become available again; at most 366 are allowed; write a smaller one, or a higher rate",
-        ],
+        "2:30: `rates[0].burst` cannot be used: a burst of 367 would take 367 days to become available again; at most 366 are allowed; write a smaller one, or a higher rate",
     );
 }
 
@@ -114,31 +108,25 @@ fn a_burst_is_a_number_that_becomes_available_again() {
 fn a_limit_counts_something() {
     refuses_limit(
         "{rate: 1/s, per: tool, counts: variant-changes}",
-        &[
-            "2:26: `rates[0].per` is `tool`, which cannot count switches; write `principal` or `address`, or `counts: calls`",
-        ],
+        "2:26: `rates[0].per` is `tool`, which cannot count switches; write `principal` or `address`, or `counts: calls`",
     );
     refuses_limit(
         "{rate: 1/s, per: key, counts: authentication-failures}",
-        &[
-            "2:26: `rates[0].per` is `key`, which cannot count refused credentials; write `principal` or `address`, or `counts: calls`",
-        ],
+        "2:26: `rates[0].per` is `key`, which cannot count refused credentials; write `principal` or `address`, or `counts: calls`",
     );
     for key in ["tools", "server"] {
         let column = 2 + "rates: [{rate: 1/s, counts: variant-changes, ".len() + key.len() + 1;
         refuses_limit(
             &format!("{{rate: 1/s, counts: variant-changes, {key}: git}}"),
-            &[&format!(
+            &format!(
                 "2:{column}: `rates[0].{key}` applies to limits that count calls; leave it out, or write `counts: calls`"
-            )],
+            ),
         );
     }
     refuses_limit(
         "{rate: 1/s, per: user, counts: reads}",
-        &[
-            "2:26: `rates[0].per` is `user`; there are `principal`, `key`, `address`, `tool`, `server`",
-            "2:40: `rates[0].counts` is `reads`; there are `calls`, `variant-changes`, `authentication-failures`",
-        ],
+        "2:26: `rates[0].per` is `user`; there are `principal`, `key`, `address`, `tool`, `server`\n\
+         2:40: `rates[0].counts` is `reads`; there are `calls`, `variant-changes`, `authentication-failures`",
     );
 }
 
@@ -146,11 +134,11 @@ fn a_limit_counts_something() {
 fn a_limit_is_of_a_server_that_exists() {
     refuses_limit(
         "{rate: 1/s, server: gti}",
-        &["2:29: `rates[0].server` is not a server; did you mean `git`?"],
+        "2:29: `rates[0].server` is not a server; did you mean `git`?",
     );
     refuses_limit(
         "{rate: 1/s, server: database}, {rate: 1/s, server: web}",
-        &["2:29: `rates[0].server` is not a server; there are `git`, `web`"],
+        "2:29: `rates[0].server` is not a server; there are `git`, `web`",
     );
     // One that is disabled may come back.
     let file = "servers: {a: {command: x}, b: {command: y, disabled: true}}\nrates: [{rate: 1/s, server: b}]\n";
@@ -161,42 +149,31 @@ fn a_limit_is_of_a_server_that_exists() {
 fn patterns_and_names_are_checked() {
     refuses_limit(
         "{rate: 1/s, tools: \"{a\"}",
-        &[
-            "2:28: `rates[0].tools` cannot be used: the pattern cannot be read: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
-        ],
+        "2:28: `rates[0].tools` cannot be used: the pattern cannot be read: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
     );
     refuses_limit(
         "{rate: 1/s, tools: \"\"}",
-        &[
-            "2:28: `rates[0].tools` cannot be used: the pattern must have 1 to 512 bytes; write `*` for all tools",
-        ],
+        "2:28: `rates[0].tools` cannot be used: the pattern must have 1 to 512 bytes; write `*` for all tools",
     );
     refuses_limit(
         "{rate: 1/s, name: \"ü\"}",
-        &[
-            "2:27: `rates[0].name` is not a name that clients can be shown; write 1 to 64 ASCII letters, digits and ` -_./:[]*`",
-        ],
+        "2:27: `rates[0].name` is not a name that clients can be shown; write 1 to 64 ASCII letters, digits and ` -_./:[]*`",
     );
     refuses_rates(
         "rates:\n  - {name: a, rate: 1/s}\n  - {name: a, rate: 2/s}\n",
-        &[
-            "4:12: `rates[1].name` is the name of the limit in line 3; give each limit its own name, or none",
-        ],
+        "4:12: `rates[1].name` is the name of the limit in line 3; give each limit its own name, or none",
     );
 }
 
 #[test]
 fn there_are_at_most_63_limits() {
     let limits = |count: usize| format!("rates: [{}]\n", vec!["{rate: 1/s}"; count].join(", "));
-    refuses_rates(
-        &limits(64),
-        &["2:8: `rates` has 64 entries; 63 is the most"],
-    );
+    refuses_rates(&limits(64), "2:8: `rates` has 64 entries; 63 is the most");
     // With the one of `auth` there are 64.
     read("vary.yaml", &format!("{SERVERS}{AUTH}{}", limits(63)));
     refuses_rates(
         "rates: {rate: 1/s}",
-        &["2:8: `rates` is not a list; write [{per: principal, rate: 600/min}]"],
+        "2:8: `rates` is not a list; write [{per: principal, rate: 600/min}]",
     );
 }
 

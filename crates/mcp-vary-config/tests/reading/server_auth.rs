@@ -20,7 +20,7 @@ fn auth(auth: &str) -> (AuthMethod, String) {
 
 /// Checks what is wrong with `auth`, which is at 2:35.
 #[track_caller]
-fn refuses_auth(auth: &str, expected: &[&str]) {
+fn refuses_auth(auth: &str, expected: &str) {
     refuses_server(&format!("{{url: 'https://x/mcp', auth: {auth}}}"), expected);
 }
 
@@ -99,55 +99,45 @@ fn a_mistake_in_auth_is_named() {
     let example = "write `login`, or {client-credentials: {client-id: ..., client-secret: ...}}";
     refuses_auth(
         "logins",
-        &[&format!(
-            "2:35: `servers.a.auth` is not a way to authenticate at a server; {example}"
-        )],
+        &format!("2:35: `servers.a.auth` is not a way to authenticate at a server; {example}"),
     );
     refuses_auth(
         "{}",
-        &[&format!("2:35: `servers.a.auth` has no method; {example}")],
+        &format!("2:35: `servers.a.auth` has no method; {example}"),
     );
     refuses_auth(
         "{logn: {}}",
-        &["2:36: `servers.a.auth.logn` is not a known key; did you mean `login`?"],
+        "2:36: `servers.a.auth.logn` is not a known key; did you mean `login`?",
     );
     refuses_auth(
         "{login: {}, client-credentials: {client-id: a, client-secret: b}}",
-        &["2:35: `servers.a.auth` has several methods; keep one of them"],
+        "2:35: `servers.a.auth` has several methods; keep one of them",
     );
     refuses_auth(
         "{login: {client-secret: a, scopes: ['a b'], issuer: x, redirect-port: 0}}",
-        &[
-            "2:43: `servers.a.auth.login` has `client-secret` without `client-id`; add `client-id: ...`, the client that the \
-             secret belongs to",
-            "2:70: `servers.a.auth.login.scopes` has an item that is not a scope; write each scope as an item of its own, \
-             without spaces and quotation marks",
-            "2:87: `servers.a.auth.login.issuer` cannot be used: it is not a URL such as `https://host.example/path`",
-            "2:105: `servers.a.auth.login.redirect-port` is not a number that can be used here; write one from 1 to 65535",
-        ],
+        "2:43: `servers.a.auth.login` has `client-secret` without `client-id`; add `client-id: ...`, the client that the \
+             secret belongs to\n\
+         2:70: `servers.a.auth.login.scopes` has an item that is not a scope; write each scope as an item of its own, \
+             without spaces and quotation marks\n\
+         2:87: `servers.a.auth.login.issuer` cannot be used: it is not a URL such as `https://host.example/path`\n\
+         2:105: `servers.a.auth.login.redirect-port` is not a number that can be used here; write one from 1 to 65535",
     );
     refuses_auth(
         "{client-credentials: {key-id: k}}",
-        &[
-            "2:56: `servers.a.auth.client-credentials` has no `client-id`; add `client-id: ...`, as the authorization server \
-             knows the service",
-            "2:56: `servers.a.auth.client-credentials` has neither `client-secret` nor `private-key`; write one of them",
-            "2:56: `servers.a.auth.client-credentials` has `key-id` without `private-key`; add `private-key: ...`, or remove \
+        "2:56: `servers.a.auth.client-credentials` has no `client-id`; add `client-id: ...`, as the authorization server \
+             knows the service\n\
+         2:56: `servers.a.auth.client-credentials` has neither `client-secret` nor `private-key`; write one of them\n\
+         2:56: `servers.a.auth.client-credentials` has `key-id` without `private-key`; add `private-key: ...`, or remove \
              `key-id`",
-        ],
     );
     refuses_auth(
         "{client-credentials: {client-id: a, client-secret: '${SECRET}', private-key: b}}",
-        &[
-            "2:56: `servers.a.auth.client-credentials` has `client-secret` and `private-key`; keep one of them",
-        ],
+        "2:56: `servers.a.auth.client-credentials` has `client-secret` and `private-key`; keep one of them",
     );
     refuses_auth(
         "{client-credentials: {client-id: a, private-key: '${SECRET}'}}",
-        &[
-            "2:84: `servers.a.auth.client-credentials.private-key` cannot be used: it is not a private key in PEM: P-256 in \
+        "2:84: `servers.a.auth.client-credentials.private-key` cannot be used: it is not a private key in PEM: P-256 in \
              PKCS#8, or RSA of 2048 bits or more in PKCS#8 or PKCS#1",
-        ],
     );
 }
 
@@ -155,17 +145,15 @@ fn a_mistake_in_auth_is_named() {
 fn auth_is_for_a_url_without_other_credentials() {
     refuses_server(
         "{command: x, auth: login}",
-        &["2:6: `servers.a` has `auth`, of no use beside `command`; leave it out"],
+        "2:6: `servers.a` has `auth`, of no use beside `command`; leave it out",
     );
     refuses_server(
         "{url: 'https://x/', headers: {authorization: b}, auth: login}",
-        &["2:6: `servers.a` has `auth`, and `Authorization` in `headers`; keep one of them"],
+        "2:6: `servers.a` has `auth`, and `Authorization` in `headers`; keep one of them",
     );
     refuses_server(
         "{url: 'https://ann:pw@x/', auth: login}",
-        &[
-            "2:39: `servers.a.auth` needs a `url` without a user, a password and a fragment; remove them",
-        ],
+        "2:39: `servers.a.auth` needs a `url` without a user, a password and a fragment; remove them",
     );
 }
 
@@ -230,7 +218,7 @@ fn a_service_reads_the_lists_of_all_users() {
 
 #[test]
 fn a_mistake_in_an_exchange_is_named() {
-    let refuses_exchange = |keys: &str, expected: &[&str]| {
+    let refuses_exchange = |keys: &str, expected: &str| {
         let server = format!("{{url: 'https://x/', auth: {{token-exchange: {{{keys}}}}}}}");
         refuses(
             "vary.yaml",
@@ -240,37 +228,29 @@ fn a_mistake_in_an_exchange_is_named() {
     };
     refuses_exchange(
         "form: on-behalf-of",
-        &[
-            "4:49: `servers.a.auth.token-exchange` has no `client-id`; add `client-id: ...`, as the authorization server knows \
-             the gateway",
-            "4:49: `servers.a.auth.token-exchange` has neither `client-secret` nor `private-key`; write one of them",
-            "4:49: `servers.a.auth.token-exchange` has neither `issuer` nor `token-endpoint`; add `issuer: ...`, the \
-             authorization server that gets the tokens of your users",
-            "4:49: `servers.a.auth.token-exchange` has `form: on-behalf-of` without `scopes`; add `scopes: [...]`, such as \
+        "4:49: `servers.a.auth.token-exchange` has no `client-id`; add `client-id: ...`, as the authorization server knows \
+             the gateway\n\
+         4:49: `servers.a.auth.token-exchange` has neither `client-secret` nor `private-key`; write one of them\n\
+         4:49: `servers.a.auth.token-exchange` has neither `issuer` nor `token-endpoint`; add `issuer: ...`, the \
+             authorization server that gets the tokens of your users\n\
+         4:49: `servers.a.auth.token-exchange` has `form: on-behalf-of` without `scopes`; add `scopes: [...]`, such as \
              `api://SERVER/.default`",
-        ],
     );
     refuses_exchange(
         "client-id: a, client-secret: b, issuer: 'https://i', token-endpoint: 'https://i/t'",
-        &[
-            "4:49: `servers.a.auth.token-exchange` has `issuer` and `token-endpoint`; keep one of them",
-        ],
+        "4:49: `servers.a.auth.token-exchange` has `issuer` and `token-endpoint`; keep one of them",
     );
     refuses_exchange(
         "client-id: a, client-secret: b, issuer: 'https://i', for-lists: {scopes: [read]}",
-        &[
-            "4:114: `servers.a.auth.token-exchange.for-lists` has no `client-id`; add `client-id: ...`, as the authorization \
-             server knows the service",
-            "4:114: `servers.a.auth.token-exchange.for-lists` has neither `client-secret` nor `private-key`; write one of \
+        "4:114: `servers.a.auth.token-exchange.for-lists` has no `client-id`; add `client-id: ...`, as the authorization \
+             server knows the service\n\
+         4:114: `servers.a.auth.token-exchange.for-lists` has neither `client-secret` nor `private-key`; write one of \
              them",
-        ],
     );
     refuses_exchange(
         "client-id: a, client-secret: b, token-endpoint: idp",
-        &[
-            "4:98: `servers.a.auth.token-exchange.token-endpoint` cannot be used: it is not a URL such as \
+        "4:98: `servers.a.auth.token-exchange.token-endpoint` cannot be used: it is not a URL such as \
              `https://host.example/path`",
-        ],
     );
 }
 
@@ -283,19 +263,17 @@ fn an_exchange_needs_users_with_tokens_and_connections_of_their_own() {
     refuses(
         "vary.yaml",
         &format!("servers:\n  a: {{url: 'https://x/', {EXCHANGE}}}"),
-        &[&format!(
-            "2:49: `servers.a.auth.token-exchange` {no_tokens}"
-        )],
+        &format!("2:49: `servers.a.auth.token-exchange` {no_tokens}"),
     );
     for isolation in ["shared", "session"] {
         let server = format!("{{url: 'https://x/', isolation: {isolation}, {EXCHANGE}}}");
         refuses(
             "vary.yaml",
             &format!("{ISSUERS}servers:\n  a: {server}"),
-            &[&format!(
+            &format!(
                 "4:37: `servers.a.isolation` is `{isolation}`, but with `token-exchange` connections and sessions at the \
                  server belong to one user; write `principal`, or leave it out"
-            )],
+            ),
         );
     }
     let server = format!("{{url: 'https://x/', isolation: principal, {EXCHANGE}}}");

@@ -6,23 +6,17 @@ use super::*;
 
 #[track_caller]
 fn traces(table: &str) -> TracesSettings {
-    let file = read(
-        "vary.yaml",
-        &format!("servers: {{a: {{command: x}}}}\ntraces: {table}"),
-    );
-    config(&file).traces.unwrap()
+    config_of(&format!("traces: {table}")).traces.unwrap()
 }
 
 #[track_caller]
 fn refuses_traces(table: &str, expected: &str) {
-    let text = format!("servers: {{a: {{command: x}}}}\ntraces: {table}");
-    refuses("vary.yaml", &text, &[expected]);
+    refuses_lines(&format!("traces: {table}"), expected);
 }
 
 #[test]
 fn without_traces_nothing_is_recorded_and_an_empty_table_has_the_defaults() {
-    let file = read("vary.yaml", "servers: {a: {command: x}}");
-    assert!(config(&file).traces.is_none());
+    assert!(config_of("").traces.is_none());
     assert_eq!(traces("{}"), TracesSettings::default());
 }
 

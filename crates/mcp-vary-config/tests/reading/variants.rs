@@ -4,8 +4,8 @@ use super::*;
 
 /// The variants of a file, as their configuration shows itself.
 fn variants_of(text: &str) -> String {
-    let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{text}");
-    format!("{:?}", config(&read("vary.yaml", &text)).variant_set)
+    let config = config_of(&format!("variants:\n{text}"));
+    format!("{:?}", config.variant_set)
 }
 
 #[test]
@@ -15,9 +15,10 @@ fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
         "  c: {from: b, tools: [x]}\n  b: {from: read-only, result: content, description: d}\n  standard: {}\n",
     );
     let c = said.split("VariantConfig {").nth(1).unwrap();
-    for expected in ["base: ReadOnly", "result: Content", "description: \"d\""] {
-        assert!(c.contains(expected), "{expected}: {c}");
-    }
+    says(
+        c,
+        &["base: ReadOnly", "result: Content", "description: \"d\""],
+    );
     assert!(said.contains("Everything as the server describes it"));
 }
 
@@ -183,10 +184,8 @@ fn a_variant_without_a_description_says_what_it_shows() {
 
 #[test]
 fn every_mistake_of_a_variant_is_said_at_once() {
-    refuses(
-        "vary.yaml",
+    refuses_lines(
         concat!(
-            "servers: {a: {command: x}}\n",
             "variant: revewer\n",
             "variants:\n",
             "  reviewer:\n",
@@ -200,32 +199,28 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "  one: {from: two}\n",
             "  two: {from: one}\n",
         ),
-        &[
-            "2:10: `variant` is not a variant: `revewer`; did you mean `reviewer`?",
-            "5:5: `variants.reviewer.form` is not a known key; did you mean `from`?",
-            "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
-            "7:13: `variants.reviewer.tools[0]` is not a pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
-             missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
-            "7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`",
-            "8:16: `variants.reviewer.features[0]` is not a tag: a key is missing before `=` or after `!`; write tags such as \
-             `human` or `format=markdown`",
-            "9:18: `variants.reviewer.deprecation` has no `message`; add `message: ...`",
-            "9:32: `variants.reviewer.deprecation.replacement` is not a variant: `x`; there are `reviewer`, `other`, `one`, `two`",
-            "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is not a known key; did you mean `hidden`?",
-            "11:17: `variants.other.from` is not a variant: `revewer`; did you mean `reviewer`?",
-            "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
-            "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
-        ],
+        "2:10: `variant` is not a variant: `revewer`; did you mean `reviewer`?\n\
+         5:5: `variants.reviewer.form` is not a known key; did you mean `from`?\n\
+         6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?\n\
+         7:13: `variants.reviewer.tools[0]` is not a pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
+             missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several\n\
+         7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`\n\
+         8:16: `variants.reviewer.features[0]` is not a tag: a key is missing before `=` or after `!`; write tags such as \
+             `human` or `format=markdown`\n\
+         9:18: `variants.reviewer.deprecation` has no `message`; add `message: ...`\n\
+         9:32: `variants.reviewer.deprecation.replacement` is not a variant: `x`; there are `reviewer`, `other`, `one`, `two`\n\
+         10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is not a known key; did you mean `hidden`?\n\
+         11:17: `variants.other.from` is not a variant: `revewer`; did you mean `reviewer`?\n\
+         12:15: `variants.one.from` leads back to the variant itself; take out one `from`\n\
+         13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
     );
 }
 
 /// SV-11: what a variant cannot call a resource is said before any server is asked.
 #[test]
 fn a_uri_that_no_resource_can_have_is_a_mistake() {
-    refuses(
-        "vary.yaml",
+    refuses_lines(
         concat!(
-            "servers: {a: {command: x}}\n",
             "variants:\n",
             "  v:\n",
             "    overrides:\n",
@@ -236,18 +231,16 @@ fn a_uri_that_no_resource_can_have_is_a_mistake() {
             "        doc:b: {uri: \"vary://result/1\", mime-type: text/plain}\n",
             "        doc:c: {uriTemplate: doc:d}\n",
         ),
-        &[
-            "6:22: `variants.v.overrides.resources.doc:a.uri` is not a URI; begin with a scheme, such as `docs:`, and leave \
-             out white space",
-            "6:39: `variants.v.overrides.resources.doc:a.mimeType` is not a media type; write one like `text/markdown`",
-            "7:29: `variants.v.overrides.resources.doc:{name}.uri` has `{title}` instead of `{name}` of the server's \
-             template; write the same expressions in the same order, and change only the text around them",
-            "8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so it is \
-             ambiguous where one ends; put something between them",
-            "9:22: `variants.v.overrides.resources.doc:b.uri` is a URI of the gateway's own; begin with another scheme",
-            "9:41: `variants.v.overrides.resources.doc:b.mime-type` is not a known key; did you mean `mimeType`?",
-            "10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is not a known key; did you mean `uri`?",
-        ],
+        "6:22: `variants.v.overrides.resources.doc:a.uri` is not a URI; begin with a scheme, such as `docs:`, and leave \
+             out white space\n\
+         6:39: `variants.v.overrides.resources.doc:a.mimeType` is not a media type; write one like `text/markdown`\n\
+         7:29: `variants.v.overrides.resources.doc:{name}.uri` has `{title}` instead of `{name}` of the server's \
+             template; write the same expressions in the same order, and change only the text around them\n\
+         8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so it is \
+             ambiguous where one ends; put something between them\n\
+         9:22: `variants.v.overrides.resources.doc:b.uri` is a URI of the gateway's own; begin with another scheme\n\
+         9:41: `variants.v.overrides.resources.doc:b.mime-type` is not a known key; did you mean `mimeType`?\n\
+         10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is not a known key; did you mean `uri`?",
     );
 }
 
@@ -255,13 +248,8 @@ fn a_uri_that_no_resource_can_have_is_a_mistake() {
 fn what_is_likely_not_meant_is_noted() {
     let text =
         "servers: {a: {command: x}}\nvariants:\n  a: {status: stable, deprecation: {message: m}}\n";
-    let notes: Vec<String> = read("vary.yaml", text)
-        .notes
-        .iter()
-        .map(ToString::to_string)
-        .collect();
     assert_eq!(
-        notes,
+        notes(&read("vary.yaml", text)),
         [
             "3:36: `variants.a.deprecation` has no effect, since the variant is not deprecated; remove `status`, or this"
         ]
@@ -273,17 +261,9 @@ fn what_is_likely_not_meant_is_noted() {
 fn a_past_removal_date_is_noted_at_its_line() {
     let text = "servers: {a: {command: x}}\nvariants:\n  a: {}\n  b:\n    deprecation:\n      message: m\n      \
                 removal-date: 2026-06-01\n";
-    let notes = |today: &str| {
-        let source = Source::new("vary.yaml", text).with_today(today.parse().unwrap());
-        let file = source.read(&|_| None).unwrap();
-        file.notes
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(notes("2026-06-01"), [""; 0]);
+    assert_eq!(notes_on("2026-06-01", text), [""; 0]);
     assert_eq!(
-        notes("2026-06-02"),
+        notes_on("2026-06-02", text),
         [
             "7:21: `variants.b.deprecation.removal-date` is past: `b` was to be removed on 2026-06-01 and is still \
              served; remove the variant, or move the date"
@@ -294,14 +274,12 @@ fn a_past_removal_date_is_noted_at_its_line() {
 /// What is wrong with variants that can be read one by one has its place, too.
 #[test]
 fn every_mistake_of_the_variants_together_has_its_line() {
-    let variants = |text: &str| format!("servers: {a}\nvariants:\n{text}", a = "{a: {command: x}}");
-    let refuses = |text: &str, expected: &[&str]| refuses("vary.yaml", &variants(text), expected);
+    let refuses =
+        |text: &str, expected: &str| refuses_lines(&format!("variants:\n{text}"), expected);
     refuses(
         "  a: {status: experimental}\n",
-        &[
-            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+        "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
            `status: stable`",
-        ],
     );
     refuses(
         concat!(
@@ -310,11 +288,9 @@ fn every_mistake_of_the_variants_together_has_its_line() {
             "  b:\n    deprecation: {message: m, replacement: standrd}\n",
             "  c:\n    deprecation: {message: m, removal-date: next year}\n",
         ),
-        &[
-            "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out",
-            "7:44: `variants.b.deprecation.replacement` is not a variant: `standrd`; did you mean `standard`?",
-            "9:45: `variants.c.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
-        ],
+        "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out\n\
+         7:44: `variants.b.deprecation.replacement` is not a variant: `standrd`; did you mean `standard`?\n\
+         9:45: `variants.c.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
     );
     // Nor does what is wrong with one of them hide what is wrong with all.
     refuses(
@@ -322,33 +298,27 @@ fn every_mistake_of_the_variants_together_has_its_line() {
             "  a: {colour: red, deprecation: {message: m, replacement: bb}}\n",
             "  b: {status: experimental, deprecation: {message: m, removal-date: 2027-02-30}}\n",
         ),
-        &[
-            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
-             `status: stable`",
-            "3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
+        "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+             `status: stable`\n\
+         3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
              `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
-             `overrides`",
-            "3:59: `variants.a.deprecation.replacement` is not a variant: `bb`; there are `a`, `b`",
-            "4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
-        ],
+             `overrides`\n\
+         3:59: `variants.a.deprecation.replacement` is not a variant: `bb`; there are `a`, `b`\n\
+         4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
     );
     // Whether one is stable is not known while the name or the status of one is wrong.
     refuses(
         "  a: {status: stabel, deprecation: {message: m}}\n",
-        &["3:15: `variants.a.status` is `stabel`; did you mean `stable`?"],
+        "3:15: `variants.a.status` is `stabel`; did you mean `stable`?",
     );
     refuses(
         "  \"\": {}\n",
-        &[
-            "3:3: `variants.` is not a variant id: the identifier of a variant is empty; rename it, `reviewer` for \
+        "3:3: `variants.` is not a variant id: the identifier of a variant is empty; rename it, `reviewer` for \
            example",
-        ],
     );
     refuses(
         "  {}\n",
-        &[
-            "3:3: `variants` is empty; write {reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off",
-        ],
+        "3:3: `variants` is empty; write {reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off",
     );
 }
 
@@ -425,18 +395,16 @@ fn what_excludes_or_needs_schemas_on_demand_is_said_at_its_line() {
             "  f: {schemas: on-demnd}\n",
             "  g: {schemas: on-demand, check: types, keep-schemas: []}\n",
         )),
-        &[
-            "3:36: `variants.a.dialect` cannot be combined with `schemas: on-demand`: models with a dialect give only the \
-             arguments that a schema lists; write `schemas: compact`, or `dialect: none`",
-            "5:25: `variants.c.schemas` cannot be combined with `dialect: gemini`: models with a dialect give only the \
-             arguments that a schema lists; write `schemas: compact`, or `dialect: none`",
-            "6:14: `variants.d.check` has no effect without `schemas: on-demand`; add that, or take this out",
-            "6:39: `variants.d.keep-schemas` has no effect without `schemas: on-demand`; add that, or take this out",
-            "6:55: `variants.d.arguments` has no effect without `schemas: on-demand`; add that, or take this out",
-            "7:53: `variants.e.search-above` has no effect without `schemas: on-demand`; add that, or take this out",
-            "8:16: `variants.f.schemas` is `on-demnd`; did you mean `on-demand`?",
-            "9:34: `variants.g.check` is `types`; there are `on`, `types-off`, `off`",
-            "9:55: `variants.g.keep-schemas` is empty; name tools, or leave it out",
-        ],
+        "3:36: `variants.a.dialect` cannot be combined with `schemas: on-demand`: models with a dialect give only the \
+             arguments that a schema lists; write `schemas: compact`, or `dialect: none`\n\
+         5:25: `variants.c.schemas` cannot be combined with `dialect: gemini`: models with a dialect give only the \
+             arguments that a schema lists; write `schemas: compact`, or `dialect: none`\n\
+         6:14: `variants.d.check` has no effect without `schemas: on-demand`; add that, or take this out\n\
+         6:39: `variants.d.keep-schemas` has no effect without `schemas: on-demand`; add that, or take this out\n\
+         6:55: `variants.d.arguments` has no effect without `schemas: on-demand`; add that, or take this out\n\
+         7:53: `variants.e.search-above` has no effect without `schemas: on-demand`; add that, or take this out\n\
+         8:16: `variants.f.schemas` is `on-demnd`; did you mean `on-demand`?\n\
+         9:34: `variants.g.check` is `types`; there are `on`, `types-off`, `off`\n\
+         9:55: `variants.g.keep-schemas` is empty; name tools, or leave it out",
     );
 }

@@ -7,12 +7,12 @@ use mcp_vary_login::login::Logout;
 use mcp_vary_login::registration::ConfiguredClient;
 use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
-use mcp_vary_testkit::login_server::{LoginServer, Response, parameter};
+use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
 use crate::person::Person;
-use crate::scene::{Scene, token};
+use crate::scene::{Scene, access_token, token};
 
 #[tokio::test]
 async fn a_person_logs_in_with_pkce_and_the_resource_in_both_requests() {
@@ -28,27 +28,20 @@ async fn a_person_logs_in_with_pkce_and_the_resource_in_both_requests() {
             "POST /token",
         ]
     );
-    let opened = scene.person.opened.lock().unwrap()[0].clone();
+    let opened = scene.opened(0);
     let form = &scene.peer.requests("POST /token")[0].body;
-    let resource = scene
-        .peer
-        .url("/mcp")
-        .replace(':', "%3A")
-        .replace('/', "%2F");
+    let resource = scene.peer.url("/mcp");
+    let resource = resource.replace(':', "%3A").replace('/', "%2F");
     for text in [&opened, form] {
         assert_eq!(parameter(text, "resource"), resource);
     }
     let verifier = parameter(form, "code_verifier");
     let challenge = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
-    assert_eq!(
-        parameter(&opened, "code_challenge"),
-        URL_SAFE_NO_PAD.encode(challenge)
-    );
+    let challenge = URL_SAFE_NO_PAD.encode(challenge);
+    assert_eq!(parameter(&opened, "code_challenge"), challenge);
     assert_eq!(parameter(&opened, "code_challenge_method"), "S256");
-    assert_eq!(
-        parameter(&opened, "redirect_uri"),
-        parameter(form, "redirect_uri")
-    );
+    let redirect = parameter(form, "redirect_uri");
+    assert_eq!(parameter(&opened, "redirect_uri"), redirect);
     assert!(
         !opened.contains("scope="),
         "nothing names a scope: {opened}"
@@ -56,14 +49,9 @@ async fn a_person_logs_in_with_pkce_and_the_resource_in_both_requests() {
     let registered: Value =
         serde_json::from_str(&scene.peer.requests("POST /register")[0].body).unwrap();
     assert_eq!(registered["application_type"], "native");
-    assert_eq!(
-        registered["grant_types"],
-        json!(["authorization_code", "refresh_token"])
-    );
-    assert_eq!(
-        token(&scene.service()).await,
-        Ok(Some("access-1".to_owned()))
-    );
+    let grants = json!(["authorization_code", "refresh_token"]);
+    assert_eq!(registered["grant_types"], grants);
+    assert_eq!(access_token(&scene.service()).await, "access-1");
 }
 
 #[tokio::test]
@@ -74,10 +62,7 @@ async fn a_pasted_address_logs_in_too() {
     });
     let scene = scene.await;
     scene.log_in().await;
-    assert_eq!(
-        token(&scene.service()).await,
-        Ok(Some("access-1".to_owned()))
-    );
+    assert_eq!(access_token(&scene.service()).await, "access-1");
 }
 
 /// Logs in at a server whose documents are changed; the message names `expected`, and no token was requested.
@@ -85,14 +70,17 @@ async fn fails(resource: Value, metadata: Value, expected: &str) {
     let scene = Scene::new().await;
     scene.peer.resource(resource);
     scene.peer.metadata(metadata);
+    fails_to_log_in(&scene, expected).await;
+    assert_eq!(scene.peer.requests("POST /token").len(), 0);
+}
+
+/// Fails to log in with a message that names `expected`, is one line without secrets, and leaves nothing behind.
+async fn fails_to_log_in(scene: &Scene, expected: &str) {
     let error = scene.try_log_in(scene.settings()).await.unwrap_err();
     let (message, shown) = (error.to_string(), format!("{error:?}"));
-    assert!(message.contains(expected), "{message}");
-    assert!(
-        !message.contains('\n') && !shown.contains("TOPSECRET"),
-        "{shown}"
-    );
-    assert_eq!(scene.peer.requests("POST /token").len(), 0);
+    assert!(message.contains(expected), "{expected}: {message}");
+    let is_hidden = !message.contains('\n') && !shown.contains("TOPSECRET");
+    assert!(is_hidden, "{shown}");
     assert_eq!(scene.files(), [""; 0]);
 }
 
@@ -145,29 +133,18 @@ async fn metadata_that_breaks_a_rule_ends_the_login_before_a_token_is_requested(
 async fn an_issuer_is_compared_character_for_character() {
     let scene = Scene::new().await;
     scene.peer.metadata(json!({"issuer": scene.peer.url("/")}));
-    let error = scene.try_log_in(scene.settings()).await.unwrap_err();
-    assert!(
-        error.to_string().contains("character for character"),
-        "{error}"
-    );
+    let error = scene.refuse_log_in(scene.settings()).await;
+    assert!(error.contains("character for character"), "{error}");
     scene.peer.metadata(json!({}));
     let settings = |issuer: &str| {
         let mut settings = scene.settings();
         settings.issuer = Some(Address::parse(issuer).unwrap());
         settings
     };
-    let error = scene
-        .try_log_in(settings(&scene.peer.url("/")))
-        .await
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("`issuer` is not among"),
-        "{error}"
-    );
-    scene
-        .try_log_in(settings(&scene.peer.url("")))
-        .await
-        .unwrap();
+    let error = scene.refuse_log_in(settings(&scene.peer.url("/"))).await;
+    assert!(error.contains("`issuer` is not among"), "{error}");
+    let is_issuer = settings(&scene.peer.url(""));
+    scene.try_log_in(is_issuer).await.unwrap();
 }
 
 /// The redirect is answered with `answer`; the message names `expected`, or is absent if the login succeeds.
@@ -193,21 +170,13 @@ async fn answers(promises_iss: bool, answer: &str, expected: Option<&str>) {
 
 #[tokio::test]
 async fn the_answer_of_another_issuer_is_not_used() {
+    let denied = "error=access_denied";
+    let of_another = "iss=https%3A%2F%2Fevil.example";
     answers(false, "code=c", None).await;
     answers(true, "code=c", Some("`iss`")).await;
-    answers(
-        false,
-        "code=c&iss=https%3A%2F%2Fevil.example",
-        Some("`iss`"),
-    )
-    .await;
-    answers(
-        true,
-        "error=access_denied&iss=https%3A%2F%2Fevil.example",
-        Some("`iss`"),
-    )
-    .await;
-    answers(false, "error=access_denied", Some("access_denied")).await;
+    answers(false, &format!("code=c&{of_another}"), Some("`iss`")).await;
+    answers(true, &format!("{denied}&{of_another}"), Some("`iss`")).await;
+    answers(false, denied, Some("access_denied")).await;
 }
 
 #[tokio::test]
@@ -229,14 +198,7 @@ async fn what_the_token_endpoint_refuses_is_one_line_without_secrets() {
         ("200 OK", json!(["TOPSECRET"]), "is not the JSON object"),
     ] {
         scene.peer.next_token(status, &body);
-        let error = scene.try_log_in(scene.settings()).await.unwrap_err();
-        let (message, shown) = (error.to_string(), format!("{error:?}"));
-        assert!(message.contains(expected), "{message}");
-        assert!(
-            !shown.contains("TOPSECRET") && !message.contains('\n'),
-            "{shown}"
-        );
-        assert_eq!(scene.files(), [""; 0]);
+        fails_to_log_in(&scene, expected).await;
     }
     assert!(scene.peer.requests("GET /other").is_empty());
 }
@@ -252,7 +214,7 @@ async fn requests_scope(challenge: &str, resource: Value, configured: &str, expe
     let mut settings = scene.settings();
     settings.scope = Scopes::parse(configured);
     scene.try_log_in(settings).await.unwrap();
-    let opened = scene.person.opened.lock().unwrap()[0].clone();
+    let opened = scene.opened(0);
     assert_eq!(
         parameter(&opened, "scope").replace("%20", " "),
         expected,
@@ -277,9 +239,7 @@ async fn presents(client: ConfiguredClient, metadata: Value, expected: [&str; 3]
     let scene = Scene::new().await;
     scene.peer.metadata(metadata);
     let registered = json!({"client_id": "registered", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"});
-    scene
-        .peer
-        .respond("/register", &Response::new("201 Created", &registered));
+    scene.respond("/register", "201 Created", &registered);
     let mut settings = scene.settings();
     settings.client = client;
     scene.try_log_in(settings).await.unwrap();
@@ -313,12 +273,8 @@ async fn a_client_is_configured_else_a_document_else_registered() {
     let encoded = "https%3A%2F%2Fa.example%2Fclient.json";
     presents(client("", None), documents.clone(), ["", "registered", "s"]).await;
     presents(client("me", None), documents.clone(), ["", "me", ""]).await;
-    presents(
-        client("me", Some("pw")),
-        json!({}),
-        ["Basic bWU6cHc=", "", ""],
-    )
-    .await;
+    let basic = ["Basic bWU6cHc=", "", ""];
+    presents(client("me", Some("pw")), json!({}), basic).await;
     presents(client("me", Some("pw")), post, ["", "me", "pw"]).await;
     presents(client(document, None), documents, ["", encoded, ""]).await;
     presents(client(document, None), json!({}), ["", "registered", "s"]).await;
@@ -328,18 +284,10 @@ async fn a_client_is_configured_else_a_document_else_registered() {
 async fn a_refused_registration_says_what_to_configure() {
     let scene = Scene::new().await;
     let refused = json!({"error": "invalid_redirect_uri", "error_description": "no loopback"});
-    scene
-        .peer
-        .respond("/register", &Response::new("400 Bad Request", &refused));
-    let error = scene
-        .try_log_in(scene.settings())
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("invalid_redirect_uri (no loopback); register one there, and log in again with `--client-id ID`"),
-        "{error}"
-    );
+    scene.respond("/register", "400 Bad Request", &refused);
+    let error = scene.refuse_log_in(scene.settings()).await;
+    let advice = "invalid_redirect_uri (no loopback); register one there, and log in again with `--client-id ID`";
+    assert!(error.contains(advice), "{error}");
 }
 
 #[tokio::test]
@@ -354,7 +302,7 @@ async fn a_configured_client_is_not_presented_to_another_authorization_server() 
     scene
         .peer
         .resource(json!({"authorization_servers": [other.url("")]}));
-    let error = scene.try_log_in(settings).await.unwrap_err().to_string();
+    let error = scene.refuse_log_in(settings).await;
     assert!(error.contains("another authorization server"), "{error}");
     assert!(other.requests("POST").is_empty());
     // A client that is registered there is another client.
@@ -366,9 +314,7 @@ async fn a_configured_client_is_not_presented_to_another_authorization_server() 
 async fn a_person_logs_in_on_another_device() {
     let scene = Scene::new().await;
     let device = json!({"device_code": "TOPSECRET-device", "user_code": "AB-CD", "verification_uri": scene.peer.url("/d"), "expires_in": 60, "interval": 1});
-    scene
-        .peer
-        .respond("/device", &Response::new("200 OK", &device));
+    scene.respond("/device", "200 OK", &device);
     scene.peer.next_token(
         "400 Bad Request",
         &json!({"error": "authorization_pending"}),
@@ -379,15 +325,10 @@ async fn a_person_logs_in_on_another_device() {
     let forms = scene.peer.requests("POST /token");
     assert_eq!(forms.len(), 2);
     assert_eq!(parameter(&forms[1].body, "device_code"), "TOPSECRET-device");
-    assert_eq!(
-        token(&scene.service()).await,
-        Ok(Some("access-1".to_owned()))
-    );
+    assert_eq!(access_token(&scene.service()).await, "access-1");
     // Who opens a browser for it must not be led to a file or program.
     let evil = json!({"device_code": "d", "user_code": "c", "verification_uri": "file:///x", "expires_in": 60});
-    scene
-        .peer
-        .respond("/device", &Response::new("200 OK", &evil));
+    scene.respond("/device", "200 OK", &evil);
     let error = soon(scene.device().log_in()).await.unwrap_err().to_string();
     assert!(error.contains("`verification_uri`"), "{error}");
 }
@@ -410,9 +351,7 @@ async fn a_logout_revokes_and_removes_the_tokens() {
     scene.peer.keep_access_tokens();
     assert_eq!(terminal.log_out().await.unwrap(), Logout::AccessTokenEnds);
     scene.log_in().await;
-    scene
-        .peer
-        .respond("/revoke", &Response::new("503 Later", &json!({})));
+    scene.respond("/revoke", "503 Later", &json!({}));
     assert_eq!(terminal.log_out().await.unwrap(), Logout::NotRevoked);
     assert_eq!(scene.files(), [""; 0]);
 }

@@ -6,7 +6,7 @@ use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
 use serde_json::json;
 
-use crate::scene::{Scene, pass, token};
+use crate::scene::{Scene, access_token, assert_all, pass, token};
 
 fn refreshes(scene: &Scene) -> Vec<String> {
     let requests = scene.peer.requests("POST /token").into_iter();
@@ -20,18 +20,18 @@ async fn a_token_is_refreshed_at_four_fifths_of_its_life() {
     scene.log_in().await;
     let service = scene.service();
     pass(79);
-    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    assert_eq!(access_token(&service).await, "access-1");
     assert_eq!(refreshes(&scene), [""; 0]);
     pass(1);
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(access_token(&service).await, "access-2");
     assert_eq!(refreshes(&scene), ["TOPSECRET-refresh-1"]);
     // The answer may have no new refresh token.
     pass(80);
     let answer = json!({"access_token": "TOPSECRET-x", "token_type": "Bearer", "expires_in": 10});
     scene.peer.next_token("200 OK", &answer);
-    assert_eq!(token(&service).await, Ok(Some("x".to_owned())));
+    assert_eq!(access_token(&service).await, "x");
     pass(8);
-    assert_eq!(token(&service).await, Ok(Some("access-3".to_owned())));
+    assert_eq!(access_token(&service).await, "access-3");
     assert_eq!(
         refreshes(&scene)[1..],
         ["TOPSECRET-refresh-2", "TOPSECRET-refresh-2"]
@@ -46,17 +46,12 @@ async fn many_callers_of_several_processes_make_one_refresh() {
     scene.log_in().await;
     let processes: Vec<Credentials> = (0..4).map(|_| scene.service()).collect();
     for process in &processes {
-        assert_eq!(token(process).await, Ok(Some("access-1".to_owned())));
+        assert_eq!(access_token(process).await, "access-1");
     }
     pass(101);
     let callers = (0..100).map(|number| token(&processes[number % processes.len()]));
     let tokens = soon(join_all(callers)).await;
-    assert!(
-        tokens
-            .iter()
-            .all(|token| *token == Ok(Some("access-2".to_owned()))),
-        "{tokens:?}"
-    );
+    assert_all(&tokens, "access-2");
     assert_eq!(refreshes(&scene).len(), 1);
 }
 
@@ -79,11 +74,8 @@ async fn a_caller_who_goes_away_does_not_lose_the_next_refresh_token() {
     .await;
     waiting.abort();
     scene.peer.release();
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
-    assert_eq!(
-        token(&scene.service()).await,
-        Ok(Some("access-2".to_owned()))
-    );
+    assert_eq!(access_token(&service).await, "access-2");
+    assert_eq!(access_token(&scene.service()).await, "access-2");
     assert_eq!(refreshes(&scene).len(), 1);
 }
 
@@ -97,7 +89,7 @@ async fn a_failed_refresh_is_tried_again_and_the_token_used_while_it_is_valid() 
         scene.peer.next_token("503 Later", &json!({}));
     }
     for _ in 0..3 {
-        assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+        assert_eq!(access_token(&service).await, "access-1");
     }
     assert_eq!(
         refreshes(&scene).len(),
@@ -113,7 +105,7 @@ async fn a_failed_refresh_is_tried_again_and_the_token_used_while_it_is_valid() 
         "all who ask get the same failure"
     );
     pass(5);
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(access_token(&service).await, "access-2");
     assert_eq!(refreshes(&scene).len(), 3);
 }
 
@@ -136,7 +128,7 @@ async fn a_refresh_token_that_has_ended_asks_for_a_login_once() {
     // It joins again without a restart.
     scene.log_in().await;
     pass(1);
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(access_token(&service).await, "access-2");
 }
 
 #[tokio::test]
@@ -146,7 +138,7 @@ async fn a_logout_elsewhere_is_noticed() {
     assert_eq!(token(&service).await, Ok(None));
     scene.log_in().await;
     pass(1);
-    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    assert_eq!(access_token(&service).await, "access-1");
     scene.terminal(scene.settings()).log_out().await.unwrap();
     assert_eq!(token(&service).await, Ok(None));
 }

@@ -5,7 +5,7 @@ use mcp_vary_login::credentials::{Credentials, Retry};
 use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use serde_json::json;
 
-use crate::scene::{Scene, pass, refuse, token};
+use crate::scene::{Scene, access_token, pass, refuse};
 
 const INSUFFICIENT: &str = "Bearer error=\"insufficient_scope\", scope=\"write\"";
 
@@ -15,11 +15,9 @@ async fn a_refused_token_is_refreshed_once() {
     scene.log_in().await;
     let service = scene.service();
     let unauthorized = StatusCode::UNAUTHORIZED;
-    assert_eq!(
-        refuse(&service, unauthorized, "Bearer").await,
-        Ok(Retry::Worthwhile)
-    );
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    let retry = refuse(&service, unauthorized, "Bearer").await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(access_token(&service).await, "access-2");
     let again = refuse(&service, unauthorized, "Bearer").await.unwrap_err();
     assert!(again.contains("has just issued"), "{again}");
     assert_eq!(scene.peer.requests("POST /token").len(), 2);
@@ -69,17 +67,13 @@ async fn a_missing_scope_is_requested_with_those_that_were_granted() {
     scene.log_in().await;
     let terminal = Credentials::Login(scene.terminal(scene.settings()));
     let forbidden = StatusCode::FORBIDDEN;
-    assert_eq!(
-        refuse(&terminal, forbidden, INSUFFICIENT).await,
-        Ok(Retry::Worthwhile)
-    );
+    let retry = refuse(&terminal, forbidden, INSUFFICIENT).await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
     let opened = scene.person.opened.lock().unwrap().clone();
     assert_eq!(parameter(&opened[1], "scope"), "write%20read");
     // It was requested: to request it again would change nothing.
-    assert_eq!(
-        refuse(&terminal, forbidden, INSUFFICIENT).await,
-        Ok(Retry::Pointless)
-    );
+    let retry = refuse(&terminal, forbidden, INSUFFICIENT).await;
+    assert_eq!(retry, Ok(Retry::Pointless));
     assert_eq!(scene.person.opened.lock().unwrap().len(), 2);
 }
 
@@ -97,12 +91,12 @@ async fn without_a_person_the_next_login_requests_the_missing_scope() {
         "log in with `vary login github`; it needs another scope: write"
     );
     assert_eq!(
-        token(&service).await,
-        Ok(Some("access-1".to_owned())),
+        access_token(&service).await,
+        "access-1",
         "the rest still works"
     );
     scene.log_in().await;
-    let opened = scene.person.opened.lock().unwrap()[1].clone();
+    let opened = scene.opened(1);
     assert_eq!(parameter(&opened, "scope"), "read%20write");
 }
 
@@ -127,10 +121,8 @@ async fn a_person_logs_in_at_the_new_authorization_server() {
     let scene = Scene::new().await;
     let terminal = Credentials::Login(scene.terminal(scene.settings()));
     let unauthorized = StatusCode::UNAUTHORIZED;
-    assert_eq!(
-        refuse(&terminal, unauthorized, "Bearer").await,
-        Ok(Retry::Worthwhile)
-    );
+    let retry = refuse(&terminal, unauthorized, "Bearer").await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
     let other = LoginServer::start().await;
     scene
         .peer
@@ -139,10 +131,8 @@ async fn a_person_logs_in_at_the_new_authorization_server() {
     scene
         .peer
         .next_token("400 Bad Request", &json!({"error": "invalid_grant"}));
-    assert_eq!(
-        refuse(&terminal, unauthorized, "Bearer").await,
-        Ok(Retry::Worthwhile)
-    );
+    let retry = refuse(&terminal, unauthorized, "Bearer").await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
     assert_eq!(other.requests("POST /register").len(), 1);
     let form = &other.requests("POST /token")[0].body;
     assert_eq!(parameter(form, "grant_type"), "authorization_code");

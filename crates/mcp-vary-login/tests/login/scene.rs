@@ -13,8 +13,9 @@ use mcp_vary_login::error::CredentialError;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings};
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
-use mcp_vary_testkit::login_server::LoginServer;
+use mcp_vary_testkit::login_server::{LoginServer, Response};
 use mcp_vary_testkit::wait::soon;
+use serde_json::Value;
 
 use crate::person::Person;
 
@@ -97,6 +98,21 @@ impl Scene {
         soon(terminal.log_in()).await.map(|_| ())
     }
 
+    /// Why a login with `settings` fails.
+    pub(crate) async fn refuse_log_in(&self, settings: LoginSettings) -> String {
+        self.try_log_in(settings).await.unwrap_err().to_string()
+    }
+
+    /// Lets the peer answer at `path` with `status` and `body`.
+    pub(crate) fn respond(&self, path: &str, status: &str, body: &Value) {
+        self.peer.respond(path, &Response::new(status, body));
+    }
+
+    /// The address that the person opened as login `number`.
+    pub(crate) fn opened(&self, number: usize) -> String {
+        self.person.opened.lock().unwrap()[number].clone()
+    }
+
     /// The files of the store, with their text.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten();
@@ -120,6 +136,19 @@ pub(crate) async fn token(credentials: &Credentials) -> Result<Option<String>, S
     let value = value.map_err(|error| error.to_string())?;
     let text = |value: HeaderValue| value.to_str().unwrap().replace("Bearer TOPSECRET-", "");
     Ok(value.map(text))
+}
+
+/// The text of the token that `credentials` give now.
+pub(crate) async fn access_token(credentials: &Credentials) -> String {
+    token(credentials).await.unwrap().unwrap()
+}
+
+/// Checks that each caller got the token with this text.
+#[track_caller]
+pub(crate) fn assert_all(tokens: &[Result<Option<String>, String>], expected: &str) {
+    for token in tokens {
+        assert_eq!(*token, Ok(Some(expected.to_owned())));
+    }
 }
 
 /// What a refusal of the present token leads to.

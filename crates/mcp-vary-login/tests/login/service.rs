@@ -11,7 +11,7 @@ use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
 use serde_json::json;
 
-use crate::scene::{environment, pass, refuse, token};
+use crate::scene::{access_token, assert_all, environment, pass, refuse, token};
 
 fn service(peer: &LoginServer, authentication: ServiceAuthentication) -> Credentials {
     let server = Address::parse(&peer.url("/mcp")).unwrap();
@@ -30,13 +30,10 @@ fn with_secret(peer: &LoginServer) -> Credentials {
 async fn a_service_authenticates_by_its_secret_or_key() {
     let peer = LoginServer::start().await;
     peer.resource(json!({"scopes_supported": ["a", "b"]}));
-    assert_eq!(
-        token(&with_secret(&peer)).await,
-        Ok(Some("access-1".to_owned()))
-    );
+    assert_eq!(access_token(&with_secret(&peer)).await, "access-1");
     let key = SigningKey::from_pem(include_str!("../keys/p256.pem"), None).unwrap();
     let signing = service(&peer, ServiceAuthentication::PrivateKey(key));
-    assert_eq!(token(&signing).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(access_token(&signing).await, "access-2");
     let forms = peer.requests("POST /token");
     let head = forms[0].head.to_lowercase();
     assert!(head.contains("authorization: basic "), "{head}");
@@ -45,12 +42,8 @@ async fn a_service_authenticates_by_its_secret_or_key() {
         assert_eq!(parameter(&form.body, "scope"), "a%20b");
         assert!(parameter(&form.body, "resource").ends_with("%2Fmcp"));
     }
-    assert_eq!(
-        parameter(&forms[1].body, "client_assertion")
-            .split('.')
-            .count(),
-        3
-    );
+    let assertion = parameter(&forms[1].body, "client_assertion");
+    assert_eq!(assertion.split('.').count(), 3);
     assert!(peer.requests("POST /register").is_empty());
 }
 
@@ -59,14 +52,10 @@ async fn many_callers_make_one_request() {
     let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
-    assert!(
-        tokens
-            .iter()
-            .all(|token| *token == Ok(Some("access-1".to_owned())))
-    );
+    assert_all(&tokens, "access-1");
     pass(80);
     soon(join_all((0..100).map(|_| token(&service)))).await;
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(access_token(&service).await, "access-2");
     assert_eq!(peer.requests("POST /token").len(), 2);
 }
 
@@ -77,14 +66,12 @@ async fn a_failure_is_not_repeated_for_each_caller() {
     peer.next_token("401 Unauthorized", &json!({"error": "invalid_client"}));
     let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
     let expected = Err("the authorization server answered: invalid_client".to_owned());
-    assert!(
-        tokens.iter().all(|token| *token == expected),
-        "{:?}",
-        tokens[0]
-    );
+    for token in tokens {
+        assert_eq!(token, expected);
+    }
     assert_eq!(peer.requests("POST /token").len(), 1);
     pass(5);
-    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    assert_eq!(access_token(&service).await, "access-1");
 }
 
 #[tokio::test]
@@ -92,11 +79,9 @@ async fn a_refused_token_is_replaced_once() {
     let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     let unauthorized = StatusCode::UNAUTHORIZED;
-    assert_eq!(
-        refuse(&service, unauthorized, "Bearer").await,
-        Ok(Retry::Worthwhile)
-    );
-    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    let retry = refuse(&service, unauthorized, "Bearer").await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(access_token(&service).await, "access-2");
     let again = refuse(&service, unauthorized, "Bearer").await.unwrap_err();
     assert!(again.contains("has just issued"), "{again}");
     let shown = format!("{service:?}");
@@ -109,14 +94,10 @@ async fn a_missing_scope_is_requested_once() {
     let service = with_secret(&peer);
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
     let forbidden = StatusCode::FORBIDDEN;
-    assert_eq!(
-        refuse(&service, forbidden, challenge).await,
-        Ok(Retry::Worthwhile)
-    );
+    let retry = refuse(&service, forbidden, challenge).await;
+    assert_eq!(retry, Ok(Retry::Worthwhile));
     let form = peer.requests("POST /token").pop().unwrap().body;
     assert_eq!(parameter(&form, "scope"), "write");
-    assert_eq!(
-        refuse(&service, forbidden, challenge).await,
-        Ok(Retry::Pointless)
-    );
+    let retry = refuse(&service, forbidden, challenge).await;
+    assert_eq!(retry, Ok(Retry::Pointless));
 }

@@ -32,23 +32,17 @@ async fn a_catalogue_has_each_tool_in_each_variant() {
         .collect();
     assert_eq!(ids, ["standard", "compact", "reader", "directory"]);
     for variant in &variants {
-        let (tokens, whole) = (&variant["tokens"], &variant["wholeTokens"]);
-        assert!(
-            tokens.as_u64().unwrap() <= whole.as_u64().unwrap(),
-            "{variant}"
-        );
+        let of = |key: &str| variant[key].as_u64().unwrap();
+        assert!(of("tokens") <= of("wholeTokens"), "{variant}");
     }
     assert_eq!(catalog["tools"].as_array().unwrap().len(), 10);
     let odd = tool(&catalog, "odd");
     assert_eq!(odd["annotations"], json!({"readOnlyHint": true}));
     assert_eq!(odd["tokens"], odd["variants"]["standard"]["tokens"]);
     let reader = &odd["variants"]["reader"];
-    assert_eq!(
-        (&reader["name"], &reader["renamed"]),
-        (&json!("strange"), &json!(true))
-    );
-    assert_eq!(reader["fixed"], json!(["n"]));
-    assert_eq!(reader["changed"], json!(["name", "inputSchema"]));
+    let changed = json!(["name", "inputSchema"]);
+    let expected = json!({"name": "strange", "renamed": true, "fixed": ["n"], "changed": changed});
+    assert_members(reader, &expected);
     assert_eq!(odd["variants"]["standard"]["changed"], Value::Null);
     assert_eq!(tool(&catalog, "fail")["variants"]["reader"], Value::Null);
 }
@@ -72,11 +66,8 @@ async fn figures_that_the_browser_has_are_not_sent_again() {
 async fn a_tool_is_shown_as_its_server_wrote_it() {
     let shown = Shown::with(VARIANTS).await;
     let answer = shown.get("/api/tool?server=places&name=odd").await;
-    assert!(
-        answer.text().contains(r#""x-vendor":1.0"#),
-        "{}",
-        answer.text()
-    );
+    let text = answer.text();
+    assert!(text.contains(r#""x-vendor":1.0"#), "{text}");
     let tool = answer.json();
     assert_eq!(tool["original"]["name"], "odd");
     assert_eq!(tool["variants"]["reader"]["name"], "strange");

@@ -23,23 +23,18 @@ async fn a_variant_is_shown_as_it_is_written() {
         "from": "read-only",
         "overrides": {"tools": {"odd": {"name": "strange", "arguments": {"n": {"fixed": 3}}}}},
     });
-    assert_eq!(
-        (&reader["id"], &reader["value"]),
-        (&json!("reader"), &value)
-    );
     let yaml = "reader:\n  description: \"Only: reads\"\n  from: read-only\n  overrides:\n    tools:\n      odd:\n        \
          name: strange\n        arguments:\n          \"n\":\n            fixed: 3\n";
-    assert_eq!(reader["yaml"], yaml);
+    assert_eq!(reader["value"], value);
+    assert_members(&reader, &json!({"id": "reader", "yaml": yaml}));
     let none = shown.get("/api/variant?id=none").await;
     assert_eq!(none.status, 404);
     let why = none.json()["error"].as_str().unwrap().to_owned();
     assert!(why.contains("no variant `none`"), "{why}");
     let built_in = Shown::with("").await;
     let compact = built_in.get("/api/variant?id=compact").await.json();
-    assert_eq!(
-        (&compact["value"], &compact["yaml"]),
-        (&json!({}), &json!("compact: {}\n"))
-    );
+    assert_eq!(compact["value"], json!({}));
+    assert_eq!(compact["yaml"], "compact: {}\n");
 }
 
 #[tokio::test]
@@ -70,14 +65,12 @@ access:
 ";
     let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
     let answer = shown.get("/api/rules").await.json();
-    assert_eq!(
-        answer,
-        json!({"rules": [
-            {"rule": "clients[0]", "text": "{headers: {X-Team: \"…\"}, variant: reader}"},
-            {"rule": "access[0]", "text": "{when: {anyone: \"on\"}, allow: [\"*\"], deny: [\"delete_*\"]}"},
-            {"rule": "readers", "text": "{name: readers, when: {anyone: \"on\"}, allow: [{readOnlyHint: true}]}"},
-        ]})
-    );
+    let expected = json!({"rules": [
+        {"rule": "clients[0]", "text": "{headers: {X-Team: \"…\"}, variant: reader}"},
+        {"rule": "access[0]", "text": "{when: {anyone: \"on\"}, allow: [\"*\"], deny: [\"delete_*\"]}"},
+        {"rule": "readers", "text": "{name: readers, when: {anyone: \"on\"}, allow: [{readOnlyHint: true}]}"},
+    ]});
+    assert_eq!(answer, expected);
 }
 
 #[tokio::test]
@@ -93,24 +86,15 @@ async fn a_draft_shows_what_it_would_list() {
     let tools = draft["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 10, "{draft}");
     let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
-    assert_eq!(
-        (&tool("odd")["shown"], &tool("odd")["server"]),
-        (&json!("peculiar"), &json!("places"))
-    );
-    assert_eq!(
-        tool("bound"),
-        &json!({"server": "places", "name": "bound", "shown": null, "tokens": 0})
-    );
+    let odd = json!({"shown": "peculiar", "server": "places"});
+    assert_members(tool("odd"), &odd);
+    let bound = json!({"server": "places", "name": "bound", "shown": null, "tokens": 0});
+    assert_eq!(tool("bound"), &bound);
     let (tokens, before) = (draft["tokens"].as_u64(), draft["before"].as_u64());
     assert!(tokens < before && tokens > Some(0), "{draft}");
     let diff = draft["diff"].as_str().unwrap();
-    for line in [
-        "--- reader",
-        "+++ reader",
-        "-        name: strange",
-        "+        name: peculiar",
-        " ",
-    ] {
+    let (removed, added) = ("-        name: strange", "+        name: peculiar");
+    for line in ["--- reader", "+++ reader", removed, added, " "] {
         assert!(diff.lines().any(|it| it.starts_with(line)), "{diff}");
     }
     // Nothing that a client sees has changed.
@@ -125,18 +109,14 @@ async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
     let shown = Shown::with("").await;
     let draft = json!({"id": "mine", "value": {"tools": ["say"]}});
     let draft = shown.post("/api/draft", &draft).await.json();
-    assert_eq!(
-        (&draft["before"], &draft["yaml"]),
-        (&json!(0), &json!("mine:\n  tools: [say]\n"))
-    );
+    let expected = json!({"before": 0, "yaml": "mine:\n  tools: [say]\n"});
+    assert_members(&draft, &expected);
     let tools = draft["tools"].as_array().unwrap().iter();
     assert_eq!(tools.filter(|tool| tool["shown"] != Value::Null).count(), 1);
     let compact = json!({"id": "compact", "value": {"descriptions": "full"}});
     let compact = shown.post("/api/draft", &compact).await.json();
-    assert!(
-        compact["tokens"].as_u64() > compact["before"].as_u64(),
-        "{compact}"
-    );
+    let (tokens, before) = (compact["tokens"].as_u64(), compact["before"].as_u64());
+    assert!(tokens > before, "{compact}");
 }
 
 /// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
@@ -158,12 +138,10 @@ async fn a_draft_reads_no_variable() {
 #[tokio::test]
 async fn what_is_wrong_with_a_draft_is_named_as_config_check_does() {
     let shown = Shown::with(VARIANTS).await;
+    let unknown = "`variants.reader.tols` is not a known key; did you mean `tools`?";
+    let priority = json!({"status": "experimental", "priority": -1});
     for (id, value, why) in [
-        (
-            "reader",
-            json!({"tols": []}),
-            "`variants.reader.tols` is not a known key; did you mean `tools`?",
-        ),
+        ("reader", json!({"tols": []}), unknown),
         (
             "reader",
             json!({"from": "second"}),
@@ -171,18 +149,10 @@ async fn what_is_wrong_with_a_draft_is_named_as_config_check_does() {
         ),
         ("reader", json!(5), "`variants.reader`"),
         ("", json!({}), "is not a variant id"),
-        (
-            "standard",
-            json!({"status": "experimental", "priority": -1}),
-            "`variants.standard.priority`",
-        ),
+        ("standard", priority, "`variants.standard.priority`"),
     ] {
-        let answer = shown
-            .post("/api/draft", &json!({"id": id, "value": value}))
-            .await;
-        let error = answer.json()["error"].as_str().unwrap().to_owned();
-        assert_eq!(answer.status, 400, "{id}: {error}");
-        assert!(error.contains(why), "{id}: {error}");
+        let draft = json!({"id": id, "value": value});
+        shown.refuses("/api/draft", &draft, 400, why).await;
     }
     let answer = shown.post("/api/draft", &json!({"id": "a"})).await;
     assert_eq!(answer.status, 400);

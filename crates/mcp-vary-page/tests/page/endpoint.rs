@@ -21,24 +21,17 @@ auth:
         for path in ["/", "/mcp"] {
             let answer = shown.client(&opened(path)).await;
             assert_eq!(answer.status, 200, "{}", answer.text());
-            assert_eq!(
-                answer.header("content-type"),
-                Some("text/html; charset=utf-8")
-            );
+            let media_type = answer.header("content-type");
+            assert_eq!(media_type, Some("text/html; charset=utf-8"));
             let policy = answer.header("content-security-policy").unwrap();
-            assert!(
-                policy.starts_with("default-src 'none'; base-uri 'none'"),
-                "{policy}"
-            );
+            let strict = "default-src 'none'; base-uri 'none'";
+            assert!(policy.starts_with(strict), "{policy}");
             pages.push(answer.text());
         }
     }
     assert!(pages.iter().all(|page| *page == pages[0]));
-    assert!(
-        pages[0].contains("vary connect cursor http://localhost/mcp --write"),
-        "{}",
-        pages[0]
-    );
+    let advice = "vary connect cursor http://localhost/mcp --write";
+    assert!(pages[0].contains(advice), "{}", pages[0]);
     assert!(!pages[0].contains("places") && !pages[0].contains("standard"));
 }
 

@@ -15,21 +15,15 @@ async fn an_experiment_has_its_arms_and_what_is_declared() {
     let shown = Shown::with(WORDS).await;
     let answer = shown.get("/api/experiments").await.json();
     let words = &answer["experiments"][0];
-    assert_eq!(words["name"], "words", "{answer}");
-    assert_eq!(
-        (&words["metric"], &words["uneven"]),
-        (&json!("failed"), &json!(false))
-    );
-    assert_eq!(
-        words["arms"],
-        json!([
+    let early = "Too early: 0 clients in the smallest arm, and each needs 100 or more.";
+    let expected = json!({
+        "name": "words", "metric": "failed", "uneven": false, "comparisons": [], "verdicts": [early],
+        "arms": [
             {"variant": "standard", "clients": 0.0, "planned": 0.0, "calls": 0.0},
             {"variant": "compact", "clients": 0.0, "planned": 0.0, "calls": 0.0},
-        ])
-    );
-    assert_eq!(words["comparisons"], json!([]));
-    let early = "Too early: 0 clients in the smallest arm, and each needs 100 or more.";
-    assert_eq!(words["verdicts"], json!([early]));
+        ],
+    });
+    assert_members(words, &expected);
 }
 
 /// As long as nothing is counted, there is one point.
@@ -39,10 +33,8 @@ async fn an_experiment_has_its_history_until_now() {
     for _ in 0..2 {
         let answer = shown.get("/api/experiments").await.json();
         let arm = json!({"clients": 0.0, "calls": 0.0, "difference": null});
-        assert_eq!(
-            answer["experiments"][0]["history"],
-            json!([{"at": 1_000_000, "arms": [arm, arm]}])
-        );
+        let expected = json!([{"at": 1_000_000, "arms": [arm, arm]}]);
+        assert_eq!(answer["experiments"][0]["history"], expected);
     }
 }
 

@@ -46,82 +46,62 @@ async fn a_rule_for_clients_decides() {
         json!({"meta": {"params": {"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "7"}}}}}),
     ] {
         let explained = explained(&shown, question).await;
-        assert_eq!(
-            decided(&explained),
-            ("rule", "`clients[0]` gives `read-only`"),
-            "{explained}"
-        );
-        assert_eq!(
-            (&explained["variant"], &explained["reason"]),
-            (&json!("read-only"), &json!("rule"))
-        );
-        assert_eq!(
-            explained["client"],
-            json!({"name": "robot", "version": "7"})
-        );
+        let by_rule = ("rule", "`clients[0]` gives `read-only`");
+        assert_eq!(decided(&explained), by_rule, "{explained}");
+        let client = json!({"name": "robot", "version": "7"});
+        assert_eq!(explained["client"], client);
+        let expected = json!({"variant": "read-only", "reason": "rule"});
+        assert_members(&explained, &expected);
         assert_eq!(tool(&explained, "odd")["shown"], "odd");
         let fail = tool(&explained, "fail");
-        assert_eq!(
-            (&fail["shown"], &fail["hidden"][0]["by"]),
-            (&Value::Null, &json!("variant"))
-        );
-        assert_eq!(fail["hidden"][0]["rule"], "read-only");
-        let why = fail["hidden"][0]["detail"].as_str().unwrap();
+        assert_eq!(fail["shown"], Value::Null);
+        let hidden = &fail["hidden"][0];
+        assert_members(hidden, &json!({"by": "variant", "rule": "read-only"}));
+        let why = hidden["detail"].as_str().unwrap();
         assert!(why.contains("`readOnlyHint: true`"), "{why}");
     }
     // What is explained is what the client gets.
     let listed = shown.client_asks("tools/list", json!({})).await;
-    assert_eq!(
-        listed["result"]["tools"].as_array().unwrap().len(),
-        2,
-        "{listed}"
-    );
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 2, "{listed}");
 }
 
 #[tokio::test]
 async fn each_step_decides_in_its_order() {
     let shown = Shown::with(RULES).await;
     let selecting = json!({"io.modelcontextprotocol/server-variant": "compact"});
+    let older = json!({"User-Agent": "older"});
+    let header = json!({"MCP-Server-Variant": "compact"});
+    let path = "/mcp/v/standard";
     for (question, step, variant) in [
-        (json!({}), "ranking", "standard"),
+        (json!({}), "ranking", json!("standard")),
+        (json!({"headers": older}), "rule", json!("compact")),
         (
-            json!({"headers": {"User-Agent": "older"}}),
+            json!({"initialize": robot(), "headers": older}),
             "rule",
-            "compact",
+            json!("read-only"),
         ),
         (
-            json!({"initialize": robot(), "headers": {"User-Agent": "older"}}),
-            "rule",
-            "read-only",
-        ),
-        (
-            json!({"initialize": robot(), "headers": {"MCP-Server-Variant": "compact"}}),
+            json!({"initialize": robot(), "headers": header}),
             "header",
-            "compact",
+            json!("compact"),
         ),
         (
-            json!({"path": "/mcp/v/standard", "headers": {"MCP-Server-Variant": "compact"}}),
+            json!({"path": path, "headers": header}),
             "address",
-            "standard",
+            json!("standard"),
         ),
         (
-            json!({"path": "/mcp/v/standard", "meta": selecting}),
+            json!({"path": path, "meta": selecting}),
             "selector",
-            "compact",
+            json!("compact"),
         ),
+        (json!({"path": "/mcp/v/none"}), "refused", Value::Null),
     ] {
         let explained = explained(&shown, question.clone()).await;
-        assert_eq!(
-            (decided(&explained).0, &explained["variant"]),
-            (step, &json!(variant)),
-            "{question}"
-        );
+        assert_eq!(decided(&explained).0, step, "{question}");
+        assert_eq!(explained["variant"], variant, "{question}");
     }
-    let none = explained(&shown, json!({"path": "/mcp/v/none"})).await;
-    assert_eq!(
-        (decided(&none).0, &none["variant"]),
-        ("refused", &Value::Null)
-    );
 }
 
 #[tokio::test]
@@ -135,17 +115,16 @@ auth:
 ";
     let shown = Shown::with(rules).await;
     let developer = explained(&shown, json!({"claims": {"groups": ["dev"]}})).await;
-    let fail = tool(&developer, "fail");
-    assert_eq!(fail["hidden"][0]["by"], "access", "{developer}");
-    assert_eq!(fail["hidden"][0]["rule"], "access[0]");
+    let hidden = &tool(&developer, "fail")["hidden"][0];
+    assert_members(hidden, &json!({"by": "access", "rule": "access[0]"}));
     assert_eq!(tool(&developer, "say")["shown"], "say");
     let applied = developer["rules"].as_array().unwrap();
     assert_eq!(applied.len(), 2, "{developer}");
     let key = explained(&shown, json!({"key": "ci"})).await;
     assert_eq!(key["tools"], developer["tools"]);
     let guest = explained(&shown, json!({"claims": {}})).await;
-    let say = &tool(&guest, "say")["hidden"][0];
-    assert_eq!((&say["by"], &say["rule"]), (&json!("access"), &Value::Null));
+    let hidden = &tool(&guest, "say")["hidden"][0];
+    assert_members(hidden, &json!({"by": "access", "rule": null}));
     assert_eq!(tool(&guest, "odd")["shown"], "odd");
 }
 
@@ -154,15 +133,11 @@ async fn all_that_hides_a_tool_is_said() {
     let rules = "access: [{when: {anyone: on}, allow: ['*'], deny: [fail]}]";
     let shown = Shown::with(rules).await;
     let explained = explained(&shown, json!({"path": "/mcp/v/read-only"})).await;
-    let hidden = tool(&explained, "fail")["hidden"]
-        .as_array()
-        .unwrap()
-        .clone();
-    let causes = hidden.iter().map(|it| (&it["by"], &it["rule"]));
-    let (access, variant) = (json!("access"), json!("variant"));
+    let hidden = tool(&explained, "fail")["hidden"].as_array().unwrap();
+    let causes = hidden.iter().map(|it| json!([it["by"], it["rule"]]));
     let expected = [
-        (&access, &json!("access[0]")),
-        (&variant, &json!("read-only")),
+        json!(["access", "access[0]"]),
+        json!(["variant", "read-only"]),
     ];
     assert_eq!(causes.collect::<Vec<_>>(), expected);
     assert_eq!(tool(&explained, "odd")["hidden"], json!([]));
@@ -182,9 +157,6 @@ async fn what_cannot_be_read_is_named() {
         (json!({"other": 1}), "`other`"),
         (json!(1), "the request"),
     ] {
-        let answer = shown.post("/api/explain", &question).await;
-        let error = answer.json()["error"].as_str().unwrap().to_owned();
-        assert_eq!(answer.status, 400, "{question}: {error}");
-        assert!(error.contains(part), "{question}: {error}");
+        shown.refuses("/api/explain", &question, 400, part).await;
     }
 }

@@ -72,6 +72,14 @@ impl Shown {
         self.ask(&authorized(request)).await
     }
 
+    /// Checks that the post of `body` is refused with `status` and an error that contains `part`.
+    pub(crate) async fn refuses(&self, path: &str, body: &Value, status: u16, part: &str) {
+        let answer = self.post(path, body).await;
+        let error = answer.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(answer.status, status, "{body}: {error}");
+        assert!(error.contains(part), "{body}: {error}");
+    }
+
     pub(crate) async fn ask(&self, request: &HttpRequest) -> HttpResponse {
         RawHttp::connect(self.address).await.ask(request).await
     }
@@ -116,6 +124,17 @@ impl VariantSource for FileText {
             config: draft.config,
             yaml: draft.yaml,
         })
+    }
+}
+
+/// Checks that `value` has each of `members`, and in the objects among them at least the members that are given.
+#[track_caller]
+pub(crate) fn assert_members(value: &Value, members: &Value) {
+    for (key, expected) in members.as_object().unwrap() {
+        match &value[key] {
+            found @ Value::Object(_) if expected.is_object() => assert_members(found, expected),
+            found => assert_eq!(found, expected, "`{key}` of {value}"),
+        }
     }
 }
 

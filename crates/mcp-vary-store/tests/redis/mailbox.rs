@@ -41,6 +41,18 @@ fn forward(
     tokio::spawn(async move { store.forward(to, &head(), &body).await })
 }
 
+/// A store, and two replicas that use it.
+async fn two_replicas() -> (Redis, Replica, Replica) {
+    let redis = Redis::start();
+    let (a, b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    (redis, a, b)
+}
+
+/// Why a request has no response.
+async fn refusal(response: JoinHandle<Result<ReplicaResponse, ForwardError>>) -> ForwardError {
+    response.await.unwrap().unwrap_err()
+}
+
 /// All bytes of a body.
 async fn read(body: &mut ReplicaBody) -> Result<Vec<u8>, ForwardError> {
     let mut all = Vec::new();
@@ -72,8 +84,7 @@ fn bytes(length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_request_arrives_as_it_was_sent_and_its_response_comes_back() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     for length in [0, 10, 16 << 10, 300_000] {
         let response = forward(&a, b.store.tag(), bytes(length));
         let (read_head, body, mut responder) = next(&mut b).await;
@@ -97,18 +108,15 @@ async fn a_request_arrives_as_it_was_sent_and_its_response_comes_back() {
 
 #[tokio::test]
 async fn a_response_of_a_megabyte_is_streamed_and_a_slow_reader_stops_its_sender() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, mut responder) = next(&mut b).await;
     begin(&mut responder, b"", false).await;
     let mut response = response.await.unwrap().unwrap();
     let sender = tokio::spawn(async move {
         for chunk in bytes(1 << 20).chunks(10_000) {
-            responder
-                .send(Bytes::copy_from_slice(chunk), false)
-                .await
-                .unwrap();
+            let chunk = Bytes::copy_from_slice(chunk);
+            responder.send(chunk, false).await.unwrap();
         }
         responder.send(Bytes::new(), true).await.unwrap();
     });
@@ -122,8 +130,7 @@ async fn a_response_of_a_megabyte_is_streamed_and_a_slow_reader_stops_its_sender
 
 #[tokio::test]
 async fn an_event_arrives_when_it_is_sent() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, mut responder) = next(&mut b).await;
     begin(&mut responder, b"1", false).await;
@@ -131,10 +138,8 @@ async fn an_event_arrives_when_it_is_sent() {
     for event in [&b"1"[..], b"2", b"3"] {
         let arrived = poll_fn(|cx| body.poll_data(cx)).await;
         assert_eq!(arrived.unwrap().unwrap(), event);
-        responder
-            .send(Bytes::from(vec![event[0] + 1]), false)
-            .await
-            .unwrap();
+        let next = Bytes::from(vec![event[0] + 1]);
+        responder.send(next, false).await.unwrap();
     }
     drop(responder);
     assert_eq!(read(&mut body).await, Err(ForwardError::Unanswered));
@@ -142,8 +147,7 @@ async fn an_event_arrives_when_it_is_sent() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_ends_its_request_at_the_owner() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     // Before the response, and in the middle of it.
     for has_response in [false, true] {
         let response = forward(&a, b.store.tag(), Vec::new());
@@ -154,9 +158,8 @@ async fn a_client_that_hangs_up_ends_its_request_at_the_owner() {
         } else {
             response.abort();
         }
-        timeout(Duration::from_secs(2), responder.abandoned())
-            .await
-            .unwrap();
+        let abandoned = timeout(Duration::from_secs(2), responder.abandoned());
+        abandoned.await.unwrap();
         let sent = responder.send(Bytes::from_static(b"late"), false).await;
         assert_eq!(sent, Err(ForwardError::Unanswered));
     }
@@ -164,8 +167,7 @@ async fn a_client_that_hangs_up_ends_its_request_at_the_owner() {
 
 #[tokio::test]
 async fn a_request_that_takes_long_is_acknowledged_and_a_short_one_is_not() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     for _ in 0..50 {
         let response = forward(&a, b.store.tag(), b"short".to_vec());
         let (_, _, mut responder) = next(&mut b).await;
@@ -186,46 +188,37 @@ async fn a_request_that_takes_long_is_acknowledged_and_a_short_one_is_not() {
 
 #[tokio::test]
 async fn an_owner_that_breaks_off_may_have_handled_the_request_unless_it_refuses_it() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     drop(next(&mut b).await);
-    assert_eq!(
-        response.await.unwrap().unwrap_err(),
-        ForwardError::Unanswered
-    );
+    assert_eq!(refusal(response).await, ForwardError::Unanswered);
     let response = forward(&a, b.store.tag(), Vec::new());
     drop(b.calls.recv().await);
-    assert_eq!(response.await.unwrap().unwrap_err(), ForwardError::NotSent);
+    assert_eq!(refusal(response).await, ForwardError::NotSent);
 }
 
 #[tokio::test]
 async fn an_owner_that_has_ended_is_known_at_once() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let tag = b.store.tag();
     let response = forward(&a, tag, Vec::new());
     let _responder = next(&mut b).await;
     // It dies with a request, which it may have handled.
     drop(b);
     let died = Instant::now();
-    assert_eq!(
-        response.await.unwrap().unwrap_err(),
-        ForwardError::Unanswered
-    );
+    assert_eq!(refusal(response).await, ForwardError::Unanswered);
     assert!(died.elapsed() < 2 * SILENCE, "{:?}", died.elapsed());
     let began = Instant::now();
     for _ in 0..10 {
-        let refused = forward(&a, tag, Vec::new()).await.unwrap();
-        assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+        let refused = forward(&a, tag, Vec::new());
+        assert_eq!(refusal(refused).await, ForwardError::NotSent);
     }
     assert!(began.elapsed() < SILENCE);
 }
 
 #[tokio::test]
 async fn a_replica_that_stops_sends_what_it_has_answered_and_leaves_no_request_in_doubt() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let tag = b.store.tag();
     let response = forward(&a, tag, Vec::new());
     let (_, _, mut responder) = next(&mut b).await;
@@ -237,10 +230,10 @@ async fn a_replica_that_stops_sends_what_it_has_answered_and_leaves_no_request_i
     let mut response = response.await.unwrap().unwrap();
     assert_eq!(read(&mut response.body).await, Ok(bytes(40_000)));
     for refused in refused {
-        assert_eq!(refused.await.unwrap().unwrap_err(), ForwardError::NotSent);
+        assert_eq!(refusal(refused).await, ForwardError::NotSent);
     }
-    let late = forward(&a, tag, Vec::new()).await.unwrap();
-    assert_eq!(late.unwrap_err(), ForwardError::NotSent);
+    let late = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(late).await, ForwardError::NotSent);
     assert!(began.elapsed() < SILENCE);
 }
 
@@ -270,33 +263,28 @@ impl Listener {
 
 #[tokio::test]
 async fn an_owner_that_is_silent_is_given_up_and_not_asked_again_for_a_while() {
-    let redis = Redis::start();
-    let (a, b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (redis, a, b) = two_replicas().await;
     let tag = b.store.tag();
     // Somebody receives the messages, so that the store does not know that it is gone.
     let _listener = Listener::start(&redis, tag);
     drop(b);
     let began = Instant::now();
-    let silent = forward(&a, tag, Vec::new()).await.unwrap();
-    assert_eq!(silent.unwrap_err(), ForwardError::Unanswered);
+    let silent = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(silent).await, ForwardError::Unanswered);
     assert!(began.elapsed() >= SILENCE && began.elapsed() < 2 * SILENCE);
     let began = Instant::now();
-    let refused = forward(&a, tag, Vec::new()).await.unwrap();
-    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+    let refused = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
     assert!(began.elapsed() < SILENCE);
     assert_eq!(a.counted("forward", "skipped"), 1);
 }
 
 #[tokio::test]
 async fn an_owner_that_lives_is_asked_again_although_a_request_has_no_answer() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (_redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let unread = b.calls.recv().await;
-    assert_eq!(
-        response.await.unwrap().unwrap_err(),
-        ForwardError::Unanswered
-    );
+    assert_eq!(refusal(response).await, ForwardError::Unanswered);
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, mut responder) = next(&mut b).await;
     begin(&mut responder, b"done", true).await;
@@ -306,8 +294,7 @@ async fn an_owner_that_lives_is_asked_again_although_a_request_has_no_answer() {
 
 #[tokio::test]
 async fn messages_that_are_forged_or_come_twice_are_refused_and_counted() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (redis, a, mut b) = two_replicas().await;
     let mut listener = Listener::start(&redis, b.store.tag());
     let response = forward(&a, b.store.tag(), b"secret".to_vec());
     let (_, body, mut responder) = next(&mut b).await;
@@ -340,8 +327,8 @@ async fn messages_that_are_forged_or_come_twice_are_refused_and_counted() {
     // Gateways with other keys have other mailboxes.
     let stranger = Replica::with_keys(&redis, [[2; 32]]);
     stranger.is(StoreState::Up).await;
-    let refused = forward(&stranger, b.store.tag(), Vec::new()).await.unwrap();
-    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+    let refused = forward(&stranger, b.store.tag(), Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
 }
 
 #[tokio::test]
@@ -353,16 +340,12 @@ async fn without_the_store_nothing_is_sent_and_what_waited_ends() {
     let waiting = forward(&a, tag, Vec::new());
     let (_, _, responder) = next(&mut b).await;
     drop(redis);
-    assert_eq!(
-        waiting.await.unwrap().unwrap_err(),
-        ForwardError::Unanswered
-    );
-    timeout(Duration::from_secs(2), responder.abandoned())
-        .await
-        .unwrap();
+    assert_eq!(refusal(waiting).await, ForwardError::Unanswered);
+    let abandoned = timeout(Duration::from_secs(2), responder.abandoned());
+    abandoned.await.unwrap();
     a.is(StoreState::Away).await;
-    let refused = forward(&a, tag, Vec::new()).await.unwrap();
-    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+    let refused = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
     let _redis = Redis::start_at(port);
     a.is(StoreState::Up).await;
     b.is(StoreState::Up).await;
@@ -374,22 +357,17 @@ async fn without_the_store_nothing_is_sent_and_what_waited_ends() {
 
 #[tokio::test]
 async fn a_replica_that_was_cut_off_ends_what_it_shared_with_others() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, responder) = next(&mut b).await;
     let () = redis.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    assert_eq!(
-        response.await.unwrap().unwrap_err(),
-        ForwardError::Unanswered
-    );
+    assert_eq!(refusal(response).await, ForwardError::Unanswered);
     timeout(2 * SILENCE, responder.abandoned()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_store_that_takes_no_writes_is_away_however_many_messages_come() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, mut responder) = next(&mut b).await;
     begin(&mut responder, b"", false).await;
@@ -403,8 +381,7 @@ async fn a_store_that_takes_no_writes_is_away_however_many_messages_come() {
 
 #[tokio::test]
 async fn there_are_at_most_so_many_exchanges() {
-    let redis = Redis::start();
-    let (a, mut b) = (Replica::start(&redis).await, Replica::start(&redis).await);
+    let (redis, a, mut b) = two_replicas().await;
     let tag = b.store.tag();
     let mut waiting = Vec::new();
     // A few at a time: on a slow machine all of them would wait too long to be acknowledged.
@@ -415,23 +392,20 @@ async fn there_are_at_most_so_many_exchanges() {
             waiting.push((response, responder));
         }
     }
-    let refused = forward(&a, tag, Vec::new()).await.unwrap();
-    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+    let refused = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
     // An owner that has too many refuses one more without handling it.
     let c = Replica::start(&redis).await;
-    let refused = forward(&c, tag, Vec::new()).await.unwrap();
-    assert_eq!(refused.unwrap_err(), ForwardError::NotSent);
+    let refused = forward(&c, tag, Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
     for (response, responder) in waiting {
         drop(responder);
-        assert_eq!(
-            response.await.unwrap().unwrap_err(),
-            ForwardError::Unanswered
-        );
+        assert_eq!(refusal(response).await, ForwardError::Unanswered);
     }
     // A request that was not opened was not handled.
     let response = forward(&a, tag, Vec::new());
     drop(b.calls.recv().await.unwrap());
-    assert_eq!(response.await.unwrap().unwrap_err(), ForwardError::NotSent);
+    assert_eq!(refusal(response).await, ForwardError::NotSent);
     let freed = forward(&c, tag, Vec::new());
     let _responder = next(&mut b).await;
     freed.abort();

@@ -19,7 +19,7 @@ use mcp_vary_testkit::scripted_server::{
 };
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
-    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, Target, UpstreamConfig,
+    CallerId, ConnectError, Event, Limits, Message, Request, Target, UpstreamConfig,
     UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::headers::header_value;
@@ -27,6 +27,8 @@ use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
+
+use crate::{all, fails, parse, says};
 
 fn config(peer: &ScriptedServer) -> UpstreamConfig {
     let mut limits = Limits::default();
@@ -44,36 +46,8 @@ fn call(name: &str) -> Request {
     Request::new("tools/call", Some(params.to_string())).with_name(name)
 }
 
-fn parse(message: &[u8]) -> Value {
-    serde_json::from_slice(message).unwrap()
-}
-
-/// What comes until the answer, and the answer.
-async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
-    let mut notifications = Vec::new();
-    loop {
-        match soon(exchange.next()).await {
-            Ok(Message::Notification(message)) => notifications.push(parse(&message)),
-            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
-            Ok(Message::Answer(answer)) => {
-                let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
-                return (notifications, outcome.map_err(str::to_owned));
-            }
-            Err(error) => return (notifications, Err(error.details())),
-        }
-    }
-}
-
 async fn result(upstream: &Arc<UpstreamConnection>, name: &str) -> Result<Value, String> {
     all(upstream.request(call(name)).await.unwrap()).await.1
-}
-
-#[track_caller]
-fn says(error: &impl ToString, parts: &[&str]) {
-    let error = error.to_string();
-    for part in parts {
-        assert!(error.contains(part), "`{error}` does not say `{part}`");
-    }
 }
 
 /// A legacy server; `script` decides about `tools/call`.
@@ -96,47 +70,40 @@ async fn modern(
     .await
 }
 
-async fn speaks(discover: fn(&ReceivedRequest) -> Reply, revision: Revision) {
+/// A server with this answer to `server/discover`, which `case` names, speaks `revision`.
+async fn speaks(case: &str, discover: fn(&ReceivedRequest) -> Reply, revision: Revision) {
     let peer = ScriptedServer::start(move |seen| {
         (seen.method() == "server/discover").then(|| discover(seen))
     })
     .await;
     let upstream = connect(&peer).await;
-    assert_eq!(upstream.handshake().revision, revision);
-    assert!(result(&upstream, "x").await.is_ok());
+    assert_eq!(upstream.handshake().revision, revision, "{case}");
+    assert!(result(&upstream, "x").await.is_ok(), "{case}");
 }
 
 #[tokio::test]
 async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
-    speaks(discover, Revision::V2026_07_28).await;
-    let legacy = Revision::V2025_11_25;
-    speaks(|seen| seen.refuse(200, -32601, "unknown"), legacy).await;
-    speaks(
+    speaks("modern", discover, Revision::V2026_07_28).await;
+    let unknown: [fn(&ReceivedRequest) -> Reply; 8] = [
+        |seen| seen.refuse(200, -32601, "unknown"),
         |seen| seen.refuse(400, -32000, "Bad Request: Server not initialized"),
-        legacy,
-    )
-    .await;
-    speaks(|_| Reply::new(400, "text/plain", ""), legacy).await;
-    speaks(
+        |_| Reply::new(400, "text/plain", ""),
         |_| Reply::new(404, "text/html", "<h1>Not found</h1>"),
-        legacy,
-    )
-    .await;
-    speaks(
         |_| Reply::new(422, "text/plain", "missing session id"),
-        legacy,
-    )
-    .await;
-    speaks(|_| Reply::new(500, "text/plain", "oops"), legacy).await;
-    speaks(|_| Reply::new(200, "text/plain", "hello"), legacy).await;
-    speaks(|_| Reply::new(202, "text/plain", ""), legacy).await;
+        |_| Reply::new(500, "text/plain", "oops"),
+        |_| Reply::new(200, "text/plain", "hello"),
+        |_| Reply::new(202, "text/plain", ""),
+    ];
+    for (at, reply) in unknown.into_iter().enumerate() {
+        speaks(&format!("unknown[{at}]"), reply, Revision::V2025_11_25).await;
+    }
     let older = |_: &ReceivedRequest| {
         let data = json!({"supported": ["2025-06-18", "1900-01-01"]});
         let error =
             json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
         Reply::json(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
     };
-    speaks(older, Revision::V2025_06_18).await;
+    speaks("older", older, Revision::V2025_06_18).await;
 }
 
 #[tokio::test]
@@ -150,9 +117,7 @@ async fn a_modern_server_without_common_revision_is_named_with_its_revisions() {
         ))
     })
     .await;
-    let error = UpstreamConnection::connect(config(&peer))
-        .await
-        .unwrap_err();
+    let error = fails(config(&peer)).await;
     assert!(matches!(error, ConnectError::Revision { .. }));
     says(&error, &["`remote`", "2099-01-01", "2026-07-28"]);
 }
@@ -538,10 +503,8 @@ async fn attempts_to_resume_are_bounded() {
     })
     .await;
     let upstream = connect(&peer).await;
-    says(
-        &result(&upstream, "x").await.unwrap_err(),
-        &["`remote`", "could not be resumed"],
-    );
+    let error = result(&upstream, "x").await.unwrap_err();
+    says(&error, &["`remote`", "could not be resumed"]);
     let attempts = peer
         .of("GET")
         .into_iter()
@@ -552,16 +515,12 @@ async fn attempts_to_resume_are_bounded() {
 #[tokio::test]
 async fn a_stream_that_ends_without_an_answer_is_an_error() {
     let peer = legacy(|_| Reply::events(": nothing\n\n")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["`remote`", "ended without an answer"],
-    );
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`", "ended without an answer"]);
     // A modern stream is not resumed, whatever ids it has.
     let peer = modern(|_| Reply::events("id: 1\ndata:\n\n")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["`remote`", "ended without an answer"],
-    );
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`", "ended without an answer"]);
 }
 
 type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
-    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, ServerRequest, Target,
-    UpstreamConfig, UpstreamConnection, UpstreamError,
+    CallerId, Event, Exchange, Limits, Message, Request, ServerRequest, Target, UpstreamConfig,
+    UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
+
+use crate::{all, fails, parse, says};
 
 fn config(temper: &str) -> UpstreamConfig {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/peer.py");
@@ -37,47 +39,17 @@ fn call(name: &str, arguments: &Value) -> Request {
     Request::new("tools/call", Some(params.to_string()))
 }
 
-fn parse(message: &[u8]) -> Value {
-    serde_json::from_slice(message).unwrap()
-}
-
 async fn result(upstream: &UpstreamConnection, name: &str, arguments: Value) -> Value {
     let exchange = upstream.request(call(name, &arguments)).await.unwrap();
     let answer = exchange.answer().await.unwrap();
     parse(answer.outcome().unwrap().as_bytes())
 }
 
-/// What comes until the answer, and the answer.
-async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
-    let mut notifications = Vec::new();
-    loop {
-        match soon(exchange.next()).await {
-            Ok(Message::Notification(message)) => notifications.push(parse(&message)),
-            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
-            Ok(Message::Answer(answer)) => {
-                let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
-                return (notifications, outcome.map_err(str::to_owned));
-            }
-            Err(error) => return (notifications, Err(error.details())),
-        }
-    }
-}
-
-#[track_caller]
-fn says(error: &impl ToString, parts: &[&str]) {
-    let error = error.to_string();
-    for part in parts {
-        assert!(error.contains(part), "`{error}` does not say `{part}`");
-    }
-}
-
 async fn speaks(temper: &str, revision: Revision) {
     let upstream = peer(temper).await;
     assert_eq!(upstream.handshake().revision, revision, "{temper}");
-    assert_eq!(
-        result(&upstream, "echo", json!({"a": 1})).await["echo"],
-        json!({"a": 1})
-    );
+    let found = result(&upstream, "echo", json!({"a": 1})).await;
+    assert_eq!(found["echo"], json!({"a": 1}));
     upstream.close().await;
 }
 
@@ -168,10 +140,6 @@ async fn configured_capabilities_are_declared_in_both_eras() {
     )));
 }
 
-async fn fails(config: UpstreamConfig) -> ConnectError {
-    UpstreamConnection::connect(config).await.unwrap_err()
-}
-
 #[tokio::test]
 async fn a_bad_handshake_says_which_server_what_it_said_and_what_to_do() {
     let future = fails(config("future")).await;
@@ -215,10 +183,8 @@ async fn a_command_that_cannot_start_says_which_and_why() {
     if let Target::Command { cwd, .. } = &mut elsewhere.target {
         *cwd = Some("/no/such/directory".into());
     }
-    says(
-        &fails(elsewhere).await,
-        &["`peer`", "`/no/such/directory` does not exist"],
-    );
+    let error = fails(elsewhere).await;
+    says(&error, &["`peer`", "`/no/such/directory` does not exist"]);
     let script = ["-c", "echo no luck >&2; exit 4"].map(str::to_owned);
     let dead = fails(UpstreamConfig::new("tools", Target::command("sh", script))).await;
     says(
@@ -309,14 +275,10 @@ async fn answers_find_their_calls_in_any_order() {
 #[tokio::test]
 async fn lines_that_are_no_messages_are_skipped() {
     let upstream = peer("legacy").await;
-    assert_eq!(
-        result(&upstream, "noise", json!({})).await,
-        json!({"content": []})
-    );
-    assert_eq!(
-        result(&upstream, "echo", json!({})).await["echo"],
-        json!({})
-    );
+    let found = result(&upstream, "noise", json!({})).await;
+    assert_eq!(found, json!({"content": []}));
+    let found = result(&upstream, "echo", json!({})).await;
+    assert_eq!(found["echo"], json!({}));
 }
 
 #[tokio::test]
@@ -343,10 +305,8 @@ async fn a_line_over_the_limit_that_may_answer_any_call_fails_all() {
     let request = call("blob", &json!({"size": 3_000_000}));
     let blob = upstream.request(request).await.unwrap();
     for exchange in [hanging, blob] {
-        says(
-            &all(exchange).await.1.unwrap_err(),
-            &["`peer`", "a line of more than 1048576 bytes"],
-        );
+        let error = all(exchange).await.1.unwrap_err();
+        says(&error, &["`peer`", "a line of more than 1048576 bytes"]);
     }
     result(&upstream, "echo", json!({})).await;
 }
@@ -357,22 +317,18 @@ async fn a_dead_child_fails_its_calls_at_once_and_its_last_words_are_details() {
     let mut events = upstream.events();
     let waiting = upstream.request(call("hang", &json!({}))).await.unwrap();
     let dying = upstream.request(call("die", &json!({}))).await.unwrap();
+    let killed = "server `peer` ended (signal: 9 (SIGKILL))";
     for exchange in [waiting, dying] {
         let error = exchange.answer().await.unwrap_err();
         // What it wrote is for the operator alone.
-        assert_eq!(
-            error.to_string(),
-            "server `peer` ended (signal: 9 (SIGKILL))"
-        );
-        says(
-            &error.details(),
-            &["`peer` ended", r"last stderr lines: out of \u{1b}[31mluck"],
-        );
+        assert_eq!(error.to_string(), killed);
+        let last = r"last stderr lines: out of \u{1b}[31mluck";
+        says(&error.details(), &["`peer` ended", last]);
     }
     let Ok(Event::Closed { reason }) = soon(events.recv()).await else {
         panic!("not closed");
     };
-    assert_eq!(reason, "server `peer` ended (signal: 9 (SIGKILL))");
+    assert_eq!(reason, killed);
     let later = upstream
         .request(call("echo", &json!({})))
         .await
@@ -383,10 +339,8 @@ async fn a_dead_child_fails_its_calls_at_once_and_its_last_words_are_details() {
 #[tokio::test]
 async fn what_a_child_answered_before_it_ended_counts() {
     let upstream = peer("legacy").await;
-    assert_eq!(
-        result(&upstream, "exit", json!({})).await,
-        json!({"content": []})
-    );
+    let found = result(&upstream, "exit", json!({})).await;
+    assert_eq!(found, json!({"content": []}));
 }
 
 #[cfg(target_os = "linux")]
@@ -436,11 +390,7 @@ async fn a_dropped_connection_leaves_no_process() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_child_that_left_the_session_of_its_server_ends_with_it() {
-    let [closed, dropped, ended] = [
-        peer("legacy").await,
-        peer("legacy").await,
-        peer("legacy").await,
-    ];
+    let (closed, dropped, ended) = tokio::join!(peer("legacy"), peer("legacy"), peer("legacy"));
     let mut children = Vec::new();
     for upstream in [&closed, &dropped, &ended] {
         let started = result(upstream, "spawn", json!({"leaves": true})).await;
@@ -516,10 +466,8 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     config.limits.idle = Duration::from_secs(2);
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     let exchange = upstream.request(call("hang", &json!({}))).await.unwrap();
-    says(
-        &all(exchange).await.1.unwrap_err(),
-        &["`peer`", "sent nothing for 2s"],
-    );
+    let error = all(exchange).await.1.unwrap_err();
+    says(&error, &["`peer`", "sent nothing for 2s"]);
     let seen = result(&upstream, "seen", json!({})).await;
     assert!(seen.to_string().contains("notifications/cancelled"));
 }
@@ -572,18 +520,15 @@ async fn what_the_server_asks_is_answered_or_refused() {
     let seen = result(&upstream, "seen", json!({})).await;
     let seen = seen["seen"].as_array().unwrap();
     let replies: Vec<_> = seen.iter().filter(|m| m.get("method").is_none()).collect();
+    let pong = json!({"jsonrpc": "2.0", "id": "p", "result": {}});
+    assert_eq!(replies[0], &pong);
+    let refusal = &replies[1]["error"];
     assert_eq!(
-        replies[0],
-        &json!({"jsonrpc": "2.0", "id": "p", "result": {}})
-    );
-    assert_eq!(
-        (&replies[1]["id"], &replies[1]["error"]["code"]),
+        (&replies[1]["id"], &refusal["code"]),
         (&json!(7), &json!(-32601))
     );
-    says(
-        &replies[1]["error"]["message"],
-        &["`sampling/createMessage`", "no client on this connection"],
-    );
+    let why = "no client on this connection";
+    says(&refusal["message"], &["`sampling/createMessage`", why]);
 }
 
 #[tokio::test]
@@ -654,10 +599,8 @@ async fn asked(exchange: &mut Exchange) -> ServerRequest {
 #[tokio::test]
 async fn who_has_a_connection_alone_is_asked_and_answers() {
     let upstream = held(|_| {}).await;
-    let mut exchange = upstream
-        .request(relay(&json!({"method": "elicitation/create", "n": 5})))
-        .await
-        .unwrap();
+    let elicitation = json!({"method": "elicitation/create", "n": 5});
+    let mut exchange = upstream.request(relay(&elicitation)).await.unwrap();
     let request = asked(&mut exchange).await;
     assert_eq!(request.method(), "elicitation/create");
     assert_eq!(request.params(), Some(r#"{"n": 5}"#));
@@ -672,25 +615,19 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
 #[tokio::test]
 async fn what_nobody_answers_is_refused_once_it_is_let_go() {
     let upstream = held(|_| {}).await;
-    let mut exchange = upstream
-        .request(relay(&json!({"method": "roots/list"})))
-        .await
-        .unwrap();
+    let roots = json!({"method": "roots/list"});
+    let mut exchange = upstream.request(relay(&roots)).await.unwrap();
     drop(asked(&mut exchange).await);
     let outcome = all(exchange).await.1.unwrap();
-    says(
-        &outcome["reply"]["error"]["message"],
-        &["`roots/list` was not answered"],
-    );
+    let message = &outcome["reply"]["error"]["message"];
+    says(message, &["`roots/list` was not answered"]);
 }
 
 #[tokio::test]
 async fn a_call_does_not_time_out_while_the_client_is_asked() {
     let upstream = held(|limits| limits.idle = Duration::from_secs(1)).await;
-    let mut exchange = upstream
-        .request(relay(&json!({"method": "elicitation/create"})))
-        .await
-        .unwrap();
+    let elicitation = json!({"method": "elicitation/create"});
+    let mut exchange = upstream.request(relay(&elicitation)).await.unwrap();
     let request = asked(&mut exchange).await;
     let waiting = tokio::time::timeout(Duration::from_millis(1_500), exchange.next());
     assert!(waiting.await.is_err());
@@ -704,12 +641,8 @@ async fn a_call_does_not_time_out_while_the_client_is_asked() {
 #[tokio::test]
 async fn what_the_server_withdraws_is_not_answered() {
     let upstream = held(|_| {}).await;
-    let mut exchange = upstream
-        .request(relay(
-            &json!({"method": "elicitation/create", "withdraw": true}),
-        ))
-        .await
-        .unwrap();
+    let withdrawn = json!({"method": "elicitation/create", "withdraw": true});
+    let mut exchange = upstream.request(relay(&withdrawn)).await.unwrap();
     let request = asked(&mut exchange).await;
     request.settled().await;
     request.reply(Ok("{}"));

@@ -1,7 +1,6 @@
 //! Endpoints.
 
 use std::future::ready;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,7 +16,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Barrier;
 
-use crate::support::{call, limits, next, pauses, result, says};
+use crate::support::{call, limits, next, open, pauses, result, says};
+
+const UNANSWERED: &str = "server `remote` closed the connection without an answer";
 
 fn config(peer: &ScriptedServer) -> UpstreamConfig {
     let mut limits = limits();
@@ -48,8 +49,7 @@ async fn comes_back(first: Era, second: Era) {
     let address = peer.stop().await;
     let error = hanging.await.unwrap().unwrap_err();
     // It had arrived, so that nobody knows what became of it.
-    let unanswered = "server `remote` closed the connection without an answer";
-    assert_eq!(error.to_string(), unanswered);
+    assert_eq!(error.to_string(), UNANSWERED);
     assert_eq!(next(&mut events).await, "connected");
     let lost = next(&mut events).await;
     assert_eq!(lost, "lost: server `remote` cannot be reached");
@@ -61,10 +61,8 @@ async fn comes_back(first: Era, second: Era) {
     };
     assert_eq!(error.to_string(), "server `remote` cannot be reached");
     let down = line.ready().await.unwrap_err();
-    says(
-        &down,
-        &["server `remote` is down: it cannot be reached; it is"],
-    );
+    let why = "server `remote` is down: it cannot be reached; it is";
+    says(&down, &[why]);
     says(&down.details(), &["refused"]);
     let peer = ScriptedServer::start_at(address, script(second)).await;
     assert_eq!(next(&mut events).await, "connected");
@@ -118,8 +116,7 @@ async fn an_endpoint_that_hangs_is_given_up_with_its_calls() {
             Era::Legacy => "ping",
             Era::Modern => "server/discover",
         };
-        let line = SupervisedConnection::open(config);
-        let upstream = line.first_attempt().await.unwrap();
+        let (line, upstream) = open(config).await;
         let mut events = line.events();
         hangs.store(true, Ordering::SeqCst);
         let first = upstream.request(call("x", &json!({}))).await.unwrap();
@@ -159,8 +156,7 @@ async fn a_session_of_another_server_makes_the_line_connect_anew() {
         _ => None,
     })
     .await;
-    let line = SupervisedConnection::open(config(&peer));
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config(&peer)).await;
     let mut events = line.events();
     assert_eq!(upstream.handshake().capabilities, r#"{"tools":{}}"#);
     // The call itself was refused, and is asked in the new session.
@@ -194,8 +190,7 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
     .await;
     let mut config = config(&peer);
     config.limits.ping = Duration::from_millis(50);
-    let line = SupervisedConnection::open(config);
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config).await;
     let mut events = line.events();
     let mut running = upstream.request(call("x", &json!({}))).await.unwrap();
     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
@@ -214,8 +209,7 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
 /// A server of the other era takes the place of an endpoint before anybody noticed that it was gone.
 async fn is_recognized(first: Era, second: Era, refusal: fn(&ReceivedRequest) -> Reply) {
     let peer = ScriptedServer::start(script(first)).await;
-    let line = SupervisedConnection::open(config(&peer));
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config(&peer)).await;
     let mut events = line.events();
     let address = peer.stop().await;
     let polite = script(second);
@@ -276,8 +270,7 @@ async fn a_silent_endpoint_is_asked_once_in_a_while_and_left_alone_whatever_it_a
         .await;
         let mut config = config(&peer);
         config.limits.ping = Duration::from_millis(100);
-        let line = SupervisedConnection::open(config);
-        let upstream = line.first_attempt().await.unwrap();
+        let (line, upstream) = open(config).await;
         let began = std::time::Instant::now();
         let before = peer.of("ping").len();
         let asked = peer.wait_for("ping", before + 4).await.len() - before;
@@ -409,28 +402,30 @@ async fn rude<Stays>(
     }
 }
 
+/// The listener of a server that is [`rude`], and a connection to it.
+async fn line_to_rude() -> (TcpListener, Arc<SupervisedConnection>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let config = UpstreamConfig::new("remote", Target::http(url.parse().unwrap()));
+    let line = SupervisedConnection::open(config.with_limits(limits()));
+    (listener, line)
+}
+
 #[tokio::test]
 async fn a_call_that_may_have_been_received_is_not_sent_again() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: SocketAddr = listener.local_addr().unwrap();
+    let (listener, line) = line_to_rude().await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
     let serving = tokio::spawn(rude(listener, move |_, _| {
         counted.fetch_add(1, Ordering::SeqCst);
         ready(false)
     }));
-    let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
-    let line =
-        SupervisedConnection::open(UpstreamConfig::new("remote", target).with_limits(limits()));
     for count in 1..=3 {
         // The connection of the handshake, or of the question that follows, is used again.
         let upstream = line.ready().await.unwrap();
         let exchange = upstream.request(call("x", &json!({}))).await.unwrap();
         let error = exchange.answer().await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "server `remote` closed the connection without an answer"
-        );
+        assert_eq!(error.to_string(), UNANSWERED);
         assert_eq!(calls.load(Ordering::SeqCst), count);
     }
     line.close().await;
@@ -440,8 +435,7 @@ async fn a_call_that_may_have_been_received_is_not_sent_again() {
 /// A server that dies closes its connections one after the other.
 #[tokio::test]
 async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: SocketAddr = listener.local_addr().unwrap();
+    let (listener, line) = line_to_rude().await;
     let newest = Arc::new(AtomicUsize::new(0));
     let lost = Arc::new(AtomicUsize::new(usize::MAX));
     let both = Arc::new(Barrier::new(2));
@@ -462,9 +456,6 @@ async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again()
             }
         }
     }));
-    let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
-    let line =
-        SupervisedConnection::open(UpstreamConfig::new("remote", target).with_limits(limits()));
     let upstream = line.ready().await.unwrap();
     let none = json!({});
     tokio::join!(
@@ -473,10 +464,7 @@ async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again()
     );
     let exchange = upstream.request(call("die", &none)).await.unwrap();
     let error = exchange.answer().await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "server `remote` closed the connection without an answer"
-    );
+    assert_eq!(error.to_string(), UNANSWERED);
     let upstream = line.ready().await.unwrap();
     assert_eq!(result(&upstream, "x", &none).await, json!({"content": []}));
     line.close().await;

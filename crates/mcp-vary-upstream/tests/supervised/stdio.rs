@@ -11,7 +11,9 @@ use mcp_vary_upstream::{
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 
-use crate::support::{call, limits, next, pauses, result, says};
+use crate::support::{call, limits, next, open, pauses, result, says};
+
+const KILLED: &str = "server `peer` ended (signal: 9 (SIGKILL))";
 
 /// A directory of its own for each test.
 struct Place(PathBuf);
@@ -68,16 +70,11 @@ async fn a_child_that_dies_is_started_again() {
     let dying = upstream.request(call("die", &json!({}))).await.unwrap();
     for exchange in [waiting, dying] {
         let error = exchange.answer().await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "server `peer` ended (signal: 9 (SIGKILL))"
-        );
+        assert_eq!(error.to_string(), KILLED);
     }
     assert_eq!(next(&mut events).await, "connected");
-    assert_eq!(
-        next(&mut events).await,
-        "lost: server `peer` ended (signal: 9 (SIGKILL))"
-    );
+    let lost = next(&mut events).await;
+    assert_eq!(lost, format!("lost: {KILLED}"));
     // The first loss is made good while a call waits.
     let again = line.ready().await.unwrap();
     assert_eq!(next(&mut events).await, "connected");
@@ -150,10 +147,7 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
         tokio::time::sleep(2 * line.config().limits.backoff).await;
         let dying = upstream.request(call("die", &json!({}))).await.unwrap();
         let error = dying.answer().await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "server `peer` ended (signal: 9 (SIGKILL))"
-        );
+        assert_eq!(error.to_string(), KILLED);
     }
     line.ready().await.unwrap();
     assert_eq!(place.starts().len(), 4);
@@ -163,8 +157,7 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
 #[tokio::test]
 async fn a_modern_child_that_died_at_its_start_is_still_recognized() {
     let place = Place::new();
-    let line = SupervisedConnection::open(peer(&place, &["crashing", "modern"]));
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(peer(&place, &["crashing", "modern"])).await;
     assert_eq!(upstream.handshake().era(), Era::Modern);
     assert_eq!(place.starts().len(), 2);
     line.close().await;
@@ -173,8 +166,7 @@ async fn a_modern_child_that_died_at_its_start_is_still_recognized() {
 #[tokio::test]
 async fn another_server_may_take_the_place_of_one_that_ended() {
     let place = Place::new();
-    let line = SupervisedConnection::open(peer(&place, &["legacy", "modern"]));
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(peer(&place, &["legacy", "modern"])).await;
     assert_eq!(upstream.handshake().era(), Era::Legacy);
     let exit = result(&upstream, "exit", &json!({})).await;
     assert_eq!(exit, json!({"content": []}));
@@ -204,12 +196,8 @@ async fn a_process_that_refused_initialize_ends_in_the_background() {
     assert_eq!(starts.len(), 2);
     for process in starts {
         let mut kill = std::process::Command::new("kill");
-        assert!(
-            kill.args(["-KILL", &process.to_string()])
-                .status()
-                .unwrap()
-                .success()
-        );
+        let killed = kill.args(["-KILL", &process.to_string()]).status();
+        assert!(killed.unwrap().success());
     }
     line.close().await;
 }
@@ -224,15 +212,12 @@ fn suspicious(place: &Place, tempers: &[&str]) -> UpstreamConfig {
 
 async fn is_found_hung(era: &str) {
     let place = Place::new();
-    let line = SupervisedConnection::open(suspicious(&place, &[era]));
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(suspicious(&place, &[era])).await;
     let mut events = line.events();
     drop(upstream.request(call("stop", &json!({}))).await.unwrap());
     let lost = next(&mut events).await;
-    says(
-        &lost,
-        &["lost: server `peer` hung", "1s after a health check"],
-    );
+    let hung = "lost: server `peer` hung";
+    says(&lost, &[hung, "1s after a health check"]);
     assert_eq!(next(&mut events).await, "connected");
     // A process that is stopped hears no polite request.
     is_gone(place.starts()[0]).await;
@@ -251,8 +236,7 @@ async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
     let place = Place::new();
     let mut config = suspicious(&place, &["legacy"]);
     config.limits.idle = Duration::from_secs(3);
-    let line = SupervisedConnection::open(config);
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config).await;
     let first = upstream.request(call("stop", &json!({}))).await.unwrap();
     // The question is asked in the meantime.
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -260,10 +244,8 @@ async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
     let (first, second) = tokio::join!(first.answer(), second.answer());
     // The first one may have had its own time before.
     assert!(first.is_err());
-    says(
-        &second.unwrap_err(),
-        &["`peer` hung", "3s after a health check"],
-    );
+    let error = second.unwrap_err();
+    says(&error, &["`peer` hung", "3s after a health check"]);
     line.ready().await.unwrap();
     line.close().await;
 }
@@ -273,8 +255,7 @@ async fn a_child_that_works_at_one_thing_at_a_time_is_left_alone() {
     let place = Place::new();
     let mut config = suspicious(&place, &["legacy"]);
     config.limits.hang_timeout = Duration::from_millis(100);
-    let line = SupervisedConnection::open(config);
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config).await;
     result(&upstream, "work", &json!({"seconds": 1})).await;
     assert_eq!(place.starts().len(), 1);
     line.close().await;
@@ -282,17 +263,11 @@ async fn a_child_that_works_at_one_thing_at_a_time_is_left_alone() {
 
 #[tokio::test]
 async fn a_silent_child_that_answers_when_asked_is_left_alone() {
-    for era in ["legacy", "modern"] {
+    for (era, question) in [("legacy", "ping"), ("modern", "server/discover")] {
         let place = Place::new();
         let mut config = suspicious(&place, &[era]);
         config.limits.hang_timeout = Duration::from_secs(30);
-        let line = SupervisedConnection::open(config);
-        let upstream = line.first_attempt().await.unwrap();
-        let question = if era == "legacy" {
-            "ping"
-        } else {
-            "server/discover"
-        };
+        let (line, upstream) = open(config).await;
         loop {
             let seen = result(&upstream, "seen", &json!({})).await;
             let seen = seen["seen"].as_array().unwrap().iter();
@@ -313,8 +288,7 @@ async fn a_child_that_never_answers_ping_does_not_count_as_hung() {
     let mut config = suspicious(&place, &["deaf"]);
     config.limits.probe = Duration::from_secs(1);
     config.limits.hang_timeout = Duration::from_millis(50);
-    let line = SupervisedConnection::open(config);
-    let upstream = line.first_attempt().await.unwrap();
+    let (line, upstream) = open(config).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let pid = result(&upstream, "who", &json!({})).await["pid"].clone();
     assert_eq!(json!(place.starts()), json!([pid]));
@@ -356,10 +330,8 @@ async fn a_closed_line_leaves_nothing() {
     // Its own child is killed, and collected by whoever does that.
     is_gone(family[1]).await;
     assert!(matches!(*line.state().borrow(), ConnectionState::Closed));
-    says(
-        &line.ready().await.unwrap_err(),
-        &["was closed by the gateway"],
-    );
+    let error = line.ready().await.unwrap_err();
+    says(&error, &["was closed by the gateway"]);
     leaves_no_task(line).await;
     assert_eq!(place.starts().len(), 1);
 }
@@ -425,10 +397,8 @@ async fn a_child_that_is_still_starting_ends_in_order() {
     limits.backoff = limits.max_backoff;
     let config = UpstreamConfig::new("x", half_started(&place)).with_limits(limits);
     let line = SupervisedConnection::open(config);
-    says(
-        &line.first_attempt().await.unwrap_err(),
-        &["not ready within 1s"],
-    );
+    let error = line.first_attempt().await.unwrap_err();
+    says(&error, &["not ready within 1s"]);
     assert_eq!(place.read("end"), "bye\n");
     line.close().await;
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
-    ConnectionState, Event, Limits, Request, SupervisedConnection, UpstreamConnection,
+    ConnectionState, Event, Limits, Request, SupervisedConnection, UpstreamConfig,
+    UpstreamConnection,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -19,6 +20,15 @@ pub(crate) fn limits() -> Limits {
     limits.ping = Duration::ZERO;
     limits.ready_timeout = Duration::from_secs(60);
     limits
+}
+
+/// A connection that is supervised, and its first one.
+pub(crate) async fn open(
+    config: UpstreamConfig,
+) -> (Arc<SupervisedConnection>, Arc<UpstreamConnection>) {
+    let line = SupervisedConnection::open(config);
+    let upstream = soon(line.first_attempt()).await.unwrap();
+    (line, upstream)
 }
 
 pub(crate) fn call(name: &str, arguments: &Value) -> Request {

@@ -46,10 +46,8 @@ fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Vie
 fn told(mistakes: &[ViewDiagnostic]) -> String {
     for mistake in mistakes {
         let named = format!("`{}", mistake.key());
-        assert!(
-            named.len() > 1 && mistake.to_string().contains(&named),
-            "{mistake:?}"
-        );
+        let is_named = named.len() > 1 && mistake.to_string().contains(&named);
+        assert!(is_named, "{mistake:?}");
     }
     lines(mistakes)
 }
@@ -59,21 +57,22 @@ fn lines<T: ToString>(all: &[T]) -> String {
     all.join("\n")
 }
 
-/// Asserts what is listed as the input schema, and what becomes of calls: arguments, or faults.
+/// Asserts what is listed as the input schema, and what becomes of calls, a line each: the arguments, an arrow, and the
+/// arguments that are sent, or the faults between bars.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "a case is written in place")]
-fn becomes(schema: &str, overrides: Value, listed: &str, calls: &[(&str, Result<&str, &str>)]) {
+fn becomes(schema: &str, overrides: Value, listed: &str, calls: &str) {
     let (tool, mistakes) = tool(schema, &overrides, Style::default());
     assert_eq!(mistakes, []);
     let tool_json = tool.json().map_or(Value::Null, value);
     assert_eq!(tool_json["inputSchema"], value(listed));
-    for (given, expected) in calls {
-        let sent = tool.arguments(given).map_err(|faults| lines(&faults));
-        assert_eq!(
-            sent.as_deref().map_err(String::as_str),
-            *expected,
-            "of {given}"
-        );
+    for line in calls.trim().lines() {
+        let (given, expected) = line.trim().split_once(" -> ").unwrap();
+        let sent = match tool.arguments(given) {
+            Ok(sent) => sent.into_owned(),
+            Err(faults) => format!("error: {}", lines(&faults).replace('\n', " | ")),
+        };
+        assert_eq!(sent, expected, "of {given}");
     }
 }
 
@@ -85,48 +84,33 @@ fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
         schema,
         json!({"q": {"name": "query", "description": "What"}}),
         r#"{"type": "object", "properties": {"query": {"type": "string", "description": "What"}, "n": {"type": "integer"}, "o": {"type": "string"}}, "required": ["query", "o"]}"#,
-        &[
-            (
-                r#"{"query": "\u00e9", "n": 1.0}"#,
-                Ok(r#"{"q":"\u00e9","n":1.0}"#),
-            ),
-            (r#"{ "n": 1 }"#, Ok(r#"{ "n": 1 }"#)),
-            (
-                r#"{"q": "x"}"#,
-                Err("there is no argument `q`; did you mean `query`?"),
-            ),
-        ],
+        r#"
+            {"query": "\u00e9", "n": 1.0} -> {"q":"\u00e9","n":1.0}
+            { "n": 1 } -> { "n": 1 }
+            {"q": "x"} -> error: there is no argument `q`; did you mean `query`?
+        "#,
     );
     becomes(
         schema,
         json!({"o": {"fixed": "acme"}, "n": {"hidden": true}}),
         r#"{"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}"#,
-        &[
-            (r#"{"q": "x"}"#, Ok(r#"{"q":"x","o":"acme"}"#)),
-            (
-                r#"{"owner": "x", "number": 1}"#,
-                Ok(r#"{"owner":"x","number":1,"o":"acme"}"#),
-            ),
-            (
-                r#"{"o": "x"}"#,
-                Err("there is no argument `o`; leave it out"),
-            ),
-            ("[]", Err("the arguments are not a JSON object")),
-            (
-                r#"{"q": 1, "q": 2}"#,
-                Err("the key \"q\" is given twice; give it once"),
-            ),
-        ],
+        r#"
+            {"q": "x"} -> {"q":"x","o":"acme"}
+            {"owner": "x", "number": 1} -> {"owner":"x","number":1,"o":"acme"}
+            {"o": "x"} -> error: there is no argument `o`; leave it out
+            [] -> error: the arguments are not a JSON object
+            {"q": 1, "q": 2} -> error: the key "q" is given twice; give it once
+        "#,
     );
     becomes(
         schema,
         json!({"q": {"default": "*"}, "n": {"required": true}, "o": {"default": "me", "hidden": true}}),
         r#"{"type": "object", "properties": {"q": {"type": "string", "default": "*"}, "n": {"type": "integer"}}, "required": ["n"]}"#,
-        &[
-            (r#"{"n": 1}"#, Ok(r#"{"n":1,"o":"me","q":"*"}"#)),
-            (r#"{"n": 1, "q": null}"#, Ok(r#"{"n":1,"q":null,"o":"me"}"#)),
-            (r#"{"q": null}"#, Err("the argument `n` is missing")),
-        ],
+        r#"
+            {"n": 1} -> {"n":1,"o":"me","q":"*"}
+            {"n": 1, "q": null} -> {"n":1,"q":null,"o":"me"}
+            {"q": null} -> error: the argument `n` is missing
+        "#,
     );
 }
 
@@ -137,15 +121,12 @@ fn what_a_view_requires_every_call_must_give() {
         r#"{"properties": {"a": {}, "b": {}}}"#,
         json!({"a": {"name": "x", "required": true}, "b": {"required": true}}),
         r#"{"properties": {"x": {}, "b": {}}, "required": ["x", "b"]}"#,
-        &[
-            (
-                "{}",
-                Err("the argument `x` is missing\nthe argument `b` is missing"),
-            ),
-            (r#"{"b":null}"#, Err("the argument `x` is missing")),
-            (r#"{"y":1,"x":1,"c":1}"#, Err("the argument `b` is missing")),
-            (r#"{"x":1,"b":null}"#, Ok(r#"{"a":1,"b":null}"#)),
-        ],
+        r#"
+            {} -> error: the argument `x` is missing | the argument `b` is missing
+            {"b":null} -> error: the argument `x` is missing
+            {"y":1,"x":1,"c":1} -> error: the argument `b` is missing
+            {"x":1,"b":null} -> {"a":1,"b":null}
+        "#,
     );
 }
 
@@ -155,7 +136,7 @@ fn two_arguments_can_change_names() {
         r#"{"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}"#,
         json!({"a": {"name": "b"}, "b": {"name": "a"}}),
         r#"{"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"]}"#,
-        &[(r#"{"a":1,"b":"x"}"#, Ok(r#"{"b":1,"a":"x"}"#))],
+        r#"{"a":1,"b":"x"} -> {"b":1,"a":"x"}"#,
     );
 }
 
@@ -175,14 +156,14 @@ fn conditions_and_references_speak_of_arguments_as_the_view_does() {
         r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}, "c": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}], "dependentRequired": {"a": ["b"]}}"##,
         json!({"a": {"name": "x"}}),
         r##"{"properties": {"x": {"type": "string"}, "b": {"$ref": "#/properties/x"}, "c": {}}, "anyOf": [{"required": ["x"]}, {"required": ["b", "c"]}], "dependentRequired": {"x": ["b"]}}"##,
-        &[],
+        "",
     );
     // Of two branches that say the same both would hold.
     becomes(
         r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "if": {"required": ["a"]}, "then": {"required": ["b"]}}"##,
         json!({"a": {"hidden": true}}),
         r##"{"properties": {"b": {"$ref": "#/$defs/argument a"}}, "anyOf": [{"required": []}, {"required": ["b"]}], "$defs": {"argument a": {"type": "string"}}}"##,
-        &[],
+        "",
     );
 }
 
@@ -193,20 +174,20 @@ fn conditions_on_listed_arguments_hold_as_they_did() {
         r#"{"properties": {"a": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "if": {"required": ["a"]}, "then": {"not": {"required": ["c"]}}}"#,
         json!({"a": {"name": "x"}}),
         r#"{"properties": {"x": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["x"]}, {"required": ["b"]}], "if": {"required": ["x"]}, "then": {"not": {"required": ["c"]}}}"#,
-        &[],
+        "",
     );
     becomes(
         r#"{"properties": {"a": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"required": ["c"]}], "if": {"required": ["b"]}, "then": {"required": ["c"]}}"#,
         json!({"a": {"hidden": true}}),
         r#"{"properties": {"b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"required": ["c"]}], "if": {"required": ["b"]}, "then": {"required": ["c"]}}"#,
-        &[],
+        "",
     );
     // A branch speaks of the same object, the schema of other members of others.
     becomes(
         r#"{"properties": {"a": {}, "b": {}, "c": {}}, "anyOf": [{"properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}}, "required": ["a", "b", "c"]}], "additionalProperties": {"properties": {"a": {}}, "required": ["a"]}}"#,
         json!({"a": {"name": "x"}, "b": {"hidden": true}}),
         r#"{"properties": {"x": {}, "c": {}}, "anyOf": [{"properties": {"x": {"const": 1}, "c": {"const": 3}}, "required": ["x", "c"]}], "additionalProperties": {"properties": {"a": {}}, "required": ["a"]}}"#,
-        &[],
+        "",
     );
 }
 
@@ -217,7 +198,7 @@ fn two_arguments_can_change_names_in_conditions() {
         r#"{"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"], "anyOf": [{"required": ["a"]}]}"#,
         json!({"a": {"name": "b"}, "b": {"name": "a"}}),
         r#"{"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"], "anyOf": [{"required": ["b"]}]}"#,
-        &[(r#"{"b":"x","a":1}"#, Ok(r#"{"a":"x","b":1}"#))],
+        r#"{"b":"x","a":1} -> {"a":"x","b":1}"#,
     );
 }
 
@@ -228,13 +209,13 @@ fn references_lead_to_where_an_argument_went() {
         r##"{"properties": {"a": {"type": "string"}, "b": {"anyOf": [{"$ref": "#/properties/a"}, {"const": "#/properties/a"}]}}}"##,
         json!({"a": {"name": "x"}}),
         r##"{"properties": {"x": {"type": "string"}, "b": {"anyOf": [{"$ref": "#/properties/x"}, {"const": "#/properties/a"}]}}}"##,
-        &[],
+        "",
     );
     becomes(
         r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}, "c": {"$ref": "#/$defs/C"}}, "$defs": {"C": {"minimum": 1}}}"##,
         json!({"a": {"hidden": true}}),
         r##"{"properties": {"b": {"$ref": "#/$defs/argument a"}, "c": {"$ref": "#/$defs/C"}}, "$defs": {"C": {"minimum": 1}, "argument a": {"type": "string"}}}"##,
-        &[],
+        "",
     );
 }
 
@@ -245,10 +226,10 @@ fn a_hidden_argument_cannot_be_given() {
         r#"{"properties": {"q": {}, "n": {}}}"#,
         json!({"n": {"hidden": true}}),
         r#"{"properties": {"q": {}}}"#,
-        &[
-            (r#"{"q": 1}"#, Ok(r#"{"q": 1}"#)),
-            (r#"{"n": 1}"#, Err("there is no argument `n`; leave it out")),
-        ],
+        r#"
+            {"q": 1} -> {"q": 1}
+            {"n": 1} -> error: there is no argument `n`; leave it out
+        "#,
     );
     let described = json!({"n": {"description": "How many"}});
     let (tool, _) = tool(r#"{"properties": {"n": {}}}"#, &described, Style::default());
@@ -264,17 +245,12 @@ fn a_limit_holds_for_an_argument_that_the_server_does_not_list() {
             "owner": {"fixed": "acme"}, "n": {"hidden": true}, "o": {"hidden": true, "default": 1},
         });
         let (tool, mistakes) = tool(schema, &overrides, Style::default());
-        assert_eq!(
-            told(&mistakes).matches("is not an argument").count(),
-            3,
-            "{mistakes:?}"
-        );
+        let told = told(&mistakes);
+        assert_eq!(told.matches("is not an argument").count(), 3, "{told}");
         assert!(tool.json().is_none_or(|json| !json.contains("owner")));
         assert!(!tool.forwards_arguments_unchanged());
-        assert_eq!(
-            tool.arguments(r#"{"q": 1}"#).unwrap(),
-            r#"{"q":1,"o":1,"owner":"acme"}"#
-        );
+        let sent = tool.arguments(r#"{"q": 1}"#).unwrap();
+        assert_eq!(sent, r#"{"q":1,"o":1,"owner":"acme"}"#);
         for (given, name) in [
             (r#"{"owner": "evil"}"#, "owner"),
             (r#"{"\u006fwner": "evil"}"#, "owner"),
@@ -314,10 +290,9 @@ fn a_given_value_is_not_printed() {
         arguments(&json!({"q": {"fixed": "s3cret"}, "n": {"default": "s3cret", "name": "m"}}));
     let printed = format!("{overrides:?}");
     assert!(!printed.contains("s3cret"), "{printed}");
-    assert!(
-        printed.contains("fixed: Some") && printed.contains("default: Some"),
-        "{printed}"
-    );
+    for kind in ["fixed: Some", "default: Some"] {
+        assert!(printed.contains(kind), "{printed}");
+    }
 }
 
 /// SV-11: names, descriptions, annotations and `outputSchema` are the view's.
@@ -380,17 +355,11 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     let style = default_with::<Style>(|it| it.description = Description::FirstSentence);
     let (prompt, mistakes) = PreparedPrompt::new(definition, &change, style).unwrap();
     assert_eq!(mistakes, []);
-    assert_eq!(
-        prompt.json(),
-        Some(
-            r#"{"name":"design","description":"Plans.","arguments":[{"name":"whom","description":"Who. Default: \"all\"."},{"name": "in", "title":  "In"},7]}"#
-        )
-    );
+    let listed = r#"{"name":"design","description":"Plans.","arguments":[{"name":"whom","description":"Who. Default: \"all\"."},{"name": "in", "title":  "In"},7]}"#;
+    assert_eq!(prompt.json(), Some(listed));
     let sent = |given| prompt.arguments(given).map(|sent| sent.into_owned());
-    assert_eq!(
-        sent(r#"{"whom":"us"}"#).unwrap(),
-        r#"{"for":"us","by":"me"}"#
-    );
+    let us = sent(r#"{"whom":"us"}"#).unwrap();
+    assert_eq!(us, r#"{"for":"us","by":"me"}"#);
     assert_eq!(sent("{}").unwrap(), r#"{"by":"me","for":"all"}"#);
     assert!(sent(r#"{"by":"you"}"#).is_err());
     assert_eq!((prompt.upstream_name(), prompt.name()), ("plan", "design"));
@@ -405,10 +374,8 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     });
     let (prompt, mistakes) = PreparedPrompt::new(definition, &change, Style::default()).unwrap();
     assert_eq!(mistakes, []);
-    assert_eq!(
-        value(prompt.json().unwrap())["arguments"],
-        json!([{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "in", "title": "In", "required": true}, 7])
-    );
+    let listed = json!([{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "in", "title": "In", "required": true}, 7]);
+    assert_eq!(value(prompt.json().unwrap())["arguments"], listed);
 
     let plain = PromptOverride::default();
     let (prompt, _) = PreparedPrompt::new(definition, &plain, Style::default()).unwrap();
@@ -437,13 +404,9 @@ fn a_resource_is_listed_as_the_view_says() {
         mime_type: Some("text/markdown".into()),
         ..ResourceOverride::default()
     };
-    assert_eq!(
-        listed(
-            &change,
-            r#"{"uriTemplate":"docs://{+path}","mimeType":"text/plain"}"#
-        ),
-        r#"{"uriTemplate":"guide:{+path}","mimeType":"text/markdown"}"#
-    );
+    let template = r#"{"uriTemplate":"docs://{+path}","mimeType":"text/plain"}"#;
+    let expected = r#"{"uriTemplate":"guide:{+path}","mimeType":"text/markdown"}"#;
+    assert_eq!(listed(&change, template), expected);
     let same = r#"{"mimeType":"text/markdown", "uri":"guide:{+path}"}"#;
     assert_eq!(listed(&change, same), "as it was");
 }
@@ -457,24 +420,18 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
     let (tool, mistakes) = tool(schema, &overrides, style);
     assert_eq!(mistakes, []);
     let listed = value(tool.json().unwrap());
-    assert_eq!(
-        listed["inputSchema"]["required"],
-        json!(["query", "n", "f"])
-    );
+    let required = &listed["inputSchema"]["required"];
+    assert_eq!(*required, json!(["query", "n", "f"]));
     assert_eq!(tool.upstream_argument("query"), Some("q"));
     assert_eq!(tool.renamed().collect::<Vec<_>>(), [("q", "query")]);
     assert_eq!(tool.unchecked_reason(), None);
-    assert_eq!(
-        (tool.upstream_argument("q"), tool.upstream_argument("f")),
-        (None, Some("f"))
-    );
+    assert_eq!(tool.upstream_argument("q"), None);
+    assert_eq!(tool.upstream_argument("f"), Some("f"));
     let sent = tool.arguments(r#"{"query": "abc", "n": null, "f": "{\"a\": 1}"}"#);
     assert_eq!(sent.unwrap(), r#"{"q":"abc","f":{"a":1},"n":7}"#);
     let faults = tool.arguments(r#"{"query": "abcd", "n": 1, "f": null}"#);
-    assert_eq!(
-        lines(&faults.unwrap_err()),
-        "`/query`: expected at most 3 characters, got \"abcd\""
-    );
+    let expected = "`/query`: expected at most 3 characters, got \"abcd\"";
+    assert_eq!(lines(&faults.unwrap_err()), expected);
 }
 
 /// SV-11: a schema that cannot be checked says why, and lets everything through.
@@ -494,15 +451,12 @@ fn what_is_fixed_stays_a_secret() {
     let schema = r#"{"type": "object", "properties": {"key": {"type": "string", "pattern": "^k"}, "n": {"type": "integer"}}}"#;
     let style = default_with::<Style>(|it| it.dialect = Some(Dialect::Gemini));
     let (tool, mistakes) = tool(schema, &json!({"key": {"fixed": "s3cret"}}), style);
-    assert_eq!(
-        lines(&mistakes),
-        "`tools.t.arguments.key.fixed` is not accepted by the server: expected a text that matches ^k; write a value that it accepts"
-    );
+    let mistake = "`tools.t.arguments.key.fixed` is not accepted by the server: expected a text that matches ^k; write a value that it accepts";
+    assert_eq!(lines(&mistakes), mistake);
     let faults = lines(&tool.arguments(r#"{"n": 1}"#).unwrap_err());
-    assert_eq!(
-        faults,
-        "the server does not accept a value that is fixed here; only the operator can change it"
-    );
+    let refusal =
+        "the server does not accept a value that is fixed here; only the operator can change it";
+    assert_eq!(faults, refusal);
     assert!(!lines(&tool.arguments(r#"{"key": "x"}"#).unwrap_err()).contains("s3cret"));
     assert!(!format!("{tool:?}").contains("s3cret"));
 }

@@ -51,6 +51,15 @@ impl OldServer {
         Self::start(405, |_, _| None).await
     }
 
+    /// A server that does not answer calls of `hang`.
+    async fn hanging() -> Self {
+        Self::start(405, |seen, _| {
+            (seen.method() == "tools/call" && seen.body["params"]["name"] == "hang")
+                .then(|| Reply::new(202, "text/plain", ""))
+        })
+        .await
+    }
+
     fn send(&self, message: &Value) {
         let streams = self.streams.lock().unwrap();
         streams.last().unwrap().send(event(message).into()).unwrap();
@@ -130,16 +139,11 @@ async fn a_server_of_the_type_sse_is_not_posted_to_first() {
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     result(&upstream, "x").await.unwrap();
     let first = server.peer.received().remove(0);
-    assert_eq!(
-        (first.verb.as_str(), first.header("accept")),
-        ("GET", Some("text/event-stream"))
-    );
+    assert_eq!(first.verb, "GET");
+    assert_eq!(first.header("accept"), Some("text/event-stream"));
     let posted = server.peer.received().into_iter().skip(1);
-    assert!(
-        posted
-            .map(|seen| seen.path)
-            .all(|path| path.starts_with("/messages/"))
-    );
+    let mut paths = posted.map(|seen| seen.path);
+    assert!(paths.all(|path| path.starts_with("/messages/")));
 }
 
 /// A server whose `GET` is answered like this is not usable.
@@ -178,44 +182,21 @@ async fn fails(get: fn() -> Reply, opens: bool, limit: Duration, parts: &[&str])
 #[tokio::test]
 async fn a_stream_that_cannot_be_used_is_an_error_that_says_why() {
     let long = Duration::from_secs(20);
-    fails(
-        || Reply::new(404, "text/plain", "nothing"),
-        false,
-        long,
-        &["404 Not Found", "nothing"],
-    )
-    .await;
-    fails(
-        || Reply::json(200, &json!({})),
-        false,
-        long,
-        &["answered GET with something else than a stream"],
-    )
-    .await;
-    fails(
-        || Reply::events(": hello\n\n"),
-        true,
-        long,
-        &["the stream ended before it named an address for messages"],
-    )
-    .await;
+    let none = || Reply::new(404, "text/plain", "nothing");
+    fails(none, false, long, &["404 Not Found", "nothing"]).await;
+    let json = || Reply::json(200, &json!({}));
+    let no_stream = "answered GET with something else than a stream";
+    fails(json, false, long, &[no_stream]).await;
+    let hello = || Reply::events(": hello\n\n");
+    let no_address = "the stream ended before it named an address for messages";
+    fails(hello, true, long, &[no_address]).await;
     let other = || Reply::events("event: endpoint\ndata: https://elsewhere.example/messages\n\n");
-    fails(
-        other,
-        true,
-        long,
-        &["the address for messages that its stream names is not one of its own origin"],
-    )
-    .await;
+    let elsewhere = "the address for messages that its stream names is not one of its own origin";
+    fails(other, true, long, &[elsewhere]).await;
     let huge = || Reply::events(format!("data: {}", "y".repeat(2_000_000)));
     fails(huge, true, long, &["an event of more than 1048576 bytes"]).await;
-    fails(
-        Reply::silence,
-        false,
-        Duration::from_millis(100),
-        &["within 100ms"],
-    )
-    .await;
+    let short = Duration::from_millis(100);
+    fails(Reply::silence, false, short, &["within 100ms"]).await;
 }
 
 #[tokio::test]
@@ -285,11 +266,7 @@ async fn a_client_is_asked_back_on_the_stream_and_its_answer_is_posted() {
 
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_and_a_late_answer_is_ignored() {
-    let server = OldServer::start(405, |seen, _| {
-        (seen.method() == "tools/call" && seen.body["params"]["name"] == "hang")
-            .then(|| Reply::new(202, "text/plain", ""))
-    })
-    .await;
+    let server = OldServer::hanging().await;
     let upstream = server.connect().await;
     let mut exchange = upstream.request(call("hang")).await.unwrap();
     let waiting = tokio::time::timeout(Duration::from_millis(50), exchange.next());
@@ -304,11 +281,7 @@ async fn a_dropped_call_is_cancelled_and_a_late_answer_is_ignored() {
 
 #[tokio::test]
 async fn a_new_session_begins_when_the_stream_breaks() {
-    let server = OldServer::start(405, |seen, _| {
-        (seen.method() == "tools/call" && seen.body["params"]["name"] == "hang")
-            .then(|| Reply::new(202, "text/plain", ""))
-    })
-    .await;
+    let server = OldServer::hanging().await;
     let mut config = config(&server.peer);
     config.limits.backoff = Duration::from_millis(20);
     let supervised = SupervisedConnection::open(config);
@@ -347,10 +320,8 @@ async fn an_event_over_the_limit_ends_the_connection() {
     })
     .await;
     let error = result(&server.connect().await, "x").await.unwrap_err();
-    says(
-        &error,
-        &["server `remote` sent an event of more than 1048576 bytes"],
-    );
+    let huge = "server `remote` sent an event of more than 1048576 bytes";
+    says(&error, &[huge]);
 }
 
 #[tokio::test]
@@ -385,11 +356,7 @@ async fn credentials_are_on_the_stream_and_on_each_message() {
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     result(&upstream, "x").await.unwrap();
     for seen in server.peer.received() {
-        assert_eq!(
-            seen.header("authorization"),
-            Some("Bearer TOKEN"),
-            "{}",
-            seen.method()
-        );
+        let sent = seen.header("authorization");
+        assert_eq!(sent, Some("Bearer TOKEN"), "{}", seen.method());
     }
 }

@@ -4,83 +4,86 @@ use tokio::io::AsyncReadExt as _;
 
 use super::*;
 
-async fn fails(reply: fn(&ReceivedRequest) -> Reply, parts: &[&str]) {
-    let peer = legacy(reply).await;
-    let error = result(&connect(&peer).await, "x").await.unwrap_err();
-    says(&error, &["`remote`"]);
-    says(&error, parts);
+/// A reply of a server, and what is said of it.
+type Case<'a> = (fn(&ReceivedRequest) -> Reply, &'a [&'a str]);
+
+/// Checks that each reply is an error that says each of its parts.
+async fn fail(cases: &[Case<'_>]) {
+    for (reply, parts) in cases {
+        let error = result_of(*reply).await.unwrap_err();
+        says(&error, &["`remote`"]);
+        says(&error, parts);
+    }
 }
 
-#[expect(clippy::too_many_lines, reason = "one table of answers")]
+/// What a call of a legacy server with such a reply gets.
+async fn result_of(
+    reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+) -> Result<Value, String> {
+    result(&connect(&legacy(reply).await).await, "x").await
+}
+
 #[tokio::test]
 async fn what_is_no_answer_is_an_error_that_says_what_came() {
-    fails(
-        |_| Reply::new(401, "text/plain", "log in\u{1b}[2J"),
-        &["401 Unauthorized", r"log in\u{1b}[2J"],
-    )
-    .await;
     let challenge = "Bearer error=\"invalid_token\", error_description=\"ended on Monday\"";
     let refused = move || Reply::new(401, "application/json", "{}");
-    let peer = legacy(move |_| refused().with_header("www-authenticate", challenge)).await;
-    let error = result(&connect(&peer).await, "x").await.unwrap_err();
-    says(&error, &["401 Unauthorized", ": ended on Monday; "]);
-    fails(
-        |seen| seen.refuse(403, -32000, "no"),
-        &[
-            "403 Forbidden",
-            "it wants credentials: write them into `headers`",
-        ],
-    )
-    .await;
-    fails(
-        |_| Reply::new(500, "text/plain", "x".repeat(999)),
-        &["500 Internal", "xxx…"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(202, "text/plain", ""),
-        &["202 Accepted", "nothing else"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(200, "text/html", "<h1>Hi</h1>"),
-        &["not an answer", "<h1>Hi</h1>"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(200, "text/html", "\n<!DOCTYPE html><title>Hi"),
-        &["` answered with a web page (HTTP 200 OK); check "],
-    )
-    .await;
-    fails(
-        |_| Reply::new(200, "application/json", "{\"id\":"),
-        &["not an answer", "not JSON"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(200, "application/json", &b"\xff{}"[..]),
-        &["not an answer", "not UTF-8"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(200, "application/json", ""),
-        &["not an answer"],
-    )
-    .await;
-    fails(
-        |_| Reply::json(200, &json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
-        &["not an answer"],
-    )
-    .await;
-    fails(
-        |_| Reply::json(200, &json!({"x": "y".repeat(2_000_000)})),
-        &["a reply of more than 1048576 bytes"],
-    )
-    .await;
-    fails(
-        |_| Reply::events(format!("data: {}", "y".repeat(2_000_000))),
-        &["an event of more than 1048576 bytes"],
-    )
+    let error = result_of(move |_| refused().with_header("www-authenticate", challenge)).await;
+    says(
+        &error.unwrap_err(),
+        &["401 Unauthorized", ": ended on Monday; "],
+    );
+    let credentials = "it wants credentials: write them into `headers`";
+    let page = "` answered with a web page (HTTP 200 OK); check ";
+    fail(&[
+        (
+            |_| Reply::new(401, "text/plain", "log in\u{1b}[2J"),
+            &["401 Unauthorized", r"log in\u{1b}[2J"],
+        ),
+        (
+            |seen| seen.refuse(403, -32000, "no"),
+            &["403 Forbidden", credentials],
+        ),
+        (
+            |_| Reply::new(500, "text/plain", "x".repeat(999)),
+            &["500 Internal", "xxx…"],
+        ),
+        (
+            |_| Reply::new(202, "text/plain", ""),
+            &["202 Accepted", "nothing else"],
+        ),
+        (
+            |_| Reply::new(200, "text/html", "<h1>Hi</h1>"),
+            &["not an answer", "<h1>Hi</h1>"],
+        ),
+        (
+            |_| Reply::new(200, "text/html", "\n<!DOCTYPE html><title>Hi"),
+            &[page],
+        ),
+        (
+            |_| Reply::new(200, "application/json", "{\"id\":"),
+            &["not an answer", "not JSON"],
+        ),
+        (
+            |_| Reply::new(200, "application/json", &b"\xff{}"[..]),
+            &["not an answer", "not UTF-8"],
+        ),
+        (
+            |_| Reply::new(200, "application/json", ""),
+            &["not an answer"],
+        ),
+        (
+            |_| Reply::json(200, &json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
+            &["not an answer"],
+        ),
+        (
+            |_| Reply::json(200, &json!({"x": "y".repeat(2_000_000)})),
+            &["a reply of more than 1048576 bytes"],
+        ),
+        (
+            |_| Reply::events(format!("data: {}", "y".repeat(2_000_000))),
+            &["an event of more than 1048576 bytes"],
+        ),
+    ])
     .await;
 }
 
@@ -139,52 +142,46 @@ async fn a_plain_connection_that_is_closed_at_once_may_need_tls() {
 
 #[tokio::test]
 async fn redirects_are_named_and_not_followed() {
-    fails(
-        |_| {
-            Reply::new(307, "text/plain", "")
-                .with_header("location", "https://u:p@example.org/mcp?key=secret")
-        },
-        &["307", "`https://example.org/mcp`;", "not followed"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret"),
-        &["308", "its own path with a `/` at the end;"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(308, "text/plain", "").with_header("location", "/api/secret/mcp"),
-        &["308", "`/api/.../mcp`, another path of its own;"],
-    )
-    .await;
-    fails(
-        |_| Reply::new(302, "text/plain", ""),
-        &["302", "points to nowhere;"],
-    )
+    let elsewhere = |_: &ReceivedRequest| {
+        let place = "https://u:p@example.org/mcp?key=secret";
+        Reply::new(307, "text/plain", "").with_header("location", place)
+    };
+    let with_slash = |_: &ReceivedRequest| {
+        Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret")
+    };
+    let another = |_: &ReceivedRequest| {
+        Reply::new(308, "text/plain", "").with_header("location", "/api/secret/mcp")
+    };
+    fail(&[
+        (
+            elsewhere,
+            &["307", "`https://example.org/mcp`;", "not followed"],
+        ),
+        (with_slash, &["308", "its own path with a `/` at the end;"]),
+        (
+            another,
+            &["308", "`/api/.../mcp`, another path of its own;"],
+        ),
+        (
+            |_| Reply::new(302, "text/plain", ""),
+            &["302", "points to nowhere;"],
+        ),
+    ])
     .await;
 }
 
 #[tokio::test]
 async fn an_error_of_the_server_is_an_answer_whatever_its_status() {
     let peer = modern(|seen| seen.refuse(404, -32601, "Method not found")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["-32601"],
-    );
-    let peer = legacy(|seen| seen.refuse(500, -32603, "Internal")).await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["-32603"],
-    );
-    let peer = legacy(|_| {
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["-32601"]);
+    let error = result_of(|seen| seen.refuse(500, -32603, "Internal")).await;
+    says(&error.unwrap_err(), &["-32603"]);
+    let error = result_of(|_| {
         let error = json!({"code": -32700, "message": "Parse error"});
         Reply::json(200, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
-    })
-    .await;
-    says(
-        &result(&connect(&peer).await, "x").await.unwrap_err(),
-        &["-32700"],
-    );
+    });
+    says(&error.await.unwrap_err(), &["-32700"]);
 }
 
 #[tokio::test]
@@ -224,10 +221,8 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let mut config = config(&peer);
     config.limits.idle = Duration::from_millis(300);
     let upstream = UpstreamConnection::connect(config).await.unwrap();
-    says(
-        &result(&upstream, "x").await.unwrap_err(),
-        &["`remote`", "sent nothing for 300ms"],
-    );
+    let error = result(&upstream, "x").await.unwrap_err();
+    says(&error, &["`remote`", "sent nothing for 300ms"]);
     let cancelled = peer.wait_for("notifications/cancelled", 1).await;
     assert_eq!(
         &cancelled[0].body["params"]["requestId"],
@@ -252,58 +247,36 @@ async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
 #[tokio::test]
 async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let closed = ScriptedServer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
-    let error = UpstreamConnection::connect(config(&closed))
-        .await
-        .unwrap_err();
+    let error = fails(config(&closed)).await;
     says(&error, &["`remote`", "401 Unauthorized", "token?"]);
     assert_eq!(closed.received().len(), 1);
-    let website =
-        ScriptedServer::start(|_| Some(Reply::new(404, "text/html", "<h1>Nothing here"))).await;
-    let error = UpstreamConnection::connect(config(&website))
-        .await
-        .unwrap_err();
-    says(
-        &error,
-        &[
-            "`remote`",
-            "` answered `initialize` with HTTP 404",
-            "check host and path of its address",
-        ],
-    );
-    let page = |_: &ReceivedRequest| Some(Reply::new(404, "text/html", "<!DOCTYPE html><h1>No"));
-    let error = UpstreamConnection::connect(config(&ScriptedServer::start(page).await)).await;
-    says(
-        &error.unwrap_err(),
-        &["` answered with a web page (HTTP 404 Not Found); check "],
-    );
-    let gateway = ScriptedServer::start(|_| {
-        let body = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
-        Some(Reply::new(404, "application/json", body))
-    })
-    .await;
-    let error = UpstreamConnection::connect(config(&gateway))
-        .await
-        .unwrap_err();
-    says(
-        &error,
-        &[
-            "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path",
-        ],
-    );
+    let other_path = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
+    let found = "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path";
+    let advice = "check host and path of its address";
+    let cases: [(_, _, &[&str]); 3] = [
+        (
+            "text/html",
+            "<h1>Nothing here",
+            &["`remote`", "` answered `initialize` with HTTP 404", advice],
+        ),
+        (
+            "text/html",
+            "<!DOCTYPE html><h1>No",
+            &["` answered with a web page (HTTP 404 Not Found); check "],
+        ),
+        ("application/json", other_path, &[found]),
+    ];
+    for (media_type, body, parts) in cases {
+        let peer = ScriptedServer::start(move |_| Some(Reply::new(404, media_type, body))).await;
+        says(&fails(config(&peer)).await, parts);
+    }
     let elsewhere = "ftp://example.org/".parse().unwrap();
-    let error =
-        UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
-    says(
-        &error.unwrap_err(),
-        &[
-            "`remote`",
-            "`ftp://example.org`",
-            "neither http:// nor https://",
-        ],
-    );
+    let error = fails(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
+    let neither = "neither http:// nor https://";
+    says(&error, &["`remote`", "`ftp://example.org`", neither]);
     let mute = ScriptedServer::start(|_| Some(Reply::silence())).await;
     let mut config = config(&mute);
     config.limits.handshake = Duration::from_millis(300);
-    let error = UpstreamConnection::connect(config).await.unwrap_err();
+    let error = fails(config).await;
     says(&error, &["`remote`", "not ready within 300ms"]);
 }
