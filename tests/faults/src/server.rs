@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
-use crate::case::holds;
 use crate::process::{self, LONG, until};
 use crate::script::{CALLS, CHILDREN, Era, PROCESSES, Script};
 
@@ -187,9 +186,9 @@ impl Server {
 
     /// Waits until more than `before` of them were started.
     pub(crate) async fn has_started_again(&self, before: usize) -> Result<(), String> {
-        until(|| {
-            let started = self.processes().len();
-            holds(started > before, "the server was not started again")
+        until(|| match self.processes().len() {
+            started if started > before => Ok(()),
+            _ => Err("the server was not started again".to_owned()),
         })
         .await
     }
