@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::configurations::server_name;
 use crate::endpoint::Endpoint;
-use crate::load::{Connection, post};
+use crate::load::{Connection, call_body, post};
 use crate::machine::Usage;
 use crate::report::Change;
 use crate::rows::ALIKE;
@@ -70,9 +70,7 @@ async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Chan
 /// Makes the last server change its list and send a notification.
 async fn announce(connection: &mut Connection, place: &Endpoint) -> io::Result<()> {
     let tool = format!("{}_{}", server_name(SERVERS - 1), tools::ECHO);
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"x","change":true}}}}}}"#
-    );
+    let body = call_body(&tool, r#"{"text":"x","change":true}"#);
     exchange(connection, place, &body).await.map(drop)
 }
 

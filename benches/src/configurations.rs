@@ -35,38 +35,31 @@ pub(crate) fn mcp_servers(ways: &[ServerTarget]) -> String {
 pub(crate) fn with_variants(ways: &[ServerTarget], variants: usize) -> String {
     let built_in = ["standard", "compact", "read-only"];
     let built_in = built_in.map(|id| (id.to_owned(), json!({})));
-    let more = (built_in.len()..variants).map(|at| {
-        let variant = json!({
-            "description": format!("The face of client {at}."),
-            "hints": {"useCase": format!("case-{at}")},
-            "tools": {"exclude": [format!("none-{at}-*")]},
-            "descriptions": "first-sentence",
-        });
-        (format!("face-{at}"), variant)
-    });
+    let more = (built_in.len()..variants).map(variant);
     let variants: Map<_, _> = built_in.into_iter().chain(more).collect();
     json!({"servers": entries(ways), "variants": variants}).to_string()
 }
 
 /// `variants` variants with the same items, each with its own view.
 pub(crate) fn alike(ways: &[ServerTarget], variants: usize) -> String {
-    let variants = (0..variants).map(|at| {
-        let variant = json!({
-            "description": format!("The face of client {at}."),
-            "hints": {"useCase": format!("case-{at}")},
-            "tools": {"exclude": [format!("none-{at}-*")]},
-            "descriptions": "first-sentence",
-        });
-        (variant_id(at), variant)
-    });
-    let variants: Map<_, _> = variants.collect();
+    let variants: Map<_, _> = (0..variants).map(variant).collect();
     json!({"servers": entries(ways), "variants": variants}).to_string()
 }
 
+/// A variant with all items and a view of its own.
+fn variant(index: usize) -> (String, Value) {
+    let variant = json!({
+        "description": format!("The face of client {index}."),
+        "hints": {"useCase": format!("case-{index}")},
+        "tools": {"exclude": [format!("none-{index}-*")]},
+        "descriptions": "first-sentence",
+    });
+    (variant_id(index), variant)
+}
+
 /// The configuration with `rules` for results.
-pub(crate) fn with_rules(ways: &[ServerTarget], rules: &str) -> String {
-    let servers = Value::from(entries(ways));
-    format!(r#"{{"servers":{servers},"results":{rules}}}"#)
+pub(crate) fn with_rules(ways: &[ServerTarget], rules: &Value) -> String {
+    json!({"servers": entries(ways), "results": rules}).to_string()
 }
 
 /// The variant at `index` of those that are alike.

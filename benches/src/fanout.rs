@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::endpoint::Endpoint;
-use crate::load::{Connection, Era, post};
+use crate::load::{Connection, Era, call_body, post};
 use crate::machine::Usage;
 use crate::report::Fan;
 use crate::subject::{Programs, Running, Subject};
@@ -140,10 +140,7 @@ fn listen(Endpoint { address, path, .. }: &Endpoint) -> Vec<u8> {
 
 /// Makes the server change its list and send a notification.
 async fn announce(caller: &mut Connection, place: &Endpoint) -> io::Result<()> {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{{"text":"x","change":true}}}}}}"#,
-        tools::ECHO
-    );
+    let body = call_body(tools::ECHO, r#"{"text":"x","change":true}"#);
     let request = post(place, caller.session(), &body);
     match caller.exchange(&request).await?.status {
         200 => Ok(()),

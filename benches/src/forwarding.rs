@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::load::{Connection, post};
+use crate::load::{Connection, call_body, post};
 use crate::machine::Usage;
 use crate::report::Forwarding;
 use crate::sections::Section;
@@ -72,10 +72,7 @@ async fn call(
     session: &str,
     size: usize,
 ) -> io::Result<(Duration, Vec<u8>)> {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{{"text":"x","size":{size}}}}}}}"#,
-        tools::ECHO
-    );
+    let body = call_body(tools::ECHO, &format!(r#"{{"text":"x","size":{size}}}"#));
     let request = post(&replica.endpoint, session, &body);
     let began = Instant::now();
     let response = connection.exchange(&request).await?;

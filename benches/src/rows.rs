@@ -2,6 +2,12 @@
 
 pub(crate) mod two_builds;
 
+use std::sync::LazyLock;
+
+use clap::ValueEnum as _;
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::load::{Arguments, Era, Form, Method};
 use crate::sections::Section;
 use crate::subject::Subject;
@@ -23,24 +29,26 @@ pub(crate) struct Row {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) bar: Option<Bar>,
     /// The form of results, if the row is about it.
-    pub(crate) form: Option<ResultForm>,
+    pub(crate) form: Option<&'static ResultForm>,
     /// The minimum number of rounds, if the difference to the limit is reported instead of the ratio.
     pub(crate) pairs: usize,
 }
 
 /// The client of a result, and the form of the result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct ResultForm {
     pub(crate) name: &'static str,
-    pub(crate) tags: &'static [&'static str],
+    pub(crate) tags: Vec<&'static str>,
     pub(crate) form: Form,
     /// The operator's rules for results.
-    pub(crate) rules: Option<&'static str>,
+    rules: Option<Value>,
     bar: Option<Bar>,
+    /// The sizes of the rows, in kilobytes.
+    sizes: Vec<usize>,
 }
 
 /// The allowed CPU cost of a request, relative to the limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Bar {
     pub(crate) most: f64,
     pub(crate) goal: f64,
@@ -52,10 +60,6 @@ const fn bar(most: f64, goal: f64) -> Bar {
 
 const CALL: Bar = bar(1.6, 1.25);
 const LIST: Bar = bar(1.6, 1.3);
-
-/// The bar for a call with a JSON result, compared with one whose result is not changed.
-const JSON: Bar = bar(1.5, 1.25);
-const TEMPLATE: Bar = bar(2.5, 1.5);
 
 const VARIANTS: Bar = bar(1.1, 1.0);
 
@@ -231,66 +235,15 @@ pub(crate) const FORWARDED: &str = "a call through another replica, with a store
 pub(crate) const MEMORY: &str = "memory of sessions";
 
 /// The forms of results. The bars are for a result of one kilobyte.
-pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
-    (
-        ResultForm {
-            name: "shaped as structuredContent only",
-            tags: &["agent", "format=json"],
-            form: Form::Value,
-            rules: None,
-            bar: Some(JSON),
-        },
-        &[1, 10, 100, 1000],
-    ),
-    (
-        ResultForm {
-            name: "shaped as JSON in both fields",
-            tags: &["format=json"],
-            form: Form::Both,
-            rules: None,
-            bar: Some(JSON),
-        },
-        &[1, 10, 100, 1000],
-    ),
-    (
-        ResultForm {
-            name: "shaped by a template",
-            tags: &["human", "format=markdown"],
-            form: Form::Lines,
-            rules: Some(
-                r#"[{"markdown": "{{ value.text }}\n{% for row in rows %}\n- {{ row.key }}: {{ row.value }}\n{% endfor %}"}]"#,
-            ),
-            bar: Some(TEMPLATE),
-        },
-        &[1, 10, 100, 1000],
-    ),
-    (
-        ResultForm {
-            name: "shaped by a jq filter",
-            tags: &["agent", "format=json"],
-            form: Form::Value,
-            rules: Some(r#"[{"project": "{text, rows: (.rows | map({key, value}))}"}]"#),
-            bar: None,
-        },
-        &[1, 10],
-    ),
-    (
-        ResultForm {
-            name: "shaped with verbosity=compact",
-            tags: &["verbosity=compact"],
-            form: Form::Few,
-            rules: None,
-            bar: None,
-        },
-        &[1, 10],
-    ),
-];
+pub(crate) static FORMS: LazyLock<Vec<ResultForm>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("rows/forms.json")).expect("the file is a list of forms")
+});
 
 /// Results of various sizes, for clients that declare features and clients that declare none.
 fn form_rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (form, sizes) in FORMS {
-        for kilobytes in *sizes {
+    for form in FORMS.iter() {
+        for kilobytes in &form.sizes {
             rows.push(Row::in_form(Era::Legacy, form, *kilobytes));
         }
         rows.push(Row::in_form(Era::Modern, form, 1));
@@ -322,7 +275,8 @@ fn library() -> Vec<Row> {
 /// Calls with a section of the configuration, and without it.
 fn sections() -> impl Iterator<Item = Row> {
     let eras = [Era::Legacy, Era::Modern].into_iter();
-    let each = eras.flat_map(|era| Section::ALL.map(|section| (era, section)));
+    let all = Section::value_variants();
+    let each = eras.flat_map(move |era| all.iter().map(move |section| (era, *section)));
     each.map(|(era, section)| {
         let mut row = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
         row.name = row
@@ -383,16 +337,16 @@ impl Row {
         }
     }
 
-    fn in_form(era: Era, sent: &ResultForm, kilobytes: usize) -> Self {
+    fn in_form(era: Era, sent: &'static ResultForm, kilobytes: usize) -> Self {
         let mut row = Self::call(era, Transport::Http, kind_of(era, Transport::Http));
         row.name = format!("{}, {kilobytes} KB, {} client", sent.name, named(era));
         row.arguments.data = kilobytes << 10;
         // Sixteen concurrent answers of a megabyte would measure the machine.
         row.connections = if kilobytes < 1000 { 16 } else { 2 };
-        row.behind.rules = sent.rules;
+        row.behind.rules = sent.rules.as_ref();
         row.subjects = vec![Subject::Unshaped, Subject::Vary];
         row.bar = sent.bar.filter(|_| kilobytes == 1);
-        row.form = Some(*sent);
+        row.form = Some(sent);
         row
     }
 

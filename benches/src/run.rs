@@ -395,7 +395,7 @@ impl Row {
         };
         let declare = self.form.map(|sent| match subject {
             Subject::Unshaped => &[],
-            _ => sent.tags,
+            _ => sent.tags.as_slice(),
         });
         let tool = match subject {
             // It prefixes tools with the name of their server, even with a single server.

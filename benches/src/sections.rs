@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::ValueEnum;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use crate::configurations::{ServerTarget, entries};
 
 /// What a configuration has in addition to its servers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Section {
     /// None: shows that the measurement finds no difference where there is none. Metrics and traces are off.
     Nothing,
@@ -45,21 +46,6 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Nothing,
-        Self::ApiKey,
-        Self::Token,
-        Self::Audit,
-        Self::Metrics,
-        Self::Unsampled,
-        Self::Sampled,
-        Self::Hanging,
-        Self::Page,
-        Self::Store,
-        Self::Limit,
-        Self::StoredLimit,
-    ];
-
     /// What is measured, after `call`.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -215,8 +215,7 @@ impl Programs {
             Subject::Fixed | Subject::Forward => self.bench_proxy("forward", &ways[0]),
             Subject::Rmcp => self.bench_proxy("rmcp-proxy", &ways[0]),
             Subject::Alone => self.vary_with("one", &alike(&ways, 1)),
-            Subject::Unshaped | Subject::Vary if upstream.behind.rules.is_some() => {
-                let rules = upstream.behind.rules.unwrap_or("[]");
+            Subject::Unshaped | Subject::Vary if let Some(rules) = upstream.behind.rules => {
                 self.vary_with("rules", &with_rules(&ways, rules))
             }
             Subject::Vary if upstream.behind.alike > 0 => {

@@ -1,5 +1,7 @@
 //! The servers behind a subject.
 
+use serde_json::Value;
+
 use crate::sections::Section;
 use crate::upstream;
 
@@ -17,7 +19,7 @@ pub(crate) struct UpstreamSpec {
     /// The number of equal variants, in rows that compare many with one.
     pub(crate) alike: usize,
     /// The rules for results, as in a configuration under `results`.
-    pub(crate) rules: Option<&'static str>,
+    pub(crate) rules: Option<&'static Value>,
     /// The section of the configuration that the row measures.
     pub(crate) section: Option<Section>,
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::outcome::Outcome;
@@ -16,72 +17,22 @@ use crate::workspace::Workspace;
 use crate::{cargo, npm, process, python};
 
 /// A client: its name, and the function of `clients.py` or `clients.mjs` that uses it.
+#[derive(Debug, Default, Deserialize)]
 struct Client {
-    name: &'static str,
-    function: &'static str,
+    name: String,
+    function: String,
     /// The list of requirements of its environment, if it is in Python; others are among the npm packages.
-    requirements: Option<&'static str>,
+    #[serde(default)]
+    requirements: Option<String>,
     /// The client gives `null` for every argument that the caller omits. Vary takes it as left out, and sends it as it came.
+    #[serde(default)]
     fills_in_null: bool,
 }
 
-const CLIENTS: &[Client] = &[
-    Client::node("Inspector", "inspector"),
-    Client::node("TypeScript SDK 1", "typescript1"),
-    Client::node("TypeScript SDK 2", "typescript2"),
-    Client::python("Python SDK", "sdk", "requirements"),
-    Client::python(
-        "langchain-mcp-adapters",
-        "langchain",
-        "directory/requirements-langchain",
-    ),
-    Client::node("@langchain/mcp-adapters", "langchain"),
-    Client::python(
-        "openai-agents",
-        "openai_agents",
-        "directory/requirements-openai-agents",
-    ),
-    Client::python(
-        "pydantic-ai",
-        "pydantic_ai",
-        "directory/requirements-pydantic-ai",
-    ),
-    Client::python(
-        "llama-index-tools-mcp",
-        "llama_index",
-        "directory/requirements-llama-index",
-    ),
-    Client {
-        fills_in_null: true,
-        ..Client::python("crewai-tools", "crewai", "directory/requirements-crewai")
-    },
-    Client::node("Vercel AI SDK", "vercel"),
-];
-
 impl Client {
-    const fn python(
-        name: &'static str,
-        function: &'static str,
-        requirements: &'static str,
-    ) -> Self {
-        Self {
-            requirements: Some(requirements),
-            ..Self::node(name, function)
-        }
-    }
-
-    const fn node(name: &'static str, function: &'static str) -> Self {
-        Self {
-            name,
-            function,
-            requirements: None,
-            fills_in_null: false,
-        }
-    }
-
     /// Installs the client, and returns the command that runs it.
     fn command(&self, workspace: &Workspace, url: &str) -> Result<Command, String> {
-        let (mut command, script) = match self.requirements {
+        let (mut command, script) = match &self.requirements {
             Some(list) => {
                 // The first list is that of the environment `python`.
                 let environment = match list.split_once("/requirements-") {
@@ -96,7 +47,7 @@ impl Client {
             None => (npm::node(workspace)?, "clients.mjs"),
         };
         command.arg(workspace.path(DIRECTORY).join(script));
-        command.args([self.function, url]);
+        command.args([&*self.function, url]);
         Ok(command)
     }
 }
@@ -122,17 +73,17 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let prepared = || {
         npm::installed(workspace)?;
         npm::install_from(workspace, DIRECTORY)?;
-        let calls = workspace.read(&format!("{DIRECTORY}/calls.json"))?;
-        let calls: Vec<Call> = serde_json::from_str(&calls).map_err(|error| error.to_string())?;
-        Ok::<_, String>((calls, served(workspace)?))
+        let calls: Vec<Call> = read(workspace, "calls.json")?;
+        let clients: Vec<Client> = read(workspace, "clients.json")?;
+        Ok::<_, String>((calls, clients, served(workspace)?))
     };
-    let (calls, server) = match prepared() {
+    let (calls, clients, server) = match prepared() {
         Ok(prepared) => prepared,
         Err(error) => return Outcome::failure(error),
     };
     let url = format!("{}/v/directory", server.url);
     let mut outcome = Outcome::default();
-    for client in CLIENTS {
+    for client in &clients {
         let reports = reports(workspace, client, &url);
         let checks: Vec<_> = calls
             .iter()
@@ -152,6 +103,12 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         outcome.add(checked);
     }
     outcome
+}
+
+/// A file of the directory with the scripts of the clients.
+fn read<T: DeserializeOwned>(workspace: &Workspace, name: &str) -> Result<T, String> {
+    let text = workspace.read(&format!("{DIRECTORY}/{name}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
 }
 
 /// Vary in front of the replay server.
@@ -233,7 +190,7 @@ mod tests {
 
     #[test]
     fn arguments_must_arrive_as_they_were_given() {
-        let client = Client::node("c", "c");
+        let client = Client::default();
         assert!(checked(
             &client,
             "t",
@@ -259,7 +216,7 @@ mod tests {
     fn a_client_may_fill_in_null_for_what_is_omitted() {
         let client = Client {
             fills_in_null: true,
-            ..Client::node("c", "c")
+            ..Client::default()
         };
         let filled = r#"{"name":"t","arguments":{"a":1,"b":null}}"#;
         assert!(checked(&client, "t", "required only", filled));
@@ -269,8 +226,9 @@ mod tests {
     /// The table of the documentation has each client.
     #[test]
     fn every_client_is_documented() {
-        let page = Workspace::here().read("docs/internals/clients.md").unwrap();
-        for client in CLIENTS {
+        let workspace = Workspace::here();
+        let page = workspace.read("docs/internals/clients.md").unwrap();
+        for client in read::<Vec<Client>>(&workspace, "clients.json").unwrap() {
             assert!(
                 page.contains(&format!("| {} ", client.name)),
                 "{}",

@@ -1,6 +1,7 @@
 //! The page that lists each example of the source documents with the test that holds it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use crate::outcome::no_findings;
 use crate::page::links;
@@ -8,61 +9,10 @@ use crate::workspace::Workspace;
 
 pub(crate) const PAGE: &str = "docs/internals/examples.md";
 
-/// The documents, and how many examples each of their sections has: blocks of JSON, rows of tables without their heads,
-/// scenarios and test cases.
-const DOCUMENTS: &[(&str, &[(&str, usize)])] = &[
-    (
-        "Content negotiation",
-        &[
-            ("The Problem: One Format Cannot Serve Two Audiences", 1),
-            ("Client Extension Settings", 1),
-            ("Server Extension Settings", 1),
-            ("Feature Tag Registry (Initial v1.0)", 15),
-            ("Feature Tag Predicate Syntax", 3),
-            ("Tool Results (`tools/call`)", 4),
-            ("Resource Content (`resources/read`)", 2),
-            ("Prompt Templates (`prompts/get`)", 2),
-            ("Scenario 1: AI Agent with Full Capabilities", 2),
-            ("Scenario 2: Human User in Chat Interface", 2),
-            ("Scenario 3: Legacy Client (No Content Negotiation)", 2),
-            ("RFC 2295 Mapping Table", 11),
-            ("Prior Art: SEP-2053 Server Variants", 5),
-            ("Testing Content Negotiation", 4),
-        ],
-    ),
-    (
-        "Extensions",
-        &[("Client Capabilities", 1), ("Server Capabilities", 1)],
-    ),
-    (
-        "Server variants",
-        &[
-            ("Cross-Agent Tool Reusability (Primary Use Case)", 6),
-            ("Developer Productivity Platforms", 6),
-            ("Financial Services: Trading Platform", 1),
-            ("Research: Deep Analysis vs Quick Answers", 1),
-            ("Healthcare: Clinical vs Administrative", 1),
-            ("API Versioning and Migration", 1),
-            ("A/B Testing and Experimentation", 2),
-            ("Variant Capabilities: What Can Differ", 7),
-            ("Why Server-Level Variants are the Right Solution", 7),
-            ("Common Hint Vocabulary", 6),
-            ("VariantHints", 3),
-            ("InitializeRequestParams", 1),
-            ("InitializeResult", 1),
-            ("Per-Request Variant Selection", 1),
-            ("Variant-Aware Capability Behavior", 4),
-            ("Subscription Binding", 1),
-            ("List-Changed Notifications", 1),
-            ("Cursor and Pagination Scoping", 1),
-            ("Identifier Namespace Scoping", 1),
-            ("Rule-Based Server Ranking", 4),
-            ("LLM-Assisted Client Selection", 1),
-            ("Dynamic Variant Switching", 4),
-            ("Per-Request Example", 1),
-        ],
-    ),
-];
+/// The documents, and how many examples each of their sections has.
+static DOCUMENTS: LazyLock<BTreeMap<String, BTreeMap<String, usize>>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("document_examples.yaml")).expect("the file has counts")
+});
 
 /// Checks that the page has as many rows for each section as the section has examples.
 pub(crate) fn sections(workspace: &Workspace) -> Result<(), String> {
@@ -107,10 +57,10 @@ fn absent_words(
 
 fn findings(page: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    for (document, sections) in DOCUMENTS {
+    for (document, sections) in &*DOCUMENTS {
         let mut rows = rows(page, document);
-        for (section, expected) in *sections {
-            let found = rows.remove(section).unwrap_or_default();
+        for (section, expected) in sections {
+            let found = rows.remove(section.as_str()).unwrap_or_default();
             if found != *expected {
                 findings.push(format!(
                     "{PAGE}: {document}, {section}: {found} rows for {expected} examples"

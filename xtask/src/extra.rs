@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::cargo::cargo;
 use crate::outcome::Outcome;
+use crate::phases::ABOUT;
 use crate::replicas::Store;
 use crate::workspace::Workspace;
 use crate::{directory_clients, interop, official_suite, process, rust_tests, soak};
@@ -17,20 +18,7 @@ const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Tests that take longer than all others together, by a part of their names. Mutants that survive without them are
 /// tried again with them.
-const SLOW: &[&str] = &[
-    "a_hostile_result_is_compared_within_limits",
-    "a_repeated_key_is_refused_among_few_and_among_many",
-    "a_result_in_few_words_keeps_what_it_must",
-    "compact_accepts_the_same_arguments",
-    "days_are_counted",
-    "hostile_schemas_are_rewritten_too_and_bounded",
-    "no_recorded_list_has_a_refused_keyword",
-    "nothing_panics_whatever_is_listed_and_sent",
-    "renamed_arguments_of_every_recorded_list_arrive",
-    "the_laws_hold_for_every_fixture",
-    "valid_arguments",
-    "whatever_is_derived_is_json",
-];
+const SLOW: &str = include_str!("rust_tests/slow.txt");
 
 /// The crate that is mutated.
 const MUTATED: &str = "mcp-vary";
@@ -40,45 +28,19 @@ const MUTATED_SOURCES: &str = "crates/mcp-vary/src";
 /// The crates with a stable API.
 const PROMISED: &[&str] = &["mcp-vary", "mcp-vary-rmcp"];
 
-/// One phase.
-struct Extra {
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Workspace, &Options) -> Outcome,
-}
+/// A phase: its name, and its function.
+type Extra = (&'static str, fn(&Workspace, &Options) -> Outcome);
 
-/// All phases, in the order in which they run.
+/// All phases, in the order in which they run. `phases.yaml` has what each finds out.
 const EXTRAS: &[Extra] = &[
-    Extra {
-        name: "semver",
-        about: "the libraries break no promise of their latest release, once there is one (cargo-semver-checks)",
-        run: semver,
-    },
-    Extra {
-        name: "properties",
-        about: "properties hold in more cases than `cargo xtask test` has time for: the Rust tests marked `#[ignore]`, but those of replicas",
-        run: |workspace, _| rust_tests::ignored(workspace),
-    },
-    Extra {
-        name: "mutants",
-        about: "no mutant of mcp-vary lives, but for those with a reason in .cargo/mutants.toml (cargo-mutants)",
-        run: mutants,
-    },
-    Extra {
-        name: "soak",
-        about: "ten thousand clients that come and go in every way leave nothing in the gateway (`cargo xtask soak`)",
-        run: |workspace, _| soak::phase(workspace, soak::CLIENTS),
-    },
-    Extra {
-        name: "replicas",
-        about: "three replicas behind HAProxy: the official suite and clients find nothing worse than with one gateway; one is killed, all are replaced, and their Redis fails in each way, under load; rates are exact",
-        run: |workspace, _| of_replicas(workspace),
-    },
-    Extra {
-        name: "directory",
-        about: "frameworks for agents list a `directory`, and all arguments arrive (installs 2 GB of packages)",
-        run: |workspace, _| directory_clients::phase(workspace),
-    },
+    ("semver", semver),
+    ("properties", |workspace, _| rust_tests::ignored(workspace)),
+    ("mutants", mutants),
+    ("soak", |workspace, _| soak::phase(workspace, soak::CLIENTS)),
+    ("replicas", |workspace, _| of_replicas(workspace)),
+    ("directory", |workspace, _| {
+        directory_clients::phase(workspace)
+    }),
 ];
 
 /// The options of the phases on the command line.
@@ -109,14 +71,14 @@ fn of_replicas(workspace: &Workspace) -> Outcome {
 
 /// The names that `cargo xtask test-extra` accepts.
 pub(crate) fn names() -> Vec<&'static str> {
-    EXTRAS.iter().map(|extra| extra.name).collect()
+    EXTRAS.iter().map(|(name, _)| *name).collect()
 }
 
 /// Describes the phases, one per line.
 pub(crate) fn help() -> String {
     let lines = EXTRAS
         .iter()
-        .map(|extra| format!("  {:<10} {}\n", extra.name, extra.about));
+        .map(|(name, _)| format!("  {name:<10} {}\n", ABOUT.extra[*name]));
     std::iter::once("Phases:\n".to_owned())
         .chain(lines)
         .collect()
@@ -133,17 +95,17 @@ pub(crate) fn run(
     options: &Options,
 ) -> Result<(), String> {
     let mut failed = Vec::new();
-    for extra in EXTRAS {
-        if !wanted.is_empty() && !wanted.iter().any(|name| name == extra.name) {
+    for (name, run) in EXTRAS {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             continue;
         }
-        println!("{}: {}", extra.name, extra.about);
-        let outcome = (extra.run)(workspace, options);
+        println!("{name}: {}", ABOUT.extra[*name]);
+        let outcome = run(workspace, options);
         let verdict = outcome.verdict();
         let (passed, not) = (outcome.passed, outcome.failed());
         println!("  {passed} passed, {not} failed: {verdict}");
         print!("{}", outcome.report());
-        failed.extend((outcome.failed() > 0).then_some(extra.name));
+        failed.extend((outcome.failed() > 0).then_some(*name));
     }
     if failed.is_empty() {
         Ok(())
@@ -172,7 +134,7 @@ fn try_mutants(workspace: &Workspace, options: &Options) -> Result<Outcome, Stri
         let diff = difference(workspace, revision, &scratch)?;
         arguments.extend(["--in-diff".into(), diff.into()]);
     }
-    let skipped = SLOW.iter().flat_map(|name| ["--skip", *name]);
+    let skipped = SLOW.lines().flat_map(|name| ["--skip", name]);
     let quick = ["--", "--lib", "--tests", "--"].into_iter().chain(skipped);
     let quick = round(workspace, &scratch, &arguments, quick)?;
     if quick.failed() == 0 {
@@ -286,6 +248,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_phase_is_described() {
+        assert!(
+            ABOUT
+                .extra
+                .keys()
+                .eq(names().iter().collect::<std::collections::BTreeSet<_>>())
+        );
+    }
+
+    #[test]
     fn a_mutant_that_lives_is_a_failure() {
         let outcome = count("a\nb\n", "c\n", "d\n").unwrap();
         assert_eq!((outcome.passed, outcome.failed()), (3, 1));
@@ -309,7 +281,7 @@ mod tests {
                 }
             }
         }
-        for name in SLOW {
+        for name in SLOW.lines() {
             assert!(tests.contains(&format!("fn {name}")), "{name}");
         }
     }

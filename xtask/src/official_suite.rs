@@ -161,7 +161,7 @@ fn all_suites(workspace: &Workspace, target: &Target) -> Result<Results, String>
         _ => Declares::Both,
     };
     let mut results = Results::new();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         results.extend(suite.server(workspace, name, url, declares)?);
     }
     Ok(results)

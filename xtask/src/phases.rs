@@ -1,12 +1,16 @@
 //! The phases of `cargo xtask test`, and the run over them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
+
+use serde::Deserialize;
 
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
@@ -18,127 +22,66 @@ use crate::{
 /// A part of the tests that can run alone.
 struct Phase {
     name: &'static str,
-    about: &'static str,
     run: fn(&Workspace) -> Outcome,
 }
 
-const fn phase(name: &'static str, about: &'static str, run: fn(&Workspace) -> Outcome) -> Phase {
-    Phase { name, about, run }
+const fn phase(name: &'static str, run: fn(&Workspace) -> Outcome) -> Phase {
+    Phase { name, run }
 }
+
+impl Phase {
+    /// What it finds out.
+    fn about(&self) -> &'static str {
+        &ABOUT.test[self.name]
+    }
+}
+
+/// What each phase finds out, by its name.
+#[derive(Deserialize)]
+pub(crate) struct About {
+    test: BTreeMap<String, String>,
+    pub(crate) extra: BTreeMap<String, String>,
+}
+
+pub(crate) static ABOUT: LazyLock<About> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("phases.yaml")).expect("the file has texts about phases")
+});
 
 /// The phase that waits for timers for most of its time: those after it run beside it.
 const WAITING: &str = "soak";
 
 /// Every phase in order: fast ones first.
 const PHASES: &[Phase] = &[
-    phase("format", "the code is formatted", cargo::format),
-    phase(
-        "layout",
-        "packages and folders use only what they may; no file is too long, or contains a path of one machine; every part is within its budget",
-        layout::phase,
-    ),
-    phase(
-        "requirements",
-        "every requirement names its tests, or why it has none yet",
-        requirements::phase,
-    ),
-    phase(
-        "guide",
-        "the examples of the guide are compiled, and the tests that it names exist",
-        guide::phase,
-    ),
-    phase(
-        "book",
-        "the documentation builds as a book, and every link leads somewhere",
-        book::phase,
-    ),
-    phase("build", "everything compiles", cargo::build),
-    phase(
-        "tests",
-        "all Rust tests and doctests, fuzz corpora replayed",
-        rust_tests::phase,
-    ),
-    phase(
-        CHANGED,
-        "the Rust tests of the changed packages and of those that use them, without doctests and without the longest of the users; only if named, or in `quick`",
-        rust_tests::changed,
-    ),
-    phase(
-        "clippy",
-        "no warnings from the lints; the fuzz targets compile, too",
-        cargo::clippy,
-    ),
-    phase("doc", "the reference builds without warnings", cargo::doc),
-    phase(
-        "figures",
-        "the figures in the docs are up to date",
-        |workspace| Outcome::of(tokens::tokens(workspace, true)),
-    ),
-    phase(
-        "soak",
-        "hundreds of clients that connect and disconnect leave nothing in the gateway",
-        |workspace| soak::phase(workspace, soak::SOME),
-    ),
-    phase(
-        "faults",
-        "clients receive the right errors when a server fails",
-        faults::phase,
-    ),
-    phase(
-        "replicas",
-        "three gateways share a Redis, behind HAProxy and nginx: sessions that end at one end at all, what only one can answer is forwarded, rates are exact; what dies or is replaced loses only what it was doing, and no plain call needs Redis",
-        rust_tests::replicas,
-    ),
-    phase(
-        "check",
-        "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
-        check::phase,
-    ),
-    phase(
-        "amplify",
-        "small messages make the gateway use at most three times their bounds of memory",
-        amplify::phase,
-    ),
-    phase(
-        "dist",
-        "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial; Helm, systemd and Prometheus accept the files for servers",
-        dist::phase,
-    ),
-    phase(
-        "packages",
-        "the npm and PyPI packages of the next phases are installed",
-        |workspace| {
-            Outcome::of_all(&[
-                ("npm", npm::installed(workspace)),
-                ("PyPI", python::installed(workspace)),
-            ])
-        },
-    ),
-    phase(
-        "library",
-        "the program of the library's tutorial compiles as printed, and the Inspector calls its tool",
-        library::phase,
-    ),
-    phase(
-        "conformance",
-        "the official suite reports no new failures through Vary",
-        official_suite::phase,
-    ),
-    phase(
-        "interop",
-        "official clients reach official servers through Vary",
-        interop::phase,
-    ),
-    phase(
-        "page",
-        "a browser opens each view of the operator's page, also of hostile and of many tools",
-        operator_page::phase,
-    ),
-    phase(
-        "auth",
-        "official clients log in with a real authorization server, whose keys change and which dies",
-        auth::phase,
-    ),
+    phase("format", cargo::format),
+    phase("layout", layout::phase),
+    phase("requirements", requirements::phase),
+    phase("guide", guide::phase),
+    phase("book", book::phase),
+    phase("build", cargo::build),
+    phase("tests", rust_tests::phase),
+    phase(CHANGED, rust_tests::changed),
+    phase("clippy", cargo::clippy),
+    phase("doc", cargo::doc),
+    phase("figures", |workspace| {
+        Outcome::of(tokens::tokens(workspace, true))
+    }),
+    phase("soak", |workspace| soak::phase(workspace, soak::SOME)),
+    phase("faults", faults::phase),
+    phase("replicas", rust_tests::replicas),
+    phase("check", check::phase),
+    phase("amplify", amplify::phase),
+    phase("dist", dist::phase),
+    phase("packages", |workspace| {
+        Outcome::of_all(&[
+            ("npm", npm::installed(workspace)),
+            ("PyPI", python::installed(workspace)),
+        ])
+    }),
+    phase("library", library::phase),
+    phase("conformance", official_suite::phase),
+    phase("interop", interop::phase),
+    phase("page", operator_page::phase),
+    phase("auth", auth::phase),
 ];
 
 /// The phase that runs a part of `tests`.
@@ -178,7 +121,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) fn help() -> String {
     let mut help = String::from("Phases:\n");
     for phase in PHASES {
-        let _ = writeln!(help, "  {:<13} {}", phase.name, phase.about);
+        let _ = writeln!(help, "  {:<13} {}", phase.name, phase.about());
     }
     let _ = writeln!(help, "  {QUICK:<13} these: {}", QUICK_PHASES.join(", "));
     help
@@ -257,7 +200,7 @@ fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
 }
 
 fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
-    println!("[{number}/{of}] {}: {}", phase.name, phase.about);
+    println!("[{number}/{of}] {}: {}", phase.name, phase.about());
     let started = Instant::now();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| (phase.run)(workspace)))
         .unwrap_or_else(|_| Outcome::failure("the phase itself panicked, see above"));
@@ -450,6 +393,9 @@ mod tests {
         let names = names();
         assert!(names.contains(&WAITING));
         assert!(QUICK_PHASES.iter().all(|name| names.contains(name)));
+        let described = |phase: &Phase| ABOUT.test.contains_key(phase.name);
+        assert!(PHASES.iter().all(described));
+        assert_eq!(ABOUT.test.len(), PHASES.len());
     }
 
     #[test]

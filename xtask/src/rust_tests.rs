@@ -56,38 +56,17 @@ fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
 }
 
 /// The tests that take more than ten seconds. The names of others must not contain these.
-const LONG: &[&str] = &[
-    "a_change_makes_what_would_be_made_from_nothing",
-    "a_server_that_renames_its_tools_leaves_the_number_of_series_bounded",
-    "compact_accepts_the_same_arguments_in_the_longest_recorded_lists",
-    "compact_gives_the_same_verdicts_in_the_recorded_lists_of_documents",
-    "every_client_sees_what_the_table_says",
-    "faults_of_negotiation_are_found_by_their_checks_alone",
-    "faults_of_variants_are_found_by_their_checks_alone",
-    "names_that_clients_invent_make_no_series",
-    "no_declaration_makes_a_value_unreachable",
-    "no_fixture_is_left_out",
-    "nobody_learns_what_is_hidden",
-    "our_own_commands_pass_as_clients_over_http_and_stdio",
-    "sessions_that_were_left_take_little_memory",
-    "sixty_people_with_four_clients_each_are_served_on_defaults",
-    "ten_thousand_calls_beside_a_collector_that_hangs_lose_nothing_but_spans",
-    "the_gateway_passes_as_a_url_a_command_and_a_configuration",
-    "the_page_is_current_and_rows_save_enough",
-    "the_rules_keep_what_callers_need_also_of_sentences_held_out",
-    "the_schema_refuses_what_the_reader_refuses",
-    "valid_arguments_of_recorded_tools_arrive_letter_by_letter",
-];
+const LONG: &str = include_str!("rust_tests/long.txt");
 
 /// Whether each of the [`LONG`] tests exists.
 fn check_long_tests(workspace: &Workspace) -> Result<(), String> {
-    let pattern = format!(r"fn ({})\(", LONG.join("|"));
+    let pattern = format!(r"fn ({})\(", LONG.lines().collect::<Vec<_>>().join("|"));
     let found = workspace.git(&["grep", "-hoE", &pattern, "--", "*.rs"])?;
-    let missing = |name: &&&str| !found.contains(&format!("fn {name}("));
-    match LONG.iter().find(missing) {
+    let missing = |name: &&str| !found.contains(&format!("fn {name}("));
+    match LONG.lines().find(missing) {
         None => Ok(()),
         Some(name) => Err(format!(
-            "there is no test `{name}`: remove it from `LONG` in xtask/src/rust_tests.rs, or rename it there"
+            "there is no test `{name}`: remove it from xtask/src/rust_tests/long.txt, or rename it there"
         )),
     }
 }
@@ -185,7 +164,7 @@ impl Job {
             Self::Binary(binary) => binary.command(),
             Self::ShortTests(binary) => {
                 let mut command = binary.command();
-                command.args(LONG.iter().flat_map(|name| ["--skip", *name]));
+                command.args(LONG.lines().flat_map(|name| ["--skip", name]));
                 command
             }
             Self::Replicas(binary) => {

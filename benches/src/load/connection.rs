@@ -270,6 +270,13 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|some| some == wanted)
 }
 
+/// The body of a call of a tool, whose arguments are written as JSON.
+pub(crate) fn call_body(tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
 /// A legacy request with `body`; `session` is a header line or empty.
 pub(crate) fn post(place: &Endpoint, session: &str, body: &str) -> Vec<u8> {
     let Endpoint {

@@ -1,6 +1,7 @@
 //! The expected answers. The first answer to each request is parsed and checked. A later one must have the same bytes
 //! except for its number; otherwise it is parsed and checked, too.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Response;
@@ -21,7 +22,8 @@ pub(crate) enum Goal {
 }
 
 /// The form of the data in a result.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Form {
     /// A value, and the text that repeats it.
     Both,

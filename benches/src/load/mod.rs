@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::endpoint::Endpoint;
 
 use connection::Response;
-pub(crate) use connection::{Connection, post};
+pub(crate) use connection::{Connection, call_body, post};
 pub(crate) use expected::{Expected, Form, Goal};
 pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects};
 

@@ -22,7 +22,7 @@ pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
         row.name.starts_with(USUAL) && row.behind.variants > 0 || row.name == USUAL
     });
     let both_ways = linear(rows, |row| row.name.ends_with("both ways"));
-    let sent = FORMS.iter().map(|(sent, _)| {
+    let sent = FORMS.iter().map(|sent| {
         linear(rows, |row| {
             row.era == Era::Legacy && row.form.is_some_and(|it| it.name == sent.name)
         })

@@ -191,6 +191,15 @@ impl Report {
         )
     }
 
+    /// The summary of measured times. Without times, all that is known is that the answers were right.
+    fn shown(&self, summary: String) -> String {
+        if self.timed {
+            summary
+        } else {
+            "right".to_owned()
+        }
+    }
+
     /// Adds a row and returns its text.
     pub(crate) fn add(&mut self, row: Row, cells: Vec<Cell>) -> String {
         let mut text = table(&row, &cells);
@@ -217,11 +226,7 @@ impl Report {
     pub(crate) fn add_changes(&mut self, changes: Vec<Change>) -> String {
         let mut text = format!("{}\n", CHANGES);
         for change in &changes {
-            let reported = if self.timed {
-                change.summary()
-            } else {
-                "right".to_owned()
-            };
+            let reported = self.shown(change.summary());
             let _ = writeln!(text, "  {:<18}{reported}", change.name());
         }
         self.changes = changes;
@@ -231,11 +236,7 @@ impl Report {
     pub(crate) fn add_moments(&mut self, moments: Vec<Moment>) -> String {
         let mut text = String::new();
         for moment in &moments {
-            let reported = if self.timed {
-                moment.summary()
-            } else {
-                "right".to_owned()
-            };
+            let reported = self.shown(moment.summary());
             let _ = writeln!(text, "{}\n  {:<18}{reported}", moment.name, Subject::Vary);
         }
         self.moments.extend(moments);
@@ -250,11 +251,7 @@ impl Report {
                 let _ = writeln!(text, "{}", fan.name);
                 limit = None;
             }
-            let reported = if self.timed {
-                fan.summary(limit)
-            } else {
-                "right".to_owned()
-            };
+            let reported = self.shown(fan.summary(limit));
             let _ = writeln!(text, "  {:<18}{reported}", fan.subject);
             limit = Some(fan);
         }
@@ -263,11 +260,7 @@ impl Report {
     }
 
     pub(crate) fn add_forwarding(&mut self, forwarding: Forwarding) -> String {
-        let reported = if self.timed {
-            forwarding.summary()
-        } else {
-            "right".to_owned()
-        };
+        let reported = self.shown(forwarding.summary());
         self.forwarding = Some(forwarding);
         format!("{FORWARDED}\n  {:<18}{reported}\n", Subject::Vary)
     }

@@ -18,7 +18,7 @@ pub(crate) fn rows() -> Vec<Row> {
         ));
         rows.push(Row::list(era, Transport::Http));
     }
-    rows.push(Row::in_form(Era::Legacy, &FORMS[0].0, 10));
+    rows.push(Row::in_form(Era::Legacy, &FORMS[0], 10));
     let arguments = Arguments {
         padding: 25 << 10,
         ..Arguments::default()

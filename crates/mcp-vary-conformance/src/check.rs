@@ -3,6 +3,7 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::advice;
@@ -104,7 +105,8 @@ impl Check {
 }
 
 /// How binding the sentence of a check is, and so what a violation means.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum Level {
     /// The document says MUST, or its schema requires it: a violation fails the run.
@@ -115,6 +117,7 @@ pub enum Level {
     May,
     /// `MUST*`: the documents are silent or contradict each other, and the authors of this crate decided. A deviation is
     /// only reported.
+    #[serde(rename = "MUST*")]
     Decision,
 }
 
@@ -128,6 +131,14 @@ impl fmt::Display for Level {
         })
     }
 }
+
+/// The test that awaits what a function makes of a probe and of further arguments.
+macro_rules! server {
+    ($function:path $(, $argument:expr)*) => {
+        $crate::check::Test::Server(|probe| Box::pin($function(probe $(, $argument)*)))
+    };
+}
+pub(crate) use server;
 
 /// The function of a check.
 #[derive(Clone, Copy, Debug)]

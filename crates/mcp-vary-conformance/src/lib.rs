@@ -57,7 +57,6 @@ pub mod registry;
 mod report;
 mod run;
 mod scope;
-mod source;
 mod stderr;
 mod survey;
 mod target;

@@ -24,6 +24,26 @@ pub(crate) enum IfAbsent {
 }
 
 impl Member {
+    /// A member that may be absent.
+    pub(crate) const fn of(
+        extension: Option<&'static str>,
+        path: &'static [&'static str],
+        is_right: fn(&Value) -> bool,
+    ) -> Self {
+        Self {
+            extension,
+            path,
+            is_right,
+            if_absent: IfAbsent::Right,
+        }
+    }
+
+    /// The same, with what follows if it is absent.
+    pub(crate) const fn or(mut self, if_absent: IfAbsent) -> Self {
+        self.if_absent = if_absent;
+        self
+    }
+
     /// Objects unless the member of `declared` is right.
     pub(crate) fn test(&self, declared: Option<&Value>) -> Verdict {
         match declared.and_then(|declared| at(declared, self.path)) {

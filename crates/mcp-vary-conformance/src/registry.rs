@@ -1,10 +1,24 @@
 //! All checks, as lists: those of servers, and those of clients.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
-use crate::check::Check;
+use serde::Deserialize;
+
+use crate::check::{Check, Level, Test};
 use crate::checks;
 use crate::client_checks;
+use crate::era::{BOTH, Era, LEGACY, MODERN};
+use crate::scope::Scope;
+
+/// The checks of some topics: their texts, which JSON files have, with their tests.
+macro_rules! all_of {
+    ($folder:ident: $($topic:ident)+) => {{
+        let mut all = Vec::new();
+        $(all.extend(read($folder::$topic::TEXTS, $folder::$topic::TESTS));)+
+        all
+    }};
+}
 
 /// All checks of servers, in the order in which they run.
 ///
@@ -13,21 +27,13 @@ use crate::client_checks;
 /// assert!(ids.contains(&"SV-1/unique-ids"));
 /// ```
 pub fn checks() -> impl Iterator<Item = &'static Check> {
-    let groups = [
-        checks::framework::CHECKS,
-        checks::features::CHECKS,
-        checks::formats::CHECKS,
-        checks::offers::CHECKS,
-        checks::hints::CHECKS,
-        checks::selection::CHECKS,
-        checks::unknown_variants::CHECKS,
-        checks::identifiers::CHECKS,
-        checks::cursors::CHECKS,
-        checks::results::CHECKS,
-        checks::principals::CHECKS,
-        checks::rate_limits::CHECKS,
-    ];
-    groups.into_iter().flatten()
+    static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+        all_of! {
+            checks: framework features formats offers hints selection unknown_variants identifiers
+            cursors results principals rate_limits
+        }
+    });
+    CHECKS.iter()
 }
 
 /// All checks of clients, in the order in which they are reported.
@@ -39,12 +45,47 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 /// assert!(ids.contains(&"SV-13/client-keeps-cursors-with-their-variant"));
 /// ```
 pub fn client_checks() -> impl Iterator<Item = &'static Check> {
-    let groups = [
-        client_checks::declarations::CHECKS,
-        client_checks::selection::CHECKS,
-        client_checks::reactions::CHECKS,
-    ];
-    groups.into_iter().flatten()
+    static CHECKS: LazyLock<Vec<Check>> =
+        LazyLock::new(|| all_of! { client_checks: declarations selection reactions });
+    CHECKS.iter()
+}
+
+/// What a file has about a check.
+#[derive(Deserialize)]
+struct Texts {
+    id: &'static str,
+    level: Level,
+    source: &'static str,
+    sentence: String,
+    does: String,
+    #[serde(default)]
+    scope: Scope,
+    /// The era in which alone the check makes sense, if there is one.
+    only: Option<Era>,
+}
+
+/// The checks with these texts, each with the test that stands at the same place.
+fn read(texts: &'static str, tests: &[(&str, Test)]) -> Vec<Check> {
+    let texts: Vec<Texts> = serde_json::from_str(texts).expect("the file has checks");
+    assert_eq!(texts.len(), tests.len(), "as many texts as tests");
+    let checks = texts.into_iter().zip(tests).map(|(texts, (id, test))| {
+        assert_eq!(texts.id, *id, "the test of these texts");
+        Check {
+            id: texts.id,
+            level: texts.level,
+            source: texts.source,
+            sentence: texts.sentence.leak(),
+            does: texts.does.leak(),
+            scope: texts.scope,
+            eras: match texts.only {
+                None => BOTH,
+                Some(Era::Legacy) => LEGACY,
+                Some(Era::Modern) => MODERN,
+            },
+            test: *test,
+        }
+    });
+    checks.collect()
 }
 
 /// The checks of a run of one kind.

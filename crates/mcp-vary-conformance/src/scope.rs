@@ -1,11 +1,15 @@
 //! The servers and clients that a check applies to.
 
+use serde::Deserialize;
+
 use crate::extension::Extension;
 
 /// The servers or clients that a check applies to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Scope {
     /// Every server, or every client.
+    #[default]
     Any,
     /// Servers that declare content negotiation.
     Negotiation,

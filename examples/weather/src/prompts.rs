@@ -3,7 +3,7 @@
 use rmcp::ErrorData;
 use rmcp::model::{
     ArgumentInfo, CompleteResult, CompletionInfo, GetPromptResult, JsonObject, Prompt,
-    PromptArgument, PromptMessage, Reference, Role,
+    PromptMessage, Reference, Role,
 };
 use serde_json::Value;
 
@@ -11,17 +11,7 @@ use crate::cities;
 
 /// The prompts as listed.
 pub(crate) fn all() -> Vec<Prompt> {
-    let location = PromptArgument::new(LOCATION)
-        .with_description(
-            "A city in Switzerland, for example Bern. Left out, the user is asked for one.",
-        )
-        .with_required(false);
-    let prompt = Prompt::new(
-        WEATHER_CHECK,
-        Some("Look up the current weather of a city and say what it means for the day."),
-        Some(vec![location]),
-    );
-    vec![prompt.with_title("Check the weather")]
+    serde_json::from_str(include_str!("prompts.json")).expect("the file is a list of prompts")
 }
 
 /// The messages of the prompt `name`.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -204,6 +205,39 @@ impl Case {
             said: reported.into(),
             after,
         });
+    }
+
+    /// Waits until `gateway` has ended, and notes how.
+    pub(crate) async fn note_end(
+        &mut self,
+        gateway: &mut Gateway,
+        since: Instant,
+    ) -> Result<ExitStatus, String> {
+        let status = gateway.ended().await?;
+        self.note_gateway(
+            "vary itself",
+            format!("ends with {status}"),
+            since.elapsed(),
+        );
+        Ok(status)
+    }
+
+    /// The same of a gateway that does not start: how it ended, and its message, with `ADDRESS` for the one it was
+    /// started with.
+    pub(crate) async fn note_refusal(
+        &mut self,
+        mut gateway: Gateway,
+        address: Option<&str>,
+        since: Instant,
+    ) -> Result<(ExitStatus, String), String> {
+        let status = gateway.ended().await?;
+        let mut reported = gateway.said();
+        if let Some(address) = address {
+            reported = reported.replace(address, "ADDRESS");
+        }
+        let ended = format!("ends with {status} and says: {}", reported.trim());
+        self.note_gateway("vary itself", ended, since.elapsed());
+        Ok((status, reported))
     }
 
     /// Notes when each client's calls work again, with the server `name`, and what each saw until then.

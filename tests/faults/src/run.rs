@@ -73,9 +73,9 @@ async fn all(programs: &Programs, wanted: &str, at_once: usize) -> Report {
     done.sort_by_key(|(number, ..)| *number);
     let mut report = Report::default();
     for (_, job, rows, result) in done {
-        let Scenario { name, means, .. } = SCENARIOS[job.scenario];
+        let Scenario { name, means, .. } = &SCENARIOS[job.scenario];
         match report.seen.last_mut() {
-            Some(last) if last.name == name => last.rows.extend(rows),
+            Some(last) if last.name == *name => last.rows.extend(rows),
             _ => report.seen.push(Seen { name, means, rows }),
         }
         match result {
@@ -96,7 +96,7 @@ fn jobs(wanted: &str) -> Vec<Job> {
         if !name.contains(wanted) {
             continue;
         }
-        for &transport in *servers {
+        for &transport in servers {
             jobs.extend(Era::BOTH.map(|era| Job {
                 scenario,
                 transport,
@@ -129,7 +129,7 @@ async fn one(programs: &Programs, number: usize, job: Job) -> (Vec<Row>, Result<
         },
         Err(why) => return (Vec::new(), Err(why)),
     };
-    let result = (SCENARIOS[job.scenario].run)(&mut case).await;
+    let result = SCENARIOS[job.scenario].run(&mut case).await;
     (std::mem::take(&mut case.rows), result)
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::Signal;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
@@ -15,17 +16,17 @@ use crate::process::{self, LONG, until};
 use crate::script::{CALLS, CHILDREN, Era, PROCESSES, Script};
 
 /// How the gateway reaches the server.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Transport {
     /// It is a child of the gateway.
+    #[serde(rename = "stdio")]
     Stdio,
     /// It runs by itself.
+    #[serde(rename = "HTTP")]
     Http,
 }
 
 impl Transport {
-    pub(crate) const BOTH: [Self; 2] = [Self::Stdio, Self::Http];
-
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -179,6 +180,15 @@ impl Server {
             left => Err(format!(
                 "processes of the server that are left: {left:?}, not {count}"
             )),
+        })
+        .await
+    }
+
+    /// Waits until more than `before` of them were started.
+    pub(crate) async fn has_started_again(&self, before: usize) -> Result<(), String> {
+        until(|| match self.processes().len() {
+            started if started > before => Ok(()),
+            _ => Err("the server was not started again".to_owned()),
         })
         .await
     }

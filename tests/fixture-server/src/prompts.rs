@@ -2,8 +2,8 @@
 
 use rmcp::model::{
     ArgumentInfo, CompleteResult, CompletionInfo, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage,
-    Reference, ResourceContents, Role,
+    GetPromptResponse, GetPromptResult, JsonObject, Prompt, PromptMessage, Reference,
+    ResourceContents, Role,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -14,25 +14,7 @@ use crate::resources::PIXEL_PNG;
 
 /// The prompts as listed.
 pub(crate) fn all() -> Vec<Prompt> {
-    vec![
-        prompt("test_simple_prompt", "Says one sentence.", &[]),
-        prompt(
-            "test_prompt_with_arguments",
-            "Says its two arguments.",
-            &["arg1", "arg2"],
-        ),
-        prompt(
-            "test_prompt_with_embedded_resource",
-            "Embeds the resource it is given the URI of.",
-            &["resourceUri"],
-        ),
-        prompt("test_prompt_with_image", "Shows an image.", &[]),
-        prompt(
-            "test_input_required_result_prompt",
-            "Asks for a context before it says anything.",
-            &[],
-        ),
-    ]
+    serde_json::from_str(include_str!("prompts.json")).expect("the file is a list of prompts")
 }
 
 /// The messages of a prompt, or what it needs to know first.
@@ -121,15 +103,6 @@ pub(crate) fn complete(
     CompletionInfo::with_all_values(values)
         .map(CompleteResult::new)
         .map_err(|error| ErrorData::internal_error(error, None))
-}
-
-fn prompt(name: &str, description: &str, required: &[&str]) -> Prompt {
-    let arguments: Vec<_> = required
-        .iter()
-        .map(|name| PromptArgument::new(*name).with_required(true))
-        .collect();
-    let arguments = (!arguments.is_empty()).then_some(arguments);
-    Prompt::new(name, Some(description), arguments)
 }
 
 fn embedded(uri: &str) -> Vec<PromptMessage> {

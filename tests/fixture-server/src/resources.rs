@@ -6,31 +6,12 @@ use serde_json::json;
 
 /// The resources as listed.
 pub(crate) fn all() -> Vec<Resource> {
-    vec![
-        Resource::new(TEXT, "static-text")
-            .with_title("Static text")
-            .with_description("A text that never changes.")
-            .with_mime_type("text/plain"),
-        Resource::new(BINARY, "static-binary")
-            .with_title("Static binary")
-            .with_description("An image of one pixel.")
-            .with_mime_type("image/png"),
-        Resource::new(WATCHED, "watched-resource")
-            .with_description("A text that can be subscribed to.")
-            .with_mime_type("text/plain"),
-    ]
+    serde_json::from_str(include_str!("resources.json")).expect("the file is a list of resources")
 }
 
 /// The resource templates as listed.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
-    vec![
-        ResourceTemplate::new("test://template/{id}/data", "template-data")
-            .with_description("Data about the id in its address.")
-            .with_mime_type("application/json"),
-        ResourceTemplate::new("test://note/{name}", "note")
-            .with_description("A note with the name in its address.")
-            .with_mime_type("text/plain"),
-    ]
+    serde_json::from_str(include_str!("templates.json")).expect("the file is a list of templates")
 }
 
 /// The contents of the resource `uri`, listed or made from a template.

@@ -20,6 +20,18 @@ use crate::fixture::Fixture;
 use crate::page::page;
 use crate::{prompts, resources, tools};
 
+/// The page of all items that a request asks for. The results of lists have no trait in common.
+macro_rules! listed {
+    ($fixture:expr, $result:ident, $all:expr, $request:expr) => {{
+        let (items, next) = page($all, $request.as_ref(), $fixture.options.page_size)?;
+        let mut result = $result::with_all_items(items);
+        result.next_cursor = next;
+        Ok(result
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }};
+}
+
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -79,13 +91,7 @@ impl ServerHandler for Fixture {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let all = tools::all(&self.shared);
-        let (items, next) = page(all, request.as_ref(), self.options.page_size)?;
-        let mut result = ListToolsResult::with_all_items(items);
-        result.next_cursor = next;
-        Ok(result
-            .with_ttl_ms(TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        listed!(self, ListToolsResult, tools::all(&self.shared), request)
     }
 
     async fn call_tool(
@@ -105,12 +111,7 @@ impl ServerHandler for Fixture {
         for resource in &mut all {
             self.options.told(&mut resource.uri);
         }
-        let (items, next) = page(all, request.as_ref(), self.options.page_size)?;
-        let mut result = ListResourcesResult::with_all_items(items);
-        result.next_cursor = next;
-        Ok(result
-            .with_ttl_ms(TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        listed!(self, ListResourcesResult, all, request)
     }
 
     async fn list_resource_templates(
@@ -119,12 +120,7 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let all = resources::templates();
-        let (items, next) = page(all, request.as_ref(), self.options.page_size)?;
-        let mut result = ListResourceTemplatesResult::with_all_items(items);
-        result.next_cursor = next;
-        Ok(result
-            .with_ttl_ms(TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        listed!(self, ListResourceTemplatesResult, all, request)
     }
 
     async fn read_resource(
@@ -171,12 +167,7 @@ impl ServerHandler for Fixture {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let (items, next) = page(prompts::all(), request.as_ref(), self.options.page_size)?;
-        let mut result = ListPromptsResult::with_all_items(items);
-        result.next_cursor = next;
-        Ok(result
-            .with_ttl_ms(TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        listed!(self, ListPromptsResult, prompts::all(), request)
     }
 
     async fn get_prompt(

@@ -54,27 +54,15 @@ struct List {
 }
 
 const LISTS: [List; 4] = [
-    List {
-        key: "tools",
-        item: "tool",
-        id: "name",
-    },
-    List {
-        key: "prompts",
-        item: "prompt",
-        id: "name",
-    },
-    List {
-        key: "resources",
-        item: "resource",
-        id: "uri",
-    },
-    List {
-        key: "templates",
-        item: "template",
-        id: "uriTemplate",
-    },
+    list("tools", "tool", "name"),
+    list("prompts", "prompt", "name"),
+    list("resources", "resource", "uri"),
+    list("templates", "template", "uriTemplate"),
 ];
+
+const fn list(key: &'static str, item: &'static str, id: &'static str) -> List {
+    List { key, item, id }
+}
 
 /// What else a file may say.
 const OTHERS: [&str; 2] = ["init", "results"];

@@ -14,31 +14,10 @@ const PRIVATE: &[&str] = &[
 ];
 
 /// Habits, in lower case, that make sentences hard to read.
-const HABITS: &[&str] = &[
-    "came of",
-    "for nobody",
-    "holds for nothing",
-    "how it stands",
-    "last words",
-    "nonsense",
-    "reads well",
-    "says nothing of",
-    "what it came to",
-    "who declares",
-    "whoever",
-];
+const HABITS: &str = include_str!("wording/habits.txt");
 
 /// Further habits in messages: what servers, clients and files do is called send, receive, be and have.
-const SPEECH: &[&str] = &[
-    "goes on asking",
-    "hears",
-    "is said to",
-    "not told",
-    "sign of life",
-    "stands for the",
-    "told",
-    "works at as many",
-];
+const SPEECH: &str = include_str!("wording/speech.txt");
 
 /// Words for the two forms of the protocol, which only maintainers know. Users know revisions.
 const ERAS: &[&str] = &["era", "eras", "legacy", "modern"];
@@ -150,9 +129,9 @@ fn sentences(tokens: &[Token<'_>]) -> Vec<Message> {
 /// What is wrong with a text: the words, and what to do.
 fn wrong(text: &str, is_message: bool, by_revision: bool) -> Vec<String> {
     let lower = text.to_lowercase();
-    let more = if is_message { SPEECH } else { &[] };
-    let habits = HABITS.iter().chain(more);
-    let habits = habits.filter(|habit| lower.contains(**habit));
+    let more = if is_message { SPEECH } else { "" };
+    let habits = HABITS.lines().chain(more.lines());
+    let habits = habits.filter(|habit| lower.contains(*habit));
     let habits = habits.map(|habit| format!("`{habit}`: write who does what, as to a colleague"));
     let is_no = is_no(&lower).then(|| "`is no ...`: write `is not a ...`".to_owned());
     let eras = terms(&lower).filter(|word| by_revision && ERAS.contains(word));

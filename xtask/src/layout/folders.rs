@@ -7,30 +7,7 @@ use crate::modules::{Import, Modules, Sources};
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
-use super::packages::Package;
-
-/// The folders (or files) directly below `src` of a crate, top first. A file imports from its own layer and from
-/// those below it.
-const LAYERS: &[(&str, &[&str])] = &[(
-    "mcp-vary-gateway",
-    &[
-        "fuzzing",
-        "frontend",
-        "reload",
-        "upstream_variants",
-        "report",
-        "explain_client",
-        "listed_tools",
-        "readings",
-        "status",
-        "gateway",
-        "pipeline",
-        "subscriptions",
-        "tasks",
-        "mrtr",
-        "pool",
-    ],
-)];
+use super::packages::{Package, RULES};
 
 /// The imports between the files of one crate, outside its tests.
 #[derive(Debug, Default)]
@@ -54,10 +31,10 @@ pub(super) fn circles(workspace: &Workspace, packages: &[Package]) -> Result<(),
 pub(super) fn layers(workspace: &Workspace, packages: &[Package]) -> Result<(), String> {
     let sources = workspace.rust_sources()?;
     let mut findings = Vec::new();
-    for (name, layers) in LAYERS {
+    for (name, layers) in &RULES.layers {
         let Some(package) = packages.iter().find(|package| package.name == *name) else {
             findings.push(format!(
-                "`{name}` has layers in xtask/src/layout/folders.rs, but is not a package; delete them"
+                "`{name}` has layers in xtask/src/layout/packages.yaml, but is not a package; delete them"
             ));
             continue;
         };
@@ -125,7 +102,7 @@ impl Imports {
     }
 
     /// The imports that go up the list of layers, and the layers that are not in it.
-    fn upward(&self, layers: &[&str], roots: &[String]) -> Vec<String> {
+    fn upward(&self, layers: &[String], roots: &[String]) -> Vec<String> {
         let mut findings = BTreeSet::new();
         let place = |path: &str| {
             let layer = layer(path)?;
@@ -134,7 +111,7 @@ impl Imports {
         for path in self.folders.keys().filter(|path| !roots.contains(path)) {
             if let (None, Some(layer)) = (place(path), layer(path)) {
                 findings.insert(format!(
-                    "{path}: `{layer}` is not a layer; add it to the list of its crate in xtask/src/layout/folders.rs"
+                    "{path}: `{layer}` is not a layer; add it to the list of its crate in xtask/src/layout/packages.yaml"
                 ));
             }
         }
@@ -260,13 +237,16 @@ mod tests {
             ("low.rs", "use crate::top::X;\nuse crate::X;"),
             ("other.rs", ""),
         ];
-        let findings = read(&files).upward(&["top", "low"], &["x/src/lib.rs".to_owned()]);
+        let findings = read(&files).upward(
+            &["top", "low"].map(str::to_owned),
+            &["x/src/lib.rs".to_owned()],
+        );
         assert_eq!(
             findings,
             [
                 "x/src/low.rs:1: imports x/src/top/mod.rs, but `low` is below `top`",
                 "x/src/low.rs:2: imports from x/src/lib.rs, which is above all layers; import from the module that defines it",
-                "x/src/other.rs: `other` is not a layer; add it to the list of its crate in xtask/src/layout/folders.rs",
+                "x/src/other.rs: `other` is not a layer; add it to the list of its crate in xtask/src/layout/packages.yaml",
             ]
         );
     }

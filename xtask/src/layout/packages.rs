@@ -1,6 +1,7 @@
 //! The packages of the workspace, and which of them each may use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -9,144 +10,43 @@ use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 use crate::{cargo, process};
 
-/// A library leaves the terminal, the process and the environment to the command line.
-#[rustfmt::skip]
-const QUIET: &[&str] = &["println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var"];
-
-/// The protocol turns values into values.
-#[rustfmt::skip]
-const PURE: &[&str] = &[
-    "println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var", "std::fs", "std::net", "std::process",
-    "std::thread", "SystemTime", "Instant",
-];
-
-/// Values are turned into values; deadlines are arguments, or are inside a long computation.
-#[rustfmt::skip]
-const CALM: &[&str] = &[
-    "println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var", "std::fs", "std::net", "std::process",
-    "std::thread", "tokio::", "SystemTime",
-];
-
-/// Tools and the command line do what they need.
-const NOTHING: &[&str] = &[];
-
-/// What one crate is allowed to do. ARCHITECTURE.md gives the reasons.
-pub(super) struct Rule {
-    pub(super) package: &'static str,
-    /// The short names of our packages that it may use outside its tests.
-    uses: &'static str,
-    /// Whether it may use the SDK outside its tests.
-    rmcp: bool,
-    /// Texts that its sources must not contain.
-    pub(super) banned: &'static [&'static str],
+/// What the crates are allowed to do.
+#[derive(Deserialize)]
+pub(super) struct Rules {
+    /// Lists of texts that sources must not contain, by their names.
+    bans: BTreeMap<String, Vec<String>>,
+    /// The rule of each package.
+    packages: BTreeMap<String, Rule>,
+    /// The folders (or files) directly below `src` of some packages, top first.
+    pub(super) layers: BTreeMap<String, Vec<String>>,
 }
 
-pub(super) const RULES: &[Rule] = &[
-    rule("mcp-vary-base", "", QUIET),
-    rule("mcp-vary-json", "", PURE),
-    rule("mcp-vary", "json", PURE),
-    rule("mcp-vary-audit", "access base vary", QUIET),
-    rule("mcp-vary-experiment", "base", QUIET),
-    rule("mcp-vary-metrics", "base", QUIET),
-    rule("mcp-vary-operator", "", QUIET),
-    rule("mcp-vary-rates", "base", QUIET),
-    rule("mcp-vary-search", "", PURE),
-    rule("mcp-vary-store", "base", QUIET),
-    rule("mcp-vary-tokens", "", PURE),
-    rule("mcp-vary-view", "vary", PURE),
-    rule("mcp-vary-access", "base vary view", PURE),
-    rule("mcp-vary-auth", "access base json vary wire", PURE),
-    rule("mcp-vary-wire", "base vary view", PURE),
-    rule("mcp-vary-login", "base upstream", QUIET),
-    rule("mcp-vary-upstream", "base vary wire", QUIET),
-    rule("mcp-vary-http", "base wire", QUIET),
-    rule("mcp-vary-traces", "base upstream", QUIET),
-    rule("mcp-vary-results", "access base vary view wire", CALM),
-    rule(
-        "mcp-vary-catalog",
-        "access base results search vary view wire",
-        CALM,
-    ),
-    rule(
-        "mcp-vary-config",
-        "access audit auth base catalog experiment login operator rates results settings traces upstream vary view wire",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-rmcp",
-        "access audit base rates search vary view",
-        QUIET,
-    )
-    .with_sdk(),
-    rule(
-        "mcp-vary-settings",
-        "access audit auth base catalog experiment http operator rates results store traces upstream vary wire",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-observation",
-        "access audit auth base catalog experiment metrics traces upstream vary wire",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-session",
-        "access audit auth base catalog observation rates results settings store upstream vary view wire",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics observation operator rates results session settings store traces upstream vary view wire",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-page",
-        "base experiment gateway operator tokens vary view",
-        QUIET,
-    ),
-    rule(
-        "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway login operator page tokens traces upstream vary view weather wire",
-        NOTHING,
-    ),
-    // It checks anybody's servers, so it must not share a mistake with ours.
-    rule("mcp-vary-conformance", "", QUIET),
-    // What tests share. It uses none of the crates that use it.
-    rule("mcp-vary-testkit", "", NOTHING),
-    rule("weather", "rmcp vary", NOTHING).with_sdk(),
-    rule("library-examples", "rmcp vary", NOTHING).with_sdk(),
-    rule("faults", "testkit", NOTHING),
-    rule(
-        "fuzz-checks",
-        "access auth catalog config gateway login testkit upstream vary view wire",
-        NOTHING,
-    ),
-    rule("mcp-vary-fuzz", "fuzz-checks", NOTHING),
-    rule("fixture-server", "", NOTHING).with_sdk(),
-    rule("replay-server", "", NOTHING),
-    rule("vary-bench", "rmcp vary", NOTHING).with_sdk(),
-    // For its features only, see xtask/Cargo.toml.
-    rule(
-        "xtask",
-        "config faults gateway login search tokens vary view",
-        NOTHING,
-    )
-    .with_sdk(),
-];
+/// What one crate is allowed to do.
+#[derive(Deserialize)]
+struct Rule {
+    /// The short names of our packages that it may use outside its tests.
+    #[serde(default)]
+    uses: String,
+    /// Whether it may use the SDK outside its tests.
+    #[serde(default)]
+    sdk: bool,
+    /// The name of a list of texts that its sources must not contain.
+    bans: String,
+}
 
-const fn rule(package: &'static str, uses: &'static str, banned: &'static [&'static str]) -> Rule {
-    Rule {
-        package,
-        uses,
-        rmcp: false,
-        banned,
+pub(super) static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("packages.yaml")).expect("the file has rules")
+});
+
+impl Rules {
+    /// Each package, and the texts that its sources must not contain.
+    pub(super) fn banned(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let packages = self.packages.iter();
+        packages.map(|(package, rule)| (package.as_str(), self.bans[&rule.bans].as_slice()))
     }
 }
 
 impl Rule {
-    const fn with_sdk(self) -> Self {
-        Self { rmcp: true, ..self }
-    }
-
     fn may_use(&self, used: &str) -> bool {
         let short = match used {
             "mcp-vary" => "vary",
@@ -244,20 +144,19 @@ pub(super) fn arrows(packages: &[Package]) -> Result<(), String> {
 /// The dependencies of `package` that its rule forbids.
 fn broken_arrows(package: &Package) -> Vec<String> {
     let name = &package.name;
-    let Some(rule) = RULES.iter().find(|rule| rule.package == name) else {
+    let Some(rule) = RULES.packages.get(name) else {
         return vec![format!(
-            "`{name}` has no rule; give it one in xtask/src/layout/packages.rs"
+            "`{name}` has no rule; give it one in xtask/src/layout/packages.yaml"
         )];
     };
-    let ours: BTreeSet<&str> = RULES.iter().map(|rule| rule.package).collect();
     package
         .dependencies
         .iter()
         .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
         .map(|dependency| dependency.name.as_str())
         .filter(|used| {
-            let forbidden_package = ours.contains(used) && !rule.may_use(used);
-            let forbidden_sdk = *used == "rmcp" && !rule.rmcp;
+            let forbidden_package = RULES.packages.contains_key(*used) && !rule.may_use(used);
+            let forbidden_sdk = *used == "rmcp" && !rule.sdk;
             forbidden_package || forbidden_sdk
         })
         .map(|used| format!("`{name}` must not use `{used}`"))
@@ -303,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_conformance_checks_use_nobody() {
-        let ours = RULES.iter().map(|rule| rule.package);
+        let ours = RULES.packages.keys().map(String::as_str);
         for used in ours.chain(["rmcp"]) {
             let broken = [format!("`mcp-vary-conformance` must not use `{used}`")];
             assert_eq!(uses("mcp-vary-conformance", used, None), broken);

@@ -18,8 +18,8 @@ const PATHS: &[&str] = &[
 /// Crates print, exit, and read the environment or the clock only where their rules allow it.
 pub(super) fn effects(workspace: &Workspace) -> Result<(), String> {
     let mut findings = Vec::new();
-    for rule in RULES.iter().filter(|rule| !rule.banned.is_empty()) {
-        let sources = format!("crates/{}/src", rule.package);
+    for (package, banned) in RULES.banned().filter(|(_, banned)| !banned.is_empty()) {
+        let sources = format!("crates/{package}/src");
         if !workspace.path(&sources).exists() {
             continue;
         }
@@ -27,14 +27,14 @@ pub(super) fn effects(workspace: &Workspace) -> Result<(), String> {
             if file.ends_with("/tests.rs") {
                 continue;
             }
-            findings.extend(banned_lines(&file, &workspace.read(&file)?, rule.banned));
+            findings.extend(banned_lines(&file, &workspace.read(&file)?, banned));
         }
     }
     no_findings(&findings)
 }
 
 /// The lines of code outside tests and comments that contain a banned text.
-fn banned_lines(file: &str, text: &str, banned: &[&str]) -> Vec<String> {
+fn banned_lines(file: &str, text: &str, banned: &[impl AsRef<str>]) -> Vec<String> {
     text.lines()
         .enumerate()
         .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
@@ -42,6 +42,7 @@ fn banned_lines(file: &str, text: &str, banned: &[&str]) -> Vec<String> {
         .flat_map(|(at, line)| {
             banned
                 .iter()
+                .map(AsRef::as_ref)
                 .filter(|word| contains(line, word))
                 .map(move |word| format!("{file}:{}: `{word}` belongs in the cli", at + 1))
         })

@@ -65,7 +65,7 @@ pub(super) fn run(
 }
 
 fn is_known(suite: &Suite, listed: &[String]) -> Result<(), String> {
-    let known = suite.of_clients;
+    let known = &suite.of_clients;
     if listed.iter().eq(known) {
         return Ok(());
     }

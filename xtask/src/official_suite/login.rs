@@ -145,7 +145,7 @@ impl Job<'_> {
 fn tables(rows: &[(&str, &str, bool)]) -> String {
     let mut tables =
         "| suite | scenarios about authorization | passed |\n|---|---|--:|\n".to_owned();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         for (kind, is_extension) in [("required", false), ("extensions", true)] {
             let is_counted = |row: &&&(&str, &str, bool)| {
                 row.0 == suite.name && EXTENSIONS.contains(&row.1) == is_extension

@@ -44,7 +44,7 @@ pub(super) fn pairs(behind: &'static str, direct: &Results, through: &Results) -
 pub(super) fn table(pairs: &[Pair], entries: &[Entry]) -> String {
     let mut table =
         "| suite | behind Vary | checks | worse than without it |\n|---|---|--:|--:|\n".to_owned();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         for pair in pairs.iter().filter(|pair| pair.suite == suite.name) {
             let Pair {
                 checks,

@@ -21,7 +21,7 @@ const ANY: (&str, &str) = ("tools-call-simple-text", "tools-call-simple-text");
 pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
     let server = programs.careless("careless-fixture", "both")?;
     let mut outcome = Outcome::default();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         let name = "careless-fixture";
         let (url, nothing) = (&server.url, Declares::Nothing);
         let results = suite.server_scenario(workspace, HOST.0, name, url, nothing)?;
@@ -38,7 +38,7 @@ pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result
 /// Checks with each suite that Vary refuses a foreign `Host`, which the servers behind it would accept.
 pub(super) fn refuses_foreign_hosts(name: &str, results: &Results) -> Outcome {
     let mut outcome = Outcome::default();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         outcome.add(check(judge::holds(results, suite.name, HOST), || {
             format!("{name}: {}: Vary answers whatever `Host` says", suite.name)
         }));
@@ -59,7 +59,7 @@ pub(super) fn declared(workspace: &Workspace, programs: &Programs<'_>) -> Result
     fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
     let vary = programs.configured("requiring", &config)?;
     let mut outcome = Outcome::default();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         for (declares, name) in [
             (Declares::Both, "declaring"),
             (Declares::Nothing, "declaring-nothing"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -14,59 +15,25 @@ use crate::{npm, process};
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// A release of the suite, and the revision that its client speaks.
+#[derive(Deserialize)]
 pub(super) struct Suite {
     pub(super) name: &'static str,
+    /// The script, among the npm packages.
     script: &'static str,
     /// The arguments that select the scenarios of servers.
-    server_args: &'static [&'static str],
+    server_args: Vec<&'static str>,
     revision: &'static str,
-    /// Its scenarios of clients, except those about authorization.
-    pub(super) of_clients: &'static [&'static str],
+    /// Its scenarios of clients, except those about authorization; none where they are those of the release before.
+    pub(super) of_clients: Vec<&'static str>,
 }
 
-pub(super) const SUITES: &[Suite] = &[
-    Suite {
-        name: "2025-11-25",
-        script: CURRENT,
-        server_args: &["--requirements", "2025-11-25"],
-        revision: "2025-11-25",
-        of_clients: &[
-            "initialize",
-            "tools_call",
-            "elicitation-sep1034-client-defaults",
-            "sse-retry",
-            "json-schema-2020-12-preservation",
-        ],
-    },
-    Suite {
-        name: "0.1.16",
-        script: "node_modules/conformance-2025/dist/index.js",
-        server_args: &["--suite", "all", "--spec-version", "2025-11-25"],
-        revision: "2025-11-25",
-        // The same as those of its successor.
-        of_clients: &[],
-    },
-    // This suite runs last: it abandons calls. As long as a server on stdio may still log about these, Vary cannot
-    // attribute log messages to the calls of other clients.
-    Suite {
-        name: "2026-07-28",
-        script: CURRENT,
-        server_args: &["--requirements", "2026-07-28"],
-        revision: "2026-07-28",
-        of_clients: &[
-            "tools_call",
-            "request-metadata",
-            "sep-2322-client-request-state",
-            "http-standard-headers",
-            "http-custom-headers",
-            "http-invalid-tool-headers",
-            "json-schema-ref-no-deref",
-            "json-schema-2020-12-preservation",
-        ],
-    },
-];
-
-const CURRENT: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+/// The releases in the order in which they run.
+///
+/// That of 2026-07-28 runs last: it abandons calls. As long as a server on stdio may still log about these, Vary cannot
+/// attribute log messages to the calls of other clients.
+pub(super) static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("suites.json")).expect("the file is a list of suites")
+});
 
 /// Whether the suite's own client declares both extensions.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -104,7 +71,7 @@ impl Suite {
         let mut command = self.command(workspace, declares)?;
         command
             .args(["server", "--url", url])
-            .args(self.server_args);
+            .args(&self.server_args);
         // The command fails if one check does; only the comparison counts.
         self.run(workspace, name, command)
             .map(|(results, _)| results)

@@ -4,7 +4,7 @@
 pub(super) fn no_equivalent(key: &str) -> (&'static str, &'static str) {
     let known = WITHOUT_EQUIVALENT
         .iter()
-        .find(|(keys, ..)| keys.contains(&key));
+        .find(|(keys, ..)| keys.split(' ').any(|known| known == key));
     known.map_or(
         (
             "has no equivalent, and is left out",
@@ -14,68 +14,45 @@ pub(super) fn no_equivalent(key: &str) -> (&'static str, &'static str) {
     )
 }
 
-/// Keys of other programs that have no equivalent in Vary: what they mean, and what to do.
-const WITHOUT_EQUIVALENT: &[(&[&str], &str, &str)] = &[
+/// Keys of other programs that have no equivalent in Vary, with spaces between them: what they mean, and what to do.
+const WITHOUT_EQUIVALENT: &[(&str, &str, &str)] = &[
     (
-        &["timeout"],
+        "timeout",
         "is left out: some programs mean seconds by it and some milliseconds",
         "write `timeout` with a unit where the default of 10m will not do",
     ),
     (
-        &[
-            "autoApprove",
-            "alwaysAllow",
-            "trust",
-            "approval_mode",
-            "default_tools_approval_mode",
-            "tools",
-            "autoApproveAll",
-        ],
+        "autoApprove alwaysAllow trust approval_mode default_tools_approval_mode tools autoApproveAll",
         "is left out: who may call what without being asked stays with the client",
         "set it there for the tools of Vary",
     ),
     (
-        &[
-            "oauth",
-            "auth",
-            "oauth_resource",
-            "scopes",
-            "authProviderType",
-            "authorization",
-        ],
+        "oauth auth oauth_resource scopes authProviderType authorization",
         "is left out: Vary signs in nowhere by itself",
         "put a token into `headers`",
     ),
     (
-        &["envFile", "env_file"],
+        "envFile env_file",
         "is left out: files of variables are not read",
         "load it before the start: `set -a; . FILE; set +a`",
     ),
     (
-        &["required"],
+        "required",
         "is left out: a server that is down stops no other",
         "`vary config check` fails when one is down",
     ),
     (
-        &["bearer_token"],
+        "bearer_token",
         "is left out: Codex refuses it, too",
         "put it into a variable, and that into `headers`",
     ),
     (
-        &["sandbox", "sandboxEnabled", "experimental_environment"],
+        "sandbox sandboxEnabled experimental_environment",
         "is left out: the server runs as Vary does",
         "start it in a sandbox by its `command`",
     ),
     (
-        &[
-            "dev",
-            "gallery",
-            "version",
-            "icon",
-            "iconUrl",
-            "supports_parallel_tool_calls",
-            "source",
-        ],
+        "dev gallery version icon iconUrl supports_parallel_tool_calls source",
         "is left out: it configures the program that the file belongs to",
         "nothing needs to be done",
     ),

@@ -5,20 +5,13 @@ use serde_json::json;
 use crate::answer::Answer;
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("cursors.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-13/other-variant-is-refused", level: Level::Must, source: source::CURSORS,
-        sentence: "Server MUST reject a cursor used with a different variant than the one that minted it",
-        does: "Reads the second page of a list with another variant than the first: it is an error.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(other_variant_is_refused(probe))) },
-    Check { id: "SV-13/error-of-another-variant", level: Level::Must, source: source::CURSORS,
-        sentence: "If a client provides a cursor from a different variant, the server MUST return: … \"code\": -32602, \"message\": \"Cursor invalid for requested variant\", \"data\": { \"cursorVariant\": …, \"requestedVariant\": … }",
-        does: "Reads the second page of a list with another variant than the first: if it is an error, it is this one.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(error_of_another_variant(probe))) },
-    Check { id: "SV-13/unreadable-cursor-names-the-variant", level: Level::Should, source: source::ERRORS,
-        sentence: "Servers SHOULD include `activeVariant` in error `data` for variant-scoped resolution failures (unknown tool/prompt/resource, invalid cursor, invalid subscription context).",
-        does: "Reads a list with a cursor that the server never made, in a selected variant: it is an error with `activeVariant`.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unreadable_cursor_names_the_variant(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-13/other-variant-is-refused", server!(other_variant_is_refused)),
+    ("SV-13/error-of-another-variant", server!(error_of_another_variant)),
+    ("SV-13/unreadable-cursor-names-the-variant", server!(unreadable_cursor_names_the_variant)),
 ];
 
 /// A list of more than one page in a variant, and another variant.

@@ -5,43 +5,20 @@ use serde_json::{Map, Value, json};
 use crate::extension::is_identifier;
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("framework.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "EXT-1/prefixed-identifiers", level: Level::Must, source: source::EXTENSIONS,
-        sentence: "The names follow the same rules as the _meta keys, except that the prefix is mandatory.",
-        does: "Reads the keys of `capabilities.extensions`.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(prefixed_identifiers) },
-    Check { id: "EXT-1/prefixes-are-domains", level: Level::Should, source: source::EXTENSIONS,
-        sentence: "To prevent identifier collisions, the vendor prefix SHOULD be a reversed domain name that the extension author owns or controls (similar to Java package naming conventions).",
-        does: "Reads the keys of `capabilities.extensions`: each prefix has at least two labels.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(prefixes_are_domains) },
-    Check { id: "EXT-2/declared-in-extensions", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
-        sentence: "Clients and servers advertise their support for extensions in the ClientCapabilities and ServerCapabilities fields … A new “extensions” field will be introduced to each",
-        does: "Reads the capabilities: neither extension is declared in `experimental` alone. One that is there is checked all the same.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(declared_in_extensions) },
-    Check { id: "EXT-2/extensions-are-a-map", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
-        sentence: "A new “extensions” field will be introduced to each that is a map of extension identifiers to per-extension settings objects.",
-        does: "Reads `capabilities.extensions`: it is an object or absent.",
-        scope: Scope::Any, eras: BOTH, test: Test::Member(Member {
-            extension: None, path: &["extensions"], is_right: Value::is_object,
-            if_absent: IfAbsent::NotApplicable("the server declares no extensions"),
-        }) },
-    Check { id: "EXT-2/settings-are-objects", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
-        sentence: "Each extension specifies the schema of its settings object; an empty object indicates no settings.",
-        does: "Reads the values in `capabilities.extensions`: each is an object.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(settings_are_objects) },
-    Check { id: "EXT-4/served-without-extensions", level: Level::Must, source: source::DEGRADATION,
-        sentence: "If one party supports an extension but the other does not, the supporting party MUST either revert to core protocol behavior or reject the request with an appropriate error if the extension is mandatory.",
-        does: "Connects without any extension and reads each list: the answer is a result, or the error that a client with both extensions gets, too. A refused connection has an error that is not an internal one.",
-        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(served_without_extensions(probe))) },
-    Check { id: "EXT-5/bad-settings-are-survived", level: Level::Should, source: source::SECURITY_OF_EXTENSIONS,
-        sentence: "Clients and servers SHOULD treat any new fields or data introduced as part of an extension as untrusted and SHOULD comprehensively validate them.",
-        does: "Declares both extensions with settings of wrong types: each is answered, with a result or an error, and an ordinary client is served afterwards.",
-        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(bad_settings_are_survived(probe))) },
-    Check { id: "EXT-5/unknown-extensions-are-ignored", level: Level::Decision, source: source::DECISION,
-        sentence: "An extension that a server does not know has no effect.",
-        does: "Declares `com.example/unknown` with settings: the server's capabilities are the same as without.",
-        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_extensions_are_ignored(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("EXT-1/prefixed-identifiers", Test::Survey(prefixed_identifiers)),
+    ("EXT-1/prefixes-are-domains", Test::Survey(prefixes_are_domains)),
+    ("EXT-2/declared-in-extensions", Test::Survey(declared_in_extensions)),
+    ("EXT-2/extensions-are-a-map",
+        Test::Member(Member::of(None, &["extensions"], Value::is_object)
+            .or(IfAbsent::NotApplicable("the server declares no extensions")))),
+    ("EXT-2/settings-are-objects", Test::Survey(settings_are_objects)),
+    ("EXT-4/served-without-extensions", server!(served_without_extensions)),
+    ("EXT-5/bad-settings-are-survived", server!(bad_settings_are_survived)),
+    ("EXT-5/unknown-extensions-are-ignored", server!(unknown_extensions_are_ignored)),
 ];
 
 fn extensions(survey: &Survey) -> Result<&Map<String, Value>, Objection> {

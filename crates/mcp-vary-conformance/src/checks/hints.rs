@@ -8,36 +8,17 @@ use crate::prelude::*;
 
 use super::offers::is_stable;
 
+pub(crate) const TEXTS: &str = include_str!("hints.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-4/unknown-hints-are-ignored", level: Level::Must, source: source::VARIANT_HINTS,
-        sentence: "Unknown hint keys MUST be ignored by clients and servers.",
-        does: "Connects with hints of keys that nobody knows: the same variants are offered in the same order as without hints.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_hints_are_ignored(probe))) },
-    Check { id: "SV-4/text-or-array", level: Level::Must, source: source::VARIANT_HINTS,
-        sentence: "Values can be a single string or an array of strings (in order of preference).",
-        does: "Connects with a hint as a string and as an array of it: the same variants are offered in the same order.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(text_or_array(probe))) },
-    Check { id: "SV-4/descriptions-are-accepted", level: Level::Must, source: source::VARIANT_HINTS,
-        sentence: "description?: string;",
-        does: "Connects with a description and no hints: variants are offered.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(descriptions_are_accepted(probe))) },
-    Check { id: "SV-4/bad-hints-are-ignored-alone", level: Level::Decision, source: source::DECISION,
-        sentence: "A hint that is neither a string nor an array of strings is ignored alone.",
-        does: "Connects with a good hint, alone and beside bad ones: the same variants are offered in the same order.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(bad_hints_are_ignored_alone(probe))) },
-    Check { id: "SV-3/hints-leave-the-first-stable", level: Level::Must, source: source::INITIALIZE_RESULT,
-        sentence: "The first element MUST have status `\"stable\"` unless the client explicitly requested experimental variants via `variantHints`.",
-        does: "Connects with the hints of each offered variant, as far as they are of the common vocabulary: the first is stable.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(hints_leave_the_first_stable(probe))) },
-    Check { id: "SV-5/hints-rank", level: Level::Should, source: source::RANKING,
-        sentence: "Respect client preference ordering",
-        does: "Connects with a hint that one stable variant alone has: it is the first.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(hints_rank(probe))) },
-    Check { id: "SV-11/capabilities-do-not-depend-on-variants", level: Level::Must, source: source::CAPABILITIES,
-        sentence: "Variants MUST NOT change top-level support flags (for example, whether tools are supported).",
-        does: "Connects with the hints of each offered variant, and in 2026-07-28 selects each for `server/discover`: capabilities other than extensions are the same.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_variants(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-4/unknown-hints-are-ignored", server!(unknown_hints_are_ignored)),
+    ("SV-4/text-or-array", server!(text_or_array)),
+    ("SV-4/descriptions-are-accepted", server!(descriptions_are_accepted)),
+    ("SV-4/bad-hints-are-ignored-alone", server!(bad_hints_are_ignored_alone)),
+    ("SV-3/hints-leave-the-first-stable", server!(hints_leave_the_first_stable)),
+    ("SV-5/hints-rank", server!(hints_rank)),
+    ("SV-11/capabilities-do-not-depend-on-variants", server!(capabilities_do_not_depend_on_variants)),
 ];
 
 /// The keys of SEP-2053's common hint vocabulary. What other keys ask for only their server knows.

@@ -5,40 +5,18 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("identifiers.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-12/unknown-tool-names-the-variant", level: Level::Should, source: source::ERRORS,
-        sentence: "Servers SHOULD include `activeVariant` in error `data` for variant-scoped resolution failures (unknown tool/prompt/resource, invalid cursor, invalid subscription context).",
-        does: "Calls a tool that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &TOOLS))) },
-    Check { id: "SV-12/unknown-resource-names-the-variant", level: Level::Should, source: source::ERRORS,
-        sentence: "Servers SHOULD include `activeVariant` in error `data` for variant-scoped resolution failures (unknown tool/prompt/resource, invalid cursor, invalid subscription context).",
-        does: "Reads a resource that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &RESOURCES))) },
-    Check { id: "SV-12/unknown-prompt-names-the-variant", level: Level::Should, source: source::ERRORS,
-        sentence: "Servers SHOULD include `activeVariant` in error `data` for variant-scoped resolution failures (unknown tool/prompt/resource, invalid cursor, invalid subscription context).",
-        does: "Gets a prompt that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &PROMPTS))) },
-    Check { id: "SV-12/tools-of-another-variant", level: Level::Must, source: source::IDENTIFIERS,
-        sentence: "When `_meta[\"io.modelcontextprotocol/server-variant\"]` is present, all identifiers in that request are resolved in that variant's namespace",
-        does: "Calls a tool that changes nothing in a variant that does not list it: the answer is an error.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(tools_of_another_variant(probe))) },
-    Check { id: "SV-12/resources-of-another-variant", level: Level::Must, source: source::IDENTIFIERS,
-        sentence: "When `_meta[\"io.modelcontextprotocol/server-variant\"]` is present, all identifiers in that request are resolved in that variant's namespace",
-        does: "Reads a resource in a variant that does not list it: the answer is an error. Servers with resource templates are not checked: a template may match it.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(resources_of_another_variant(probe))) },
-    Check { id: "SV-12/prompts-of-another-variant", level: Level::Must, source: source::IDENTIFIERS,
-        sentence: "When `_meta[\"io.modelcontextprotocol/server-variant\"]` is present, all identifiers in that request are resolved in that variant's namespace",
-        does: "Gets a prompt in a variant that does not list it: the answer is an error.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(prompts_of_another_variant(probe))) },
-    Check { id: "SV-14/subscribe-to-unknown", level: Level::Must, source: source::SUBSCRIPTIONS,
-        sentence: "If the resource URI doesn't exist in the requested variant at subscribe time, return error `-32602` with `activeVariant` in the error data",
-        does: "Subscribes to a resource that does not exist in a selected variant.",
-        scope: Scope::Variants, eras: LEGACY, test: Test::Server(|probe| Box::pin(subscribe_to_unknown(probe))) },
-    Check { id: "SV-14/unsubscribe-is-accepted", level: Level::Must, source: source::SUBSCRIPTIONS,
-        sentence: "Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the underlying resource is no longer available.",
-        does: "Subscribes to a resource in the default variant, and unsubscribes: both have results.",
-        scope: Scope::Variants, eras: LEGACY, test: Test::Server(|probe| Box::pin(unsubscribe_is_accepted(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-12/unknown-tool-names-the-variant", server!(unknown_names_the_variant, &TOOLS)),
+    ("SV-12/unknown-resource-names-the-variant", server!(unknown_names_the_variant, &RESOURCES)),
+    ("SV-12/unknown-prompt-names-the-variant", server!(unknown_names_the_variant, &PROMPTS)),
+    ("SV-12/tools-of-another-variant", server!(tools_of_another_variant)),
+    ("SV-12/resources-of-another-variant", server!(resources_of_another_variant)),
+    ("SV-12/prompts-of-another-variant", server!(prompts_of_another_variant)),
+    ("SV-14/subscribe-to-unknown", server!(subscribe_to_unknown)),
+    ("SV-14/unsubscribe-is-accepted", server!(unsubscribe_is_accepted)),
 ];
 
 async fn unknown_names_the_variant(probe: &Probe<'_>, kind: &ListKind) -> Verdict {

@@ -1,4 +1,5 @@
-//! The checks, a file for each topic. A file begins with its checks as data; their functions follow in the same order.
+//! The checks, a file for each topic. A file begins with its tests by the checks' identifiers; their functions follow in the
+//! same order. The JSON file beside it has what the documents say, and what the checks do, in this order, too.
 
 pub(crate) mod cursors;
 pub(crate) mod features;

@@ -6,16 +6,12 @@ use serde_json::{Value, json};
 
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("principals.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-20/variants-of-another-are-refused", level: Level::Must, source: source::AUTHORIZATION,
-        sentence: "In all cases, servers MUST NOT expose variant metadata a principal is not allowed to see.",
-        does: "With `--other-header`: selects a variant that the other principal is offered and this one is not. The answer is the error of an unknown variant, and does not name it among those on offer.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(variants_of_another_are_refused(probe))) },
-    Check { id: "SV-20/variants-open-no-tools", level: Level::Must, source: source::AUTHORIZATION,
-        sentence: "A client selecting a variant MUST NOT gain access to tools/resources the principal is not authorized to use",
-        does: "With `--other-header`: calls a tool that changes nothing, and that the other principal is listed and this one is not, in each variant of this one: the answers are errors.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(variants_open_no_tools(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-20/variants-of-another-are-refused", server!(variants_of_another_are_refused)),
+    ("SV-20/variants-open-no-tools", server!(variants_open_no_tools)),
 ];
 
 async fn variants_of_another_are_refused(probe: &Probe<'_>) -> Verdict {

@@ -2,12 +2,11 @@
 
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("rate_limits.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-21/limits-name-the-variant", level: Level::Should, source: source::RATE_LIMITS,
-        sentence: "If rate-limiting triggers, servers SHOULD return a standard JSON-RPC error appropriate to the transport and include `activeVariant` in error data when helpful.",
-        does: "If the server refused a request of the other checks because there were too many: the refusal is a JSON-RPC error with `activeVariant`.",
-        scope: Scope::Variants, eras: BOTH, test: Test::Survey(limits_name_the_variant) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-21/limits-name-the-variant", Test::Survey(limits_name_the_variant)),
 ];
 
 fn limits_name_the_variant(survey: &Survey) -> Verdict {

@@ -4,28 +4,15 @@ use serde_json::{Value, json};
 
 use crate::prelude::*;
 
+pub(crate) const TEXTS: &str = include_str!("results.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "TR-3/structure-comes-with-content", level: Level::Should, source: source::VISIBILITY,
-        sentence: "For backwards compatibility, tools that return `structuredContent` SHOULD also return a `content` representation of the same information.",
-        does: "Calls a tool that has a structure, without any extension: `content` is not empty.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(structure_comes_with_content) },
-    Check { id: "TR-2/text-does-not-contradict", level: Level::Should, source: source::VISIBILITY,
-        sentence: "`content` may summarize or textualize `structuredContent` without listing every field verbatim, but it SHOULD NOT contradict it.",
-        does: "Calls a tool that has a structure, without any extension: where a text of `content` is a JSON object, its members have the values of `structuredContent`.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(text_does_not_contradict) },
-    Check { id: "TR-4/schema-means-structure", level: Level::Must, source: source::OUTPUT_SCHEMA,
-        sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
-        does: "Calls a tool that declares `outputSchema`, without any extension: the result has `structuredContent`.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(schema_means_structure) },
-    Check { id: "TR-4/structure-fits-the-schema", level: Level::Must, source: source::OUTPUT_SCHEMA,
-        sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
-        does: "Calls a tool that declares `outputSchema`, without any extension: required members are there, and members have the types that `properties` names. Other keywords are not looked at.",
-        scope: Scope::Any, eras: BOTH, test: Test::Survey(structure_fits_the_schema) },
-    Check { id: "TR-4/shaped-structure-fits-the-schema", level: Level::Must, source: source::OUTPUT_SCHEMA,
-        sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
-        does: "The same, as an agent that wants JSON and as a human who wants markdown, from a server that negotiates content.",
-        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(shaped_structure_fits_the_schema(probe))) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("TR-3/structure-comes-with-content", Test::Survey(structure_comes_with_content)),
+    ("TR-2/text-does-not-contradict", Test::Survey(text_does_not_contradict)),
+    ("TR-4/schema-means-structure", Test::Survey(schema_means_structure)),
+    ("TR-4/structure-fits-the-schema", Test::Survey(structure_fits_the_schema)),
+    ("TR-4/shaped-structure-fits-the-schema", server!(shaped_structure_fits_the_schema)),
 ];
 
 fn structure_comes_with_content(survey: &Survey) -> Verdict {

@@ -2,71 +2,33 @@
 
 use serde_json::Value;
 
-use crate::check::{Check, Level, Test};
-use crate::era::{BOTH, MODERN};
+use crate::check::Test;
 use crate::extension::{NEGOTIATION, VARIANTS, is_identifier};
 use crate::json::{at, brief, object_at};
 use crate::member::{IfAbsent, Member};
 use crate::objection::ClientVerdict;
 use crate::observation::{Observation, Scenario};
-use crate::scope::Scope;
-use crate::source;
 
 use super::{not_applicable, violation, violation_of_run};
 
+pub(crate) const TEXTS: &str = include_str!("declarations.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "EXT-1/client-prefixed-identifiers", level: Level::Must, source: source::EXTENSIONS,
-        sentence: "The names follow the same rules as the _meta keys, except that the prefix is mandatory.",
-        does: "Reads the keys of the client's `capabilities.extensions`.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::Ordinary, prefixed_identifiers) },
-    Check { id: "EXT-2/client-extensions-are-a-map", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
-        sentence: "A new “extensions” field will be introduced to each that is a map of extension identifiers to per-extension settings objects.",
-        does: "Reads the client's `capabilities.extensions`: it is an object or absent.",
-        scope: Scope::Any, eras: BOTH, test: Test::ClientMember(Member {
-            extension: None, path: &["extensions"], is_right: Value::is_object, if_absent: IfAbsent::Right,
-        }) },
-    Check { id: "EXT-2/client-settings-are-objects", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
-        sentence: "Each extension specifies the schema of its settings object; an empty object indicates no settings.",
-        does: "Reads the values in the client's `capabilities.extensions`: each is an object.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::Ordinary, settings_are_objects) },
-    Check { id: "CN-17/client-version-is-text", level: Level::Must, source: source::SETTINGS,
-        sentence: "version: string;",
-        does: "Reads the client's settings of content negotiation: `version` is a string.",
-        scope: Scope::NegotiatingClient, eras: BOTH, test: Test::ClientMember(Member {
-            extension: Some(NEGOTIATION), path: &["version"], is_right: Value::is_string,
-            if_absent: IfAbsent::Violation("the settings have no `version`"),
-        }) },
-    Check { id: "CN-17/client-features-are-texts", level: Level::Must, source: source::SETTINGS,
-        sentence: "features?: string[]; // Only in client request",
-        does: "Reads the client's settings of content negotiation: `features` is an array of strings or absent.",
-        scope: Scope::NegotiatingClient, eras: BOTH, test: Test::ClientMember(Member {
-            extension: Some(NEGOTIATION), path: &["features"], is_right: is_array_of_texts, if_absent: IfAbsent::Right,
-        }) },
-    Check { id: "CN-17/client-mirrors-sampling", level: Level::Should, source: source::BEHAVIOR,
-        sentence: "If a client declares `sampling: {}` in capabilities, it SHOULD also include `\"sampling\"` in the extension's `features` array.",
-        does: "Reads the capabilities of a client with `sampling`: `features` has the tag, too.",
-        scope: Scope::NegotiatingClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, mirrors_sampling) },
-    Check { id: "CN-1/client-tags-are-well-formed", level: Level::Should, source: source::TAGS,
-        sentence: "Feature tags support three syntactic forms (inspired by RFC 2295)",
-        does: "Reads the client's tags: each is `tag`, `!tag`, `key=value` or `key!=value`.",
-        scope: Scope::NegotiatingClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, tags_are_well_formed) },
-    Check { id: "CN-18/client-declares-with-every-request", level: Level::Decision, source: source::DECISION,
-        sentence: "Without sessions, a client declares the same tags with each request whose result it wants shaped.",
-        does: "Compares the tags of all requests for lists and items.",
-        scope: Scope::NegotiatingClient, eras: MODERN, test: Test::Client(Scenario::Ordinary, declares_with_every_request) },
-    Check { id: "SV-4/client-description-is-text", level: Level::Must, source: source::VARIANT_HINTS,
-        sentence: "description?: string;",
-        does: "Reads the client's `variantHints`: `description` is a string or absent.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, description_is_text) },
-    Check { id: "SV-4/client-hints-are-texts-or-arrays", level: Level::Must, source: source::VARIANT_HINTS,
-        sentence: "hints?: { [key: string]: string | string[] };",
-        does: "Reads the client's `variantHints`: each of `hints` is a string or an array of strings.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, hints_are_texts_or_arrays) },
-    Check { id: "SV-2/client-declares-variants", level: Level::Should, source: source::INITIALIZE_PARAMS,
-        sentence: "Clients that support this SEP SHOULD advertise the extension:",
-        does: "Looks for requests with a selector: the client has declared server variants.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, declares_variants) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("EXT-1/client-prefixed-identifiers", Test::Client(Scenario::Ordinary, prefixed_identifiers)),
+    ("EXT-2/client-extensions-are-a-map", Test::ClientMember(Member::of(None, &["extensions"], Value::is_object))),
+    ("EXT-2/client-settings-are-objects", Test::Client(Scenario::Ordinary, settings_are_objects)),
+    ("CN-17/client-version-is-text",
+        Test::ClientMember(Member::of(Some(NEGOTIATION), &["version"], Value::is_string)
+            .or(IfAbsent::Violation("the settings have no `version`")))),
+    ("CN-17/client-features-are-texts",
+        Test::ClientMember(Member::of(Some(NEGOTIATION), &["features"], is_array_of_texts))),
+    ("CN-17/client-mirrors-sampling", Test::Client(Scenario::Ordinary, mirrors_sampling)),
+    ("CN-1/client-tags-are-well-formed", Test::Client(Scenario::Ordinary, tags_are_well_formed)),
+    ("CN-18/client-declares-with-every-request", Test::Client(Scenario::Ordinary, declares_with_every_request)),
+    ("SV-4/client-description-is-text", Test::Client(Scenario::Ordinary, description_is_text)),
+    ("SV-4/client-hints-are-texts-or-arrays", Test::Client(Scenario::Ordinary, hints_are_texts_or_arrays)),
+    ("SV-2/client-declares-variants", Test::Client(Scenario::Ordinary, declares_variants)),
 ];
 
 fn prefixed_identifiers(observed: &Observation<'_>) -> ClientVerdict {

@@ -1,5 +1,4 @@
-//! The checks of clients, a file for each topic. A file begins with its checks as data; their functions follow in the same
-//! order.
+//! The checks of clients, a file for each topic, with the same parts as those of servers.
 
 pub(crate) mod declarations;
 pub(crate) mod reactions;

@@ -4,55 +4,27 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::check::{Check, Level, Test};
-use crate::era::{BOTH, LEGACY};
+use crate::check::Test;
 use crate::json::text_at;
 use crate::mock_server::answers::{CONTENT_MARK, STRUCTURE_MARK};
 use crate::objection::ClientVerdict;
 use crate::observation::{End, Event, Observation, Scenario};
-use crate::scope::Scope;
-use crate::source;
 
 use super::{not_applicable, violation, violation_of_run};
 
+pub(crate) const TEXTS: &str = include_str!("reactions.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-1/client-ignores-unknown-hints", level: Level::Must, source: source::TYPES,
-        sentence: "Unknown hint keys MUST be ignored by clients and servers.",
-        does: "Offers variants with hints and members that no document knows: the client is served as before.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::UnknownMembers, ignores_unknown_hints) },
-    Check { id: "EXT-5/client-survives-bad-settings", level: Level::Should, source: source::SECURITY_OF_EXTENSIONS,
-        sentence: "Clients and servers SHOULD treat any new fields or data introduced as part of an extension as untrusted and SHOULD comprehensively validate them.",
-        does: "Declares both extensions with settings of wrong types: the client is served as before.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::BadSettings, survives_bad_settings) },
-    Check { id: "CN-7/client-assumes-no-negotiation", level: Level::Must, source: source::BEHAVIOR,
-        sentence: "Clients MUST NOT assume content negotiation is supported unless explicitly declared.",
-        does: "Declares no extension, and answers calls with text alone: the client is served as before.",
-        scope: Scope::NegotiatingClient, eras: BOTH, test: Test::Client(Scenario::NoExtensions, assumes_no_negotiation) },
-    Check { id: "SV-19/client-falls-back-to-the-default", level: Level::Should, source: source::ERRORS,
-        sentence: "Clients SHOULD, on `Invalid server variant` errors, retry once without specifying a variant (fall back to default), then surface a clear error if it still fails.",
-        does: "Refuses every selector with this error: the method that was refused first is requested again without one.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::RefusedSelectors, falls_back_to_the_default) },
-    Check { id: "SV-19/client-retries-once", level: Level::Should, source: source::ERRORS,
-        sentence: "Clients SHOULD, on `Invalid server variant` errors, retry once without specifying a variant (fall back to default), then surface a clear error if it still fails.",
-        does: "Refuses every request with this error, with and without a selector: none is sent more than twice.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::RefusedRequests, retries_once) },
-    Check { id: "SV-16/client-lists-again", level: Level::Should, source: source::SUBSCRIPTIONS,
-        sentence: "If `params._meta[\"io.modelcontextprotocol/server-variant\"]` is absent on `list_changed`, clients SHOULD assume all variants may be affected and refetch the active variant(s) they use.",
-        does: "Sends `notifications/tools/list_changed` without a variant after the tools were listed: a client that stays for a second lists them again.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::ChangedLists, lists_again) },
-    Check { id: "SV-16/client-lists-its-variant-again", level: Level::Should, source: source::CACHING,
-        sentence: "Clients SHOULD cache list results per variant and refresh on `list_changed` notifications scoped to that variant.",
-        does: "Sends `notifications/tools/list_changed` with the variant in which the tools were listed: a client that stays for a second lists them again in it.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::ChangedVariant, lists_its_variant_again) },
-    Check { id: "SV-14/client-revalidates-subscriptions", level: Level::Should, source: source::SUBSCRIPTIONS,
-        sentence: "Clients SHOULD handle `list_changed` by revalidating subscriptions (for example, re-listing resources for the active variant and re-subscribing if needed).",
-        does: "Sends `notifications/resources/list_changed` to a client with a subscription: one that stays for a second lists resources again.",
-        scope: Scope::VariantsClient, eras: LEGACY, test: Test::Client(Scenario::ChangedLists, revalidates_subscriptions) },
-    Check { id: "TR-1/client-forwards-one-field", level: Level::Decision, source: source::DECISION,
-        sentence: "What the command prints is what its model reads: the `content` of a result or its `structuredContent`, not both.",
-        does: "Looks in standard output for marks from both fields of a result.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::Ordinary, forwards_one_field) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-1/client-ignores-unknown-hints", Test::Client(Scenario::UnknownMembers, ignores_unknown_hints)),
+    ("EXT-5/client-survives-bad-settings", Test::Client(Scenario::BadSettings, survives_bad_settings)),
+    ("CN-7/client-assumes-no-negotiation", Test::Client(Scenario::NoExtensions, assumes_no_negotiation)),
+    ("SV-19/client-falls-back-to-the-default", Test::Client(Scenario::RefusedSelectors, falls_back_to_the_default)),
+    ("SV-19/client-retries-once", Test::Client(Scenario::RefusedRequests, retries_once)),
+    ("SV-16/client-lists-again", Test::Client(Scenario::ChangedLists, lists_again)),
+    ("SV-16/client-lists-its-variant-again", Test::Client(Scenario::ChangedVariant, lists_its_variant_again)),
+    ("SV-14/client-revalidates-subscriptions", Test::Client(Scenario::ChangedLists, revalidates_subscriptions)),
+    ("TR-1/client-forwards-one-field", Test::Client(Scenario::Ordinary, forwards_one_field)),
 ];
 
 /// Whether the client does before the server of `scenario` what it does before the ordinary one.

@@ -4,49 +4,29 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::check::{Check, Level, Test};
-use crate::era::{BOTH, LEGACY};
+use crate::check::Test;
 use crate::json::brief;
 use crate::mock_server::answers::variant_of_cursor;
 use crate::mock_server::declarations::offered;
 use crate::objection::ClientVerdict;
 use crate::observation::{Event, Observation, Scenario};
-use crate::scope::Scope;
-use crate::source;
 
 use super::reactions::is_served;
 use super::{not_applicable, violation};
 
+pub(crate) const TEXTS: &str = include_str!("selection.json");
+
 #[rustfmt::skip]
-pub(crate) const CHECKS: &[Check] = &[
-    Check { id: "SV-8/client-selector-is-text", level: Level::Must, source: source::SELECTION,
-        sentence: "Clients select variants on a per-request basis using a canonical namespaced `_meta` key: … \"io.modelcontextprotocol/server-variant\": \"compact\"",
-        does: "Reads the selectors: each is a string that is not empty.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, selector_is_text) },
-    Check { id: "SV-8/client-selects-what-is-offered", level: Level::Should, source: source::SECURITY_OF_SELECTION,
-        sentence: "Client-side: Validate that any variant selected (by rules or LLM) exists in `availableVariants`",
-        does: "Reads the selectors: each names a variant on offer.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, selects_what_is_offered) },
-    Check { id: "SV-2/client-takes-no-list-as-no-variants", level: Level::Should, source: source::INITIALIZE_RESULT,
-        sentence: "If the extension payload is present but `availableVariants` is absent or empty, clients SHOULD treat this as \"no variants supported\" for compatibility.",
-        does: "Declares server variants without `availableVariants`: no request has a selector, and the client is served as before.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::NoVariants, takes_no_list_as_no_variants) },
-    Check { id: "EXT-4/client-reverts-to-core", level: Level::Must, source: source::DEGRADATION,
-        sentence: "If one party supports an extension but the other does not, the supporting party MUST either revert to core protocol behavior or reject the request with an appropriate error if the extension is mandatory.",
-        does: "Declares no extension: no request has a selector. A client that needs the extension may end without success.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::NoExtensions, reverts_to_core) },
-    Check { id: "SV-13/client-cursors-are-opaque", level: Level::Must, source: source::CURSORS,
-        sentence: "Cursors MUST be treated as opaque and variant-scoped",
-        does: "Offers tools on two pages: the client sends the cursor as it received it.",
-        scope: Scope::Any, eras: BOTH, test: Test::Client(Scenario::Ordinary, cursors_are_opaque) },
-    Check { id: "SV-13/client-keeps-cursors-with-their-variant", level: Level::Must, source: source::CURSORS,
-        sentence: "Clients MUST NOT reuse cursors across variants",
-        does: "Offers tools on two pages in each variant: the client sends a cursor with the variant in which it received it.",
-        scope: Scope::VariantsClient, eras: BOTH, test: Test::Client(Scenario::Ordinary, keeps_cursors_with_their_variant) },
-    Check { id: "SV-14/client-unsubscribes-before-another-variant", level: Level::Must, source: source::SUBSCRIPTIONS,
-        sentence: "If a client wants notifications for the same resource URI in a different variant, it MUST: Unsubscribe from the current subscription; Create a new subscription with the desired variant in `_meta`",
-        does: "Compares the subscriptions to a resource: between two in different variants there is an unsubscription.",
-        scope: Scope::VariantsClient, eras: LEGACY, test: Test::Client(Scenario::Ordinary, unsubscribes_before_another_variant) },
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-8/client-selector-is-text", Test::Client(Scenario::Ordinary, selector_is_text)),
+    ("SV-8/client-selects-what-is-offered", Test::Client(Scenario::Ordinary, selects_what_is_offered)),
+    ("SV-2/client-takes-no-list-as-no-variants", Test::Client(Scenario::NoVariants, takes_no_list_as_no_variants)),
+    ("EXT-4/client-reverts-to-core", Test::Client(Scenario::NoExtensions, reverts_to_core)),
+    ("SV-13/client-cursors-are-opaque", Test::Client(Scenario::Ordinary, cursors_are_opaque)),
+    ("SV-13/client-keeps-cursors-with-their-variant",
+        Test::Client(Scenario::Ordinary, keeps_cursors_with_their_variant)),
+    ("SV-14/client-unsubscribes-before-another-variant",
+        Test::Client(Scenario::Ordinary, unsubscribes_before_another_variant)),
 ];
 
 /// The variant under which a request runs.

@@ -86,6 +86,17 @@ fn tool(name: &'static str) -> Tool {
     tool
 }
 
+/// A page as a list. The results of lists have no trait in common.
+macro_rules! paged {
+    ($result:ident, $page:expr) => {{
+        let (items, next) = $page;
+        let mut list = $result::with_all_items(items);
+        list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = FOREVER;
+        Ok(list)
+    }};
+}
+
 impl ServerHandler for Shop {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -115,11 +126,7 @@ impl ServerHandler for Shop {
             tool.name = native.into();
             tool
         });
-        let (tools, next) = self.cut(tools, params)?;
-        let mut list = ListToolsResult::with_all_items(tools);
-        list.next_cursor = next;
-        (list.ttl_ms, list.cache_scope) = FOREVER;
-        Ok(list)
+        paged!(ListToolsResult, self.cut(tools, params)?)
     }
 
     async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
@@ -179,11 +186,7 @@ impl ServerHandler for Shop {
     async fn list_prompts(&self, params: PageParams, _: Context) -> McpResult<ListPromptsResult> {
         let names = ["greet", self.label];
         let prompts = names.map(|name| Prompt::new(name, Some("As it is"), None));
-        let (prompts, next) = self.cut(prompts.into(), params)?;
-        let mut list = ListPromptsResult::with_all_items(prompts);
-        list.next_cursor = next;
-        (list.ttl_ms, list.cache_scope) = FOREVER;
-        Ok(list)
+        paged!(ListPromptsResult, self.cut(prompts.into(), params)?)
     }
 
     async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
@@ -209,11 +212,7 @@ impl ServerHandler for Shop {
         if self.is_withdrawn.load(Ordering::Relaxed) {
             resources.remove(0);
         }
-        let (resources, next) = self.cut(resources, params)?;
-        let mut list = ListResourcesResult::with_all_items(resources);
-        list.next_cursor = next;
-        (list.ttl_ms, list.cache_scope) = FOREVER;
-        Ok(list)
+        paged!(ListResourcesResult, self.cut(resources, params)?)
     }
 
     async fn list_resource_templates(
@@ -222,11 +221,10 @@ impl ServerHandler for Shop {
         _: Context,
     ) -> McpResult<ListResourceTemplatesResult> {
         let template = ResourceTemplate::new(format!("{}/{{id}}", self.uri()), self.label);
-        let (templates, next) = self.cut(vec![template], params)?;
-        let mut list = ListResourceTemplatesResult::with_all_items(templates);
-        list.next_cursor = next;
-        (list.ttl_ms, list.cache_scope) = FOREVER;
-        Ok(list)
+        paged!(
+            ListResourceTemplatesResult,
+            self.cut(vec![template], params)?
+        )
     }
 
     async fn read_resource(&self, request: ReadParams, _: Context) -> ReadResult {

@@ -1,10 +1,11 @@
 //! Where servers find what a URI names: what the gateway checked must be what each of them reads.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::VariantConfig;
 use mcp_vary_view::ResourceOverride;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::selected_resources::SelectedResources;
@@ -19,10 +20,13 @@ struct Location {
 }
 
 /// How a server turns the path of a URI into that of a file. None of them shares code with the gateway.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
 struct Reader {
-    /// What ends the path.
-    ends: &'static [char],
+    /// Which servers do it so; only shown.
+    #[expect(dead_code, reason = "it is shown when a check fails")]
+    name: String,
+    /// The characters that end the path.
+    ends: Vec<char>,
     takes_backslash: bool,
     /// Whether `%2e` and `%2f` are decoded before segments are resolved.
     decodes_first: bool,
@@ -30,46 +34,12 @@ struct Reader {
     trims: bool,
 }
 
-const READERS: [Reader; 5] = [
-    // Decodes once, then resolves: most file servers.
-    Reader {
-        ends: &['?', '#'],
-        takes_backslash: false,
-        decodes_first: true,
-        trims: false,
-    },
-    // The same on Windows, and Java's parameters of paths.
-    Reader {
-        ends: &['?', '#', ';'],
-        takes_backslash: true,
-        decodes_first: true,
-        trims: false,
-    },
-    // WHATWG URLs.
-    Reader {
-        ends: &['?', '#'],
-        takes_backslash: true,
-        decodes_first: false,
-        trims: true,
-    },
-    // RFC 3986: dot segments are resolved, then the path is decoded.
-    Reader {
-        ends: &['?', '#'],
-        takes_backslash: false,
-        decodes_first: false,
-        trims: false,
-    },
-    // The whole rest is the path.
-    Reader {
-        ends: &[],
-        takes_backslash: true,
-        decodes_first: true,
-        trims: true,
-    },
-];
+static READERS: LazyLock<Vec<Reader>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("readers.json")).expect("the file is a list of readers")
+});
 
 impl Reader {
-    fn location(self, uri: &str) -> Location {
+    fn location(&self, uri: &str) -> Location {
         let trimmed = uri.trim_matches(|c: char| c <= ' ');
         let stripped = trimmed.replace(['\t', '\r', '\n'], "");
         let uri = if self.trims { &*stripped } else { uri };
@@ -79,7 +49,7 @@ impl Reader {
         } else {
             remaining.to_owned()
         };
-        let remaining = remaining.split(self.ends).next().unwrap_or_default();
+        let remaining = remaining.split(&*self.ends).next().unwrap_or_default();
         let (host, path) = match remaining.strip_prefix("//") {
             Some(remaining) => remaining.split_at(remaining.find('/').unwrap_or(remaining.len())),
             None => ("", remaining),
@@ -96,7 +66,7 @@ impl Reader {
         }
     }
 
-    fn path(self, path: &str) -> String {
+    fn path(&self, path: &str) -> String {
         let mut path = if self.decodes_first {
             decoded(path)
         } else {
@@ -253,7 +223,7 @@ pub fn located(uri: &str) -> usize {
             continue;
         };
         sent_in += 1;
-        for reader in READERS {
+        for reader in READERS.iter() {
             let found = reader.location(&sent);
             assert!(
                 (policy.shows)(&found),

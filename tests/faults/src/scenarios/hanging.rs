@@ -37,9 +37,9 @@ pub(crate) async fn never_answers(case: &mut Case) -> Result<(), String> {
         .both_call("that call", &house.clients, "hang", "lost")
         .await;
     are_told(&seen, &["sent nothing for"])?;
-    let requested = Instant::now();
-    let next = each_calls(&house.clients, "echo", "next", json!({})).await;
-    case.both_saw("the next call", &house.clients, &next, requested);
+    let next = case
+        .both_call("the next call", &house.clients, "echo", "next")
+        .await;
     come_from("one", &next)?;
     let again = case.server.processes().len() - before;
     holds(
@@ -100,11 +100,7 @@ pub(crate) async fn stopped_unnoticed(case: &mut Case) -> Result<(), String> {
     let before = case.server.processes().len();
     let stopped = Instant::now();
     case.server.signal(Signal::STOP)?;
-    crate::process::until(|| {
-        let started = case.server.processes().len();
-        holds(started > before, "the server was not started again")
-    })
-    .await?;
+    case.server.has_started_again(before).await?;
     case.note_gateway(
         "nobody calls",
         "the server is started again",

@@ -4,21 +4,14 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::case::{BESIDE, Case, DOWN, NAME, are_told, come_from, each_calls, holds};
+use crate::case::{BESIDE, Case, DOWN, House, NAME, are_told, come_from, each_calls, holds};
 use crate::gateway::Gateway;
-use crate::script::{Era, Script, Start};
+use crate::script::{Era, Start};
 use crate::server::Transport;
 
 /// Ends at once the next three times it is started, then stays.
 pub(crate) async fn flaps(case: &mut Case) -> Result<(), String> {
-    let house = case.open_warm().await?;
-    case.server.rewrite(|script| {
-        script.start = Start::Exit;
-        script.starts = Some(3);
-    })?;
-    case.server.kill().await?;
-    let killed = Instant::now();
-    case.recovers(&house.clients, "one", killed).await
+    fails(case, Start::Exit, 3).await.map(drop)
 }
 
 /// An endpoint that comes and goes three times.
@@ -38,55 +31,36 @@ pub(crate) async fn comes_and_goes(case: &mut Case) -> Result<(), String> {
 
 /// The next process takes what comes and says nothing, the one after that serves.
 pub(crate) async fn silent(case: &mut Case) -> Result<(), String> {
-    let house = case.open_warm().await?;
-    once(case, Start::Silence).await?;
-    let killed = Instant::now();
-    case.recovers(&house.clients, "one", killed).await?;
+    let _house = fails(case, Start::Silence, 1).await?;
     case.server.are_left(1).await
 }
 
 /// The next two processes leave after the handshake, the one after them serves.
 pub(crate) async fn leaves(case: &mut Case) -> Result<(), String> {
+    fails(case, Start::Leave, 2).await.map(drop)
+}
+
+/// The next `starts` come to `start`, after which calls work again.
+async fn fails(case: &mut Case, start: Start, starts: usize) -> Result<House, String> {
     let house = case.open_warm().await?;
     case.server.rewrite(|script| {
-        script.start = Start::Leave;
-        script.starts = Some(2);
+        script.start = start;
+        script.starts = Some(starts);
     })?;
     case.server.kill().await?;
     let killed = Instant::now();
-    case.recovers(&house.clients, "one", killed).await
-}
-
-/// The next start comes to `start`.
-async fn once(case: &mut Case, start: Start) -> Result<(), String> {
-    let change = |script: &mut Script| {
-        script.start = start;
-        script.starts = Some(1);
-    };
-    case.server.rewrite(change)?;
-    case.server.kill().await
+    case.recovers(&house.clients, "one", killed).await?;
+    Ok(house)
 }
 
 /// Alone and not there: `vary serve` says why and ends.
 pub(crate) async fn alone(case: &mut Case) -> Result<(), String> {
-    if case.is_stdio() {
-        case.server.rewrite(|script| script.start = Start::Exit)?;
-    } else {
-        // It takes a port and leaves it.
-        case.server.start().await?;
-        case.server.kill().await?;
-    }
+    is_down(case).await?;
     let begun = Instant::now();
     let mut arguments = case.arguments()?;
     arguments.insert(0, "--require-all".into());
-    let mut gateway = Gateway::on_http(&case.vary, &arguments)?;
-    let status = gateway.ended().await?;
-    let reported = gateway.said();
-    case.note_gateway(
-        "vary itself",
-        format!("ends with {status} and says: {}", reported.trim()),
-        begun.elapsed(),
-    );
+    let gateway = Gateway::on_http(&case.vary, &arguments)?;
+    let (status, reported) = case.note_refusal(gateway, None, begun).await?;
     holds(
         !status.success() && reported.contains(NAME),
         format!("{status}: {reported}"),
@@ -96,12 +70,7 @@ pub(crate) async fn alone(case: &mut Case) -> Result<(), String> {
 /// Not there when `vary serve` starts, beside another that is: its tools come when it comes.
 pub(crate) async fn late(case: &mut Case) -> Result<(), String> {
     beside(case).await?;
-    if case.is_stdio() {
-        case.server.rewrite(|script| script.start = Start::Exit)?;
-    } else {
-        case.server.start().await?;
-        case.server.kill().await?;
-    }
+    is_down(case).await?;
     let begun = Instant::now();
     let house = case.open_before_server().await?;
     let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
@@ -154,6 +123,16 @@ pub(crate) async fn down_beside(case: &mut Case) -> Result<(), String> {
         .await
 }
 
+/// The server is not there.
+async fn is_down(case: &mut Case) -> Result<(), String> {
+    if case.is_stdio() {
+        return case.server.rewrite(|script| script.start = Start::Exit);
+    }
+    // It takes a port and leaves it.
+    case.server.start().await?;
+    case.server.kill().await
+}
+
 /// Puts a server that does not fail behind the same gateway.
 async fn beside(case: &mut Case) -> Result<(), String> {
     let mut other = case.server.sibling(BESIDE, Transport::Stdio, Era::Legacy)?;
@@ -170,14 +149,8 @@ pub(crate) async fn no_port(case: &mut Case) -> Result<(), String> {
         .url
         .trim_start_matches("http://")
         .trim_end_matches("/mcp");
-    let mut second = Gateway::on_address(&case.vary, address, &case.arguments()?)?;
-    let status = second.ended().await?;
-    let reported = second.said().replace(address, "ADDRESS");
-    case.note_gateway(
-        "vary itself",
-        format!("ends with {status} and says: {}", reported.trim()),
-        begun.elapsed(),
-    );
+    let second = Gateway::on_address(&case.vary, address, &case.arguments()?)?;
+    let (status, reported) = case.note_refusal(second, Some(address), begun).await?;
     holds(status.code() == Some(2), format!("{status}: {reported}"))?;
     let seen = each_calls(&house.clients, "echo", "first", json!({})).await;
     come_from("one", &seen)

@@ -4,30 +4,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::case::{Case, come_from, each_calls, holds, names};
-use crate::client::{Client, Said};
+use crate::client::{Client, Said, Seen};
 use crate::gateway::Gateway;
-use crate::process::until;
 use crate::script::{Era, Start};
 
 /// Takes no new client, finishes what is in flight, ends the server with all it started, and ends well.
 pub(crate) async fn drains(case: &mut Case) -> Result<(), String> {
     case.server.rewrite(|script| script.starts_child = true)?;
     let mut house = case.open().await?;
-    let during = async {
-        case.server.has_got(&names("flight")).await?;
+    let stop = async {
         house.gateway.signal(Signal::TERM)?;
         let requested = Instant::now();
         let refused = no_new_work(&house.url).await?;
-        Ok::<_, String>((requested, refused))
+        Ok((requested, refused))
     };
-    let (seen, during) = tokio::join!(
-        each_calls(&house.clients, "sleep", "flight", json!({"ms": 1500})),
-        during
-    );
-    let (requested, refused) = during?;
+    let call = ("sleep", json!({"ms": 1500}));
+    let (seen, (requested, refused)) = in_flight(case, &house.clients, call, stop).await?;
     case.both_saw("calls in flight", &house.clients, &seen, requested);
     case.note_gateway("a new client", "no connection", refused - requested);
     come_from("one", &seen)?;
@@ -38,17 +33,9 @@ pub(crate) async fn drains(case: &mut Case) -> Result<(), String> {
 pub(crate) async fn drains_on_stdio(case: &mut Case) -> Result<(), String> {
     case.server.rewrite(|script| script.starts_child = true)?;
     let mut house = case.open_piped().await?;
-    let during = async {
-        case.server.has_got(&names("flight")).await?;
-        house.gateway.signal(Signal::TERM)?;
-        Ok::<_, String>(Instant::now())
-    };
-    let (seen, requested) = tokio::join!(
-        each_calls(&house.clients, "sleep", "flight", json!({"ms": 1000})),
-        during
-    );
-    let requested = requested?;
-    case.both_saw("calls in flight", &house.clients, &seen, requested);
+    let stop = async { house.gateway.signal(Signal::TERM) };
+    let call = ("sleep", json!({"ms": 1000}));
+    let (seen, requested) = stopped_in_flight(case, &house.clients, call, stop).await?;
     come_from("one", &seen)?;
     ends_well(case, &mut house.gateway, requested).await
 }
@@ -72,14 +59,8 @@ async fn hangs_to_the_end(
     clients: &[Arc<Client>; 2],
     gateway: &mut Gateway,
 ) -> Result<(), String> {
-    let during = async {
-        case.server.has_got(&names("flight")).await?;
-        gateway.signal(Signal::TERM)?;
-        Ok::<_, String>(Instant::now())
-    };
-    let (seen, requested) = tokio::join!(each_calls(clients, "hang", "flight", json!({})), during);
-    let requested = requested?;
-    case.both_saw("calls in flight", clients, &seen, requested);
+    let stop = async { gateway.signal(Signal::TERM) };
+    let (seen, requested) = stopped_in_flight(case, clients, ("hang", json!({})), stop).await?;
     holds(
         seen.iter()
             .all(|seen| matches!(seen.said, Said::Error { code: -32603, .. })),
@@ -91,26 +72,43 @@ async fn hangs_to_the_end(
 /// A second signal ends at once what is in flight.
 pub(crate) async fn twice(case: &mut Case) -> Result<(), String> {
     let mut house = case.open().await?;
-    let during = async {
-        case.server.has_got(&names("flight")).await?;
+    let stop = async {
         house.gateway.signal(Signal::TERM)?;
         no_new_work(&house.url).await?;
-        house.gateway.signal(Signal::TERM)?;
-        Ok::<_, String>(Instant::now())
+        house.gateway.signal(Signal::TERM)
     };
-    let (seen, requested) = tokio::join!(
-        each_calls(&house.clients, "hang", "flight", json!({})),
-        during
-    );
-    let requested = requested?;
-    case.both_saw("calls in flight", &house.clients, &seen, requested);
-    let status = house.gateway.ended().await?;
-    case.note_gateway(
-        "vary itself",
-        format!("ends with {status}"),
-        requested.elapsed(),
-    );
+    let call = ("hang", json!({}));
+    let (_, requested) = stopped_in_flight(case, &house.clients, call, stop).await?;
+    case.note_end(&mut house.gateway, requested).await?;
     nothing_left(case, requested).await
+}
+
+/// Does `stop` while each client waits for its call of a tool. Returns what the clients saw, and what `stop` gives.
+async fn in_flight<T>(
+    case: &Case,
+    clients: &[Arc<Client>; 2],
+    (tool, arguments): (&str, Value),
+    stop: impl Future<Output = Result<T, String>>,
+) -> Result<([Seen; 2], T), String> {
+    let during = async {
+        case.server.has_got(&names("flight")).await?;
+        stop.await
+    };
+    let (seen, stopped) = tokio::join!(each_calls(clients, tool, "flight", arguments), during);
+    Ok((seen, stopped?))
+}
+
+/// The same, noted from the moment when `stop` was done, which is returned.
+async fn stopped_in_flight(
+    case: &mut Case,
+    clients: &[Arc<Client>; 2],
+    call: (&str, Value),
+    stop: impl Future<Output = Result<(), String>>,
+) -> Result<([Seen; 2], Instant), String> {
+    let stop = async { stop.await.map(|()| Instant::now()) };
+    let (seen, requested) = in_flight(case, clients, call, stop).await?;
+    case.both_saw("calls in flight", clients, &seen, requested);
+    Ok((seen, requested))
 }
 
 /// Asked to end while the server is down, and an attempt to start it may be under way.
@@ -121,11 +119,7 @@ pub(crate) async fn while_down(case: &mut Case) -> Result<(), String> {
         .rewrite(|script| script.start = Start::Silence)?;
     case.server.kill().await?;
     if case.is_stdio() {
-        until(|| {
-            let started = case.server.processes().len();
-            holds(started > before, "the server was not started again")
-        })
-        .await?;
+        case.server.has_started_again(before).await?;
     }
     house.gateway.signal(Signal::TERM)?;
     ends_well(case, &mut house.gateway, Instant::now()).await
@@ -146,17 +140,12 @@ pub(crate) async fn stubborn(case: &mut Case) -> Result<(), String> {
 pub(crate) async fn client_leaves(case: &mut Case) -> Result<(), String> {
     case.server.rewrite(|script| script.starts_child = true)?;
     let mut house = case.open_piped().await?;
-    let during = async {
-        case.server.has_got(&names("flight")).await?;
+    let leave = async {
         house.pipe.close().await;
-        Ok::<_, String>(Instant::now())
+        Ok(())
     };
-    let (seen, requested) = tokio::join!(
-        each_calls(&house.clients, "sleep", "flight", json!({"ms": 500})),
-        during
-    );
-    let requested = requested?;
-    case.both_saw("calls in flight", &house.clients, &seen, requested);
+    let call = ("sleep", json!({"ms": 500}));
+    let (seen, requested) = stopped_in_flight(case, &house.clients, call, leave).await?;
     come_from("one", &seen)?;
     ends_well(case, &mut house.gateway, requested).await
 }
@@ -186,12 +175,7 @@ async fn ends_well(
     gateway: &mut Gateway,
     requested: Instant,
 ) -> Result<(), String> {
-    let status = gateway.ended().await?;
-    case.note_gateway(
-        "vary itself",
-        format!("ends with {status}"),
-        requested.elapsed(),
-    );
+    let status = case.note_end(gateway, requested).await?;
     holds(
         status.success(),
         format!("vary ended with {status} and said: {}", gateway.said()),

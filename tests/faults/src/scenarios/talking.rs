@@ -57,8 +57,8 @@ async fn noise(case: &mut Case, clients: &[Arc<Client>; 2], kind: &'static str) 
 }
 
 async fn after_it(case: &mut Case, clients: &[Arc<Client>; 2]) -> Result<(), String> {
-    let begun = Instant::now();
-    let seen = each_calls(clients, "echo", "after", json!({})).await;
-    case.both_saw("the next call", clients, &seen, begun);
+    let seen = case
+        .both_call("the next call", clients, "echo", "after")
+        .await;
     come_from("one", &seen)
 }

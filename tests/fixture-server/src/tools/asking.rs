@@ -15,14 +15,18 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
     let answer = match call.name() {
         "test_sampling" => sample(call).await,
         "test_elicitation" => match call.text("message") {
-            Ok(message) => elicit(call, ask::form(message, user_and_email())).await,
+            Ok(message) => elicit(call, ask::form(message, schema("user and email"))).await,
             Err(error) => Err(error),
         },
         "test_elicitation_sep1034_defaults" => {
-            elicit(call, ask::form("Everything has a default", defaults())).await
+            elicit(
+                call,
+                ask::form("Everything has a default", schema("defaults")),
+            )
+            .await
         }
         "test_elicitation_sep1330_enums" => {
-            elicit(call, ask::form("Choose in five ways", enums())).await
+            elicit(call, ask::form("Choose in five ways", schema("choices"))).await
         }
         "test_missing_capability" => needs_sampling(call).map(Into::into),
         _ => return None,
@@ -104,65 +108,9 @@ fn fails(text: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn user_and_email() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "username": { "type": "string", "description": "User's response" },
-            "email": { "type": "string", "description": "User's email address" }
-        },
-        "required": ["username", "email"]
-    })
-}
-
-/// A field of each primitive type with a default (SEP-1034).
-fn defaults() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "name": { "type": "string", "default": "John Doe" },
-            "age": { "type": "integer", "default": 30 },
-            "score": { "type": "number", "default": 95.5 },
-            "status": {
-                "type": "string",
-                "enum": ["active", "inactive", "pending"],
-                "default": "active"
-            },
-            "verified": { "type": "boolean", "default": true }
-        },
-        "required": []
-    })
-}
-
-/// The five forms of a choice (SEP-1330).
-fn enums() -> Value {
-    let titled = |noun: &str| {
-        json!([
-            { "const": "value1", "title": format!("First {noun}") },
-            { "const": "value2", "title": format!("Second {noun}") },
-            { "const": "value3", "title": format!("Third {noun}") }
-        ])
-    };
-    let plain = json!(["option1", "option2", "option3"]);
-    json!({
-        "type": "object",
-        "properties": {
-            "untitledSingle": { "type": "string", "enum": plain },
-            "titledSingle": { "type": "string", "oneOf": titled("Option") },
-            "legacyEnum": {
-                "type": "string",
-                "enum": ["opt1", "opt2", "opt3"],
-                "enumNames": ["Option One", "Option Two", "Option Three"]
-            },
-            "untitledMulti": {
-                "type": "array",
-                "items": { "type": "string", "enum": plain }
-            },
-            "titledMulti": {
-                "type": "array",
-                "items": { "anyOf": titled("Choice") }
-            }
-        },
-        "required": []
-    })
+/// The schema of the form `name`. "defaults" has a field of each primitive type with a default (SEP-1034), "choices" the
+/// five forms of a choice (SEP-1330).
+fn schema(name: &str) -> Value {
+    let mut forms: Value = serde_json::from_str(include_str!("forms.json")).expect("JSON");
+    forms[name].take()
 }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::pair::{Era, Listed, Pair, SIDES};
-use crate::table::{Row, TABLE, WHY};
+use crate::table::{LOOKS, Row, TABLE};
 
 /// CN-7, SV-14, SV-16: whatever either side speaks, results and errors are the server's own, and changes are told with
 /// their variant.
@@ -42,7 +42,7 @@ fn the_table_is_whole() {
     for row in rows() {
         let groups: Vec<_> = row.cells.split(' ').map(str::len).collect();
         assert_eq!(groups, [SIDES.len(); SIDES.len()], "{}", row.about);
-        for (sign, _) in row.sees {
+        for sign in row.sees.keys() {
             assert!(
                 row.cells.contains(*sign),
                 "{}: nobody sees `{sign}`",
@@ -51,15 +51,18 @@ fn the_table_is_whole() {
             used.push(*sign);
         }
     }
-    for (sign, _) in WHY {
+    for (sign, _) in &TABLE.why {
         assert!(used.contains(*sign), "no cell is `{sign}`");
     }
-    let known = |sign| sign == '=' || WHY.iter().any(|(known, _)| *known == sign);
+    let known = |sign| sign == '=' || TABLE.why.iter().any(|(known, _)| *known == sign);
     assert!(used.chars().all(known), "one of {used} has no reason");
+    for (path, _) in LOOKS {
+        assert!(rows().any(|row| row.look == *path), "no row is `{path}`");
+    }
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    TABLE.iter().flat_map(|(_, rows)| rows.iter())
+    TABLE.topics.iter().flat_map(|topic| &topic.rows)
 }
 
 /// What the client of each pair sees, row by row; the pairs are at it together.
@@ -91,7 +94,7 @@ async fn seen_by(pair: &Arc<Pair>) -> Vec<String> {
     let mut seen = Vec::new();
     for row in rows() {
         // A cell that panics is one cell.
-        let cell = tokio::spawn((row.look)(Arc::clone(pair))).await;
+        let cell = tokio::spawn(row.look(Arc::clone(pair))).await;
         seen.push(cell.unwrap_or_else(|panic| panic.to_string()));
     }
     pair.end().await;
@@ -117,10 +120,8 @@ fn wrong<'a>(row: &Row, seen: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 impl Row {
     /// What one of its signs stands for.
-    fn stands_for(&self, sign: char) -> &'static str {
-        let found = self.sees.iter().find(|(known, _)| *known == sign);
-        found
-            .unwrap_or_else(|| panic!("{}: what is `{sign}`?", self.about))
-            .1
+    fn stands_for(&self, sign: char) -> &str {
+        let found = self.sees.get(&sign);
+        found.unwrap_or_else(|| panic!("{}: what is `{sign}`?", self.about))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::pair::SIDES;
-use crate::table::{TABLE, WHY};
+use crate::table::{TABLE, Topic};
 
 #[test]
 fn the_page_shows_the_table() {
@@ -25,15 +25,15 @@ fn table() -> String {
         write!(text, " | {}", side.name()).expect("a text takes text");
     }
     text.push_str(" |\n|---|:-:|:-:|:-:|:-:|\n");
-    for (part, rows) in TABLE {
-        writeln!(text, "| **{part}** | | | | |").expect("a text takes text");
-        for row in *rows {
+    for Topic { topic, rows } in &TABLE.topics {
+        writeln!(text, "| **{topic}** | | | | |").expect("a text takes text");
+        for row in rows {
             let cells = row.cells.replace(' ', "` | `");
             writeln!(text, "| {} | `{cells}` |", row.about).expect("a text takes text");
         }
     }
     text.push_str("\n| sign | what the client sees |\n|:-:|---|\n");
-    for (sign, why) in WHY {
+    for (sign, why) in &TABLE.why {
         writeln!(text, "| `{sign}` | {why} |").expect("a text takes text");
     }
     text

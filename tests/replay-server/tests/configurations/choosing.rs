@@ -42,14 +42,7 @@ fn hints(hints: &Value) -> Value {
 #[tokio::test]
 async fn headers_that_clients_send_already_choose_a_variant() {
     let front = Front::of("github").await;
-    let table = "
-/mcp | | search_repositories | get_diff
-/mcp | X-MCP-Readonly: true | search_repositories | create_branch
-/mcp | X-MCP-Lockdown: true | get_file_contents | search_repositories
-/mcp | X-MCP-Toolsets: repos,pull_requests | get_diff | create_issue
-/mcp | X-MCP-Toolsets: issues | create_issue | get_file_contents
-/mcp/v/triage | X-MCP-Toolsets: issues | add_issue_comment | create_issue
-";
+    let table = include_str!("choosing/headers.txt");
     for row in table.trim().lines() {
         let mut cells = row.split('|').map(str::trim);
         let [path, header, has, lacks] = std::array::from_fn(|_| cells.next().unwrap());
@@ -108,19 +101,7 @@ async fn the_arms_of_the_experiment_are_offered_as_declared() {
 #[tokio::test]
 async fn hints_choose_a_variant() {
     // The hints of the extension's own examples are among them.
-    let table = r#"
-models | {"modelFamily": "local"} | open
-research | {"useCase": ["qa", "research"]} | look_up
-healthcare | {"useCase": "admin"} | create_invoice
-files | {"useCase": "conversational"} | where_am_i
-trading | {"useCase": "autonomous-agent"} | run_strategy
-github | {"domain": "code-review"} | get_diff
-trading | {"com.acme/riskLevel": "moderate"} | run_strategy
-healthcare | {"com.acme/audience": "staff"} | create_invoice
-research | {"com.acme/depth": "shallow"} | look_up
-api-generations | {"com.acme/apiGeneration": "v3", "status": "experimental"} | watch_orders
-context-budgets | {"com.acme/device": "edge"} | open
-"#;
+    let table = include_str!("choosing/hints.txt");
     for row in table.trim().lines() {
         let mut cells = row.split(" | ");
         let [example, declared, has] = std::array::from_fn(|_| cells.next().unwrap());

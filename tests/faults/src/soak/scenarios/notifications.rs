@@ -22,32 +22,43 @@ async fn open(run: ClientRun<'_>) -> Result<Legacy, String> {
     Legacy::open(run.address(), &json!({})).await
 }
 
+/// Opens the stream of notifications, and reads its first event.
+async fn listen(client: &mut Legacy, headers: &str) -> Result<String, String> {
+    client.verb("GET", headers).await?;
+    client.http.until("data: \n\n").await
+}
+
+/// A second connection of a session, with its stream of notifications.
+async fn stream_of(client: &Legacy, run: ClientRun<'_>) -> Result<Legacy, String> {
+    let mut stream = Legacy {
+        http: Http::connect(run.address()).await?,
+        session: client.session.clone(),
+    };
+    listen(&mut stream, "").await?;
+    Ok(stream)
+}
+
 async fn listens(run: ClientRun<'_>) -> ScenarioResult {
     let mut client = open(run).await?;
-    client.verb("GET", "").await?;
-    client.http.until("data: \n\n").await.map(drop)
+    listen(&mut client, "").await.map(drop)
 }
 
 async fn ends_while_listening(run: ClientRun<'_>) -> ScenarioResult {
     let mut client = open(run).await?;
-    client.verb("GET", "").await?;
-    client.http.until("data: \n\n").await?;
-    let stream = client.http;
+    listen(&mut client, "").await?;
+    let mut stream = client.http;
     client.http = Http::connect(run.address()).await?;
     client.end(run.address()).await?;
-    let mut stream = stream;
     stream.until("0\r\n\r\n").await.map(drop)
 }
 
 async fn listens_again(run: ClientRun<'_>) -> ScenarioResult {
     let mut client = open(run).await?;
-    client.verb("GET", "").await?;
-    let read = client.http.until("data: \n\n").await?;
+    let read = listen(&mut client, "").await?;
     let id = read.lines().find_map(|line| line.strip_prefix("id: "));
     let last = format!("Last-Event-ID: {}\r\n", id.ok_or(read.clone())?);
     client.reconnect(run.address()).await?;
-    client.verb("GET", &last).await?;
-    client.http.until("data: \n\n").await.map(drop)
+    listen(&mut client, &last).await.map(drop)
 }
 
 /// What a client does after it has subscribed.
@@ -78,12 +89,7 @@ async fn answered(http: &mut Http) -> ScenarioResult {
 async fn subscribes(run: ClientRun<'_>, left: Left) -> ScenarioResult {
     let mut client = open(run).await?;
     // Notifications need a stream of the session.
-    let mut stream = Legacy {
-        http: Http::connect(run.address()).await?,
-        session: client.session.clone(),
-    };
-    stream.verb("GET", "").await?;
-    stream.http.until("data: \n\n").await?;
+    let _stream = stream_of(&client, run).await?;
     subscribe(&mut client, run).await?;
     match left {
         Left::Nothing => Ok(()),
@@ -99,12 +105,7 @@ async fn subscribes(run: ClientRun<'_>, left: Left) -> ScenarioResult {
 
 async fn receives(run: ClientRun<'_>) -> ScenarioResult {
     let mut client = open(run).await?;
-    let mut stream = Legacy {
-        http: Http::connect(run.address()).await?,
-        session: client.session.clone(),
-    };
-    stream.verb("GET", "").await?;
-    stream.http.until("data: \n\n").await?;
+    let mut stream = stream_of(&client, run).await?;
     subscribe(&mut client, run).await?;
     client.send(&run.change(3)).await?;
     stream
