@@ -371,7 +371,7 @@ async fn statuses(gateway: &Arc<Gateway>) -> Vec<String> {
     let (address, stop) = serve(gateway).await;
     let mut http = RawHttp::connect(address).await;
     let key = bearer(KEY);
-    let opening = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opening = HttpRequest::initialize(&json!({}));
     let opened = http.ask(&opening.with("Authorization", &*key)).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let mut all = vec![format!("initialize: {} {}", opened.status, opened.text())];
@@ -381,7 +381,7 @@ async fn statuses(gateway: &Arc<Gateway>) -> Vec<String> {
             "ref": {"type": "ref/prompt", "name": "nix"}, "argument": {"name": "x", "value": ""},
         });
         let legacy = request(json!(1), method, params.clone()).to_string();
-        let modern = HttpRequest::modern(&modern(json!(1), method, params, &json!({})));
+        let modern = HttpRequest::modern_request(method, params);
         for post in [HttpRequest::of(&session, legacy), modern] {
             let answer = http.ask(&post.with("Authorization", &*key)).await;
             all.push(format!("{method}: {} {}", answer.status, answer.text()));

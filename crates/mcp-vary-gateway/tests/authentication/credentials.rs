@@ -6,8 +6,7 @@ use super::clients::{
 use crate::support::*;
 
 fn list() -> HttpRequest {
-    let message = modern(json!(1), "tools/list", json!({}), &json!({}));
-    HttpRequest::modern(&message)
+    HttpRequest::modern_request("tools/list", json!({}))
 }
 
 /// A gateway that wants tokens, and who issues them.
@@ -24,7 +23,7 @@ async fn without_a_credential_nothing_is_answered_but_a_challenge() {
     let url = format!("{PUBLIC}/.well-known/oauth-protected-resource/mcp");
     let challenge = format!(r#"Bearer resource_metadata="{url}", scope="mcp""#);
     let body = r#"{"error":"unauthorized","error_description":"this server needs a bearer token"}"#;
-    let initialize = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let initialize = HttpRequest::initialize(&json!({}));
     for post in [
         list(),
         initialize,

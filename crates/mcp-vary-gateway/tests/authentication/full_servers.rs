@@ -69,7 +69,7 @@ async fn call(session: &mut Session, who: &str) {
 }
 
 async fn end(session: &mut Session, who: &str) {
-    let delete = HttpRequest::of(&session.id, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&session.id);
     let answer = session.http.ask(&bearer(delete, &key(who))).await;
     assert_eq!(answer.status, 200);
 }
@@ -280,7 +280,7 @@ async fn a_session_that_only_reads_its_stream_makes_room() {
     let harness = with_room_for(1, &has_changed).await;
     let mut ann = open(&harness, "ann").await;
     let mut stream = RawHttp::connect(harness.address).await;
-    let get = HttpRequest::of(&ann.id, "").line("GET /mcp HTTP/1.1");
+    let get = HttpRequest::get(&ann.id);
     let get = get.with("Accept", "text/event-stream");
     stream.send(&bearer(get, &key("ann")).bytes()).await;
     assert_eq!(soon(stream.head()).await.status, 200);

@@ -111,10 +111,7 @@ fn adapted(config: Config, authentication: Authentication) -> Config {
 async fn use_token(harness: &Harness, token: &str, outputs: &mut Outputs) {
     let message = |method: &str, params: Value| modern(json!(1), method, params, &json!({}));
     let mut posts = vec![
-        bearer(
-            HttpRequest::new(initialize("2025-11-25", &json!({})).to_string()),
-            token,
-        ),
+        bearer(HttpRequest::initialize(&json!({})), token),
         bearer(HttpRequest::new("{"), token),
         bearer(
             HttpRequest::modern(&message("tools/list", json!({}))),

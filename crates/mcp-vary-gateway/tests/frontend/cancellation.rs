@@ -153,7 +153,7 @@ async fn a_stream_ends_with_its_session_and_says_so() {
     let call = client.post(&request(json!(7), "tools/call", begin()));
     client.http.send(&call.bytes()).await;
     has_begun(&mut client.http).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     assert_eq!(harness.connect().await.ask(&delete).await.status, 200);
     let rest = client.http.events().await;
     rest[0].has("/id", 7);

@@ -23,11 +23,10 @@ async fn a_client_gets_in(harness: &Harness, after: &str) {
         let mut session = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
         let answer = session.answer("tools/call", tool("say")).await;
         assert!(answer["result"].is_object(), "{after}: {answer}");
-        let list = modern(json!(1), "tools/list", json!({}), &json!({}));
         let answer = harness
             .connect()
             .await
-            .ask(&HttpRequest::modern(&list))
+            .ask_modern("tools/list", json!({}))
             .await
             .json();
         assert!(answer["result"].is_object(), "{after}: {answer}");
@@ -64,7 +63,7 @@ async fn streams_of_many_sessions_leave_a_place_for_a_client() {
     }
     let taken = all_of(async |at| {
         let mut http = harness.connect().await;
-        let get = HttpRequest::of(&sessions[at / 4], "").line("GET /mcp HTTP/1.1");
+        let get = HttpRequest::get(&sessions[at / 4]);
         http.send(&get.with("Accept", "text/event-stream").head())
             .await;
         assert_eq!(http.head().await.status, 200);
@@ -119,12 +118,10 @@ async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
 async fn modern_listeners_leave_a_place_for_a_client() {
     let harness = harness().await;
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let message = modern(json!(1), "subscriptions/listen", listen, &json!({}));
-    let listen = HttpRequest::modern(&message);
+    let listen = HttpRequest::modern_request("subscriptions/listen", listen);
     let taken = all_of(async |_| {
         let mut http = harness.connect().await;
-        http.send(&listen.bytes()).await;
-        assert_eq!(http.head().await.status, 200);
+        http.open_stream(&listen).await;
         http
     });
     let taken = taken.await;

@@ -95,7 +95,7 @@ async fn a_deleted_session_stays_deleted() {
     let one = limits().with_sessions(1);
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     let without = delete.clone().without("Mcp-Session-Id");
     let expected = (400, -32600, Value::Null);
     assert_eq!(client.http.ask(&without).await.refusal(), expected);
@@ -122,8 +122,7 @@ async fn a_session_outside_the_table_can_be_deleted() {
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let _other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
-    assert_eq!(client.http.ask(&delete).await.status, 200);
+    client.delete().await;
     assert_eq!(client.ask("ping", json!({})).await.status, 404);
 }
 
@@ -144,7 +143,7 @@ async fn a_session_expires() {
     NOW.store(1_000_060, Ordering::SeqCst);
     let expected = (404, -32001, json!(1));
     assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     assert_eq!(client.http.ask(&delete).await.status, 404);
     harness
         .is_unharmed(&mut client.http, "an expired session")
@@ -228,7 +227,7 @@ async fn a_call_in_flight_ends_with_its_session() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     harness.wait_in(&mut client, 7).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     let mut other = harness.connect().await;
     assert_eq!(other.ask(&delete).await.status, 200);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;

@@ -116,7 +116,7 @@ async fn begun(harness: &Harness, calls: &Calls, step: u64) -> (LegacyClient, Ev
 }
 
 fn get(client: &LegacyClient, last: &str) -> HttpRequest {
-    let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
+    let get = HttpRequest::get(&client.session);
     get.with("Last-Event-ID", last)
 }
 
@@ -166,7 +166,7 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
         assert_ne!(second.id(), last.id());
 
         let mut listening = harness.connect().await;
-        let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
+        let get = HttpRequest::get(&client.session);
         listening.send(&get.bytes()).await;
         is_stream(&mut listening).await;
         let first = Event::next(&mut listening).await.unwrap();

@@ -118,12 +118,7 @@ async fn change(client: &mut Client) {
 
 /// Asks for the tools until they are `expected`.
 async fn becomes(client: &mut Client, expected: &str) {
-    soon(async {
-        while client.ask("tools/list", "{}").await.result() != expected {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until(async || client.ask("tools/list", "{}").await.result() == expected).await;
 }
 
 /// Asks for the tools, which are `expected` each time, until the server has been asked for them once

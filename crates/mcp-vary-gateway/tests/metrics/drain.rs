@@ -37,8 +37,7 @@ async fn streams_that_listen_end_one_after_the_other() {
     let mut streams = Vec::new();
     for _ in 0..30 {
         let mut http = harness.connect().await;
-        http.send(&HttpRequest::modern(&listen).bytes()).await;
-        assert_eq!(http.head().await.status, 200);
+        http.open_stream(&HttpRequest::modern(&listen)).await;
         http.event().await.expect("it is acknowledged");
         streams.push(http);
     }

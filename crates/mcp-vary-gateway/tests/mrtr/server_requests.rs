@@ -45,7 +45,7 @@ impl Client {
     async fn open(address: SocketAddr, capabilities: &Value) -> Self {
         let legacy = LegacyClient::at(address, "2025-11-25", capabilities).await;
         let mut stream = RawHttp::connect(address).await;
-        let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
+        let get = HttpRequest::get(&legacy.session);
         let get = get.with("accept", "text/event-stream");
         stream.send(&get.head()).await;
         assert_eq!(stream.head().await.status, 200);
@@ -318,8 +318,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
         assert_eq!(question["method"], "elicitation/create", "{name}");
         assert_eq!(gateway.status().pending_server_requests, 1, "{name}");
         let call = (!is_lost).then_some(call);
-        let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
-        assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+        client.legacy.delete().await;
         is_free().await;
         drop(call);
     }
@@ -531,8 +530,7 @@ async fn a_connection_of_one_s_own_ends_with_its_session() {
     let (gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &all()).await;
     let pid = client.state().await["pid"].clone();
-    let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
-    assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+    client.legacy.delete().await;
     is_gone(&pid).await;
 
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({"elicitation": {}})).await;
@@ -568,11 +566,8 @@ async fn who_is_idle_gives_way_and_who_is_not_does_not() {
     call.head().await;
     let question = next(&mut call).await;
     let refused = first.call(tool("state")).await.response().await.json();
-    let message = refused["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("`peer`") && message.contains("all are in use"),
-        "{message}"
-    );
+    refused.contains("/error/message", "`peer`");
+    refused.contains("/error/message", "all are in use");
     second.send(&answer_to(&question, json!({}))).await;
     assert!(next(&mut call).await["result"].is_object());
     first.state().await;
@@ -627,10 +622,9 @@ async fn requests_without_a_session_have_a_connection_while_they_run() {
     let (_gateway, address) = before(asking()).await;
     let state = async || {
         let capabilities = json!({"elicitation": {}});
-        let call = modern(json!(1), "tools/call", tool("state"), &capabilities);
         let answer = RawHttp::connect(address)
             .await
-            .ask(&HttpRequest::modern(&call))
+            .ask_modern_as("tools/call", tool("state"), &capabilities)
             .await
             .json();
         assert!(answer["result"].is_object(), "{answer}");

@@ -187,8 +187,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
         }
     }
     let all = json!({"uri": "data:all"});
-    let way = ClientKind::HttpModern;
-    let nothing = harness.ask(way, "resources/read", all).await;
+    let nothing = harness.ask_modern("resources/read", all).await;
     let text = &nothing["result"]["contents"][0]["text"];
     assert_eq!(text, JSON_TEXT, "CN-7");
 }

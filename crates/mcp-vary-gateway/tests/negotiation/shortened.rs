@@ -76,12 +76,11 @@ async fn what_is_left_out_can_be_read() {
 async fn an_agent_is_told_what_is_missing() {
     let harness = harness(|config| config).await;
     let declared = features(&["agent", "format=json", "verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     link(&call["result"]);
     let found = &call["result"]["_meta"]["vary/applied"]["verbosity"];
     assert_eq!(*found, "compact");
-    let bound = ask_as(&harness, way, &declared, "tools/call", tool("bound")).await;
+    let bound = ask_modern_as(&harness, &declared, "tools/call", tool("bound")).await;
     let rows = bound["result"]["structuredContent"]["rows"]
         .as_array()
         .unwrap();
@@ -107,8 +106,7 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
     ] {
         for name in ["rows", "bare"] {
             let params = under("words", tool(name));
-            let way = ClientKind::HttpModern;
-            let call = ask_as(&harness, way, &features(tags), "tools/call", params).await;
+            let call = ask_modern_as(&harness, &features(tags), "tools/call", params).await;
             let result = &call["result"];
             assert_eq!(result.get("structuredContent"), None, "{tags:?} {name}");
             let text = result["content"][0]["text"].as_str().unwrap();
@@ -145,8 +143,7 @@ async fn one_session_reads_nothing_of_another() {
 async fn a_part_that_is_none_is_refused() {
     let harness = harness(|config| config).await;
     let declared = features(&["verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     for (query, why) in [
         ("limit=0", "write `pointer=/rows&offset=0&limit=50`"),
@@ -154,7 +151,7 @@ async fn a_part_that_is_none_is_refused() {
         ("pointer=/rows&offset=9999", "begin before that"),
     ] {
         let params = json!({"uri": format!("{uri}?{query}")});
-        let read = way.ask(&harness, &declared, "resources/read", params).await;
+        let read = ask_modern_as(&harness, &declared, "resources/read", params).await;
         read.has("/error/code", -32602);
         let message = read["error"]["message"].as_str().unwrap();
         assert!(message.contains(why), "{query}: {message}");
@@ -240,7 +237,6 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 async fn without_room_there_is_no_link() {
     let harness = harness(edited(|config| config.limits.result_store = 0)).await;
     let declared = features(&["verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     assert!(!call["result"].to_string().contains("vary://"));
 }

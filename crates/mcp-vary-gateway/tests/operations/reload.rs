@@ -319,7 +319,7 @@ async fn what_belongs_to_a_session_is_still_its_own() {
     diary.runs(6).await;
     for client in clients {
         let mut http = harness.connect().await;
-        let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+        let delete = HttpRequest::delete(&client.session);
         assert_eq!(http.ask(&delete).await.status, 200);
     }
     harness.gateway.close().await;
@@ -436,8 +436,7 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
         // On stdio there is no other session to begin: it is told once.
         let list = request(json!(1), "tools/list", json!({}));
         let told = pipe.ask(&list).await;
-        let message = told["error"]["message"].as_str().unwrap();
-        assert!(message.contains("list what there is now"), "{told}");
+        told.contains("/error/message", "list what there is now");
         assert!(pipe.ask(&list).await["result"].is_object());
         let under_new = request(json!(2), "tools/list", under("c", json!({})));
         let answer = pipe.ask(&under_new).await;
@@ -559,8 +558,8 @@ async fn the_end_of_the_gateway_is_the_end_of_what_it_gave_up() {
     let harness = started(diary.config(&["one", "two"])).await;
     let slow = json!({"name": "two_who", "arguments": {"until": diary.gate(), "n": 1}});
     let mut http = harness.connect().await;
-    let message = modern(json!(1), "tools/call", slow, &json!({}));
-    http.send(&HttpRequest::modern(&message).bytes()).await;
+    http.send(&HttpRequest::modern_request("tools/call", slow).bytes())
+        .await;
     until(async || diary.count("two", "call 1") != 0).await;
     harness.reload(diary.config(&["one"])).await;
     assert_eq!(diary.running().len(), 2);

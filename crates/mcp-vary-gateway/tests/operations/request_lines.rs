@@ -88,8 +88,7 @@ async fn what_the_request_is_about_has_a_field_for_its_kind() {
         ),
     ] {
         let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
-        let kind = ClientKind::HttpModern;
-        harness.ask(kind, method, params).await;
+        harness.ask_modern(method, params).await;
         has(&line(&log).await, &[&format!("method=\"{method}\""), part]);
     }
 }
@@ -211,8 +210,7 @@ async fn a_client_cannot_drive_the_terminal_by_its_name() {
     let harness = Harness::start().await;
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
     let params = named("a\u{1b}[2J\n\u{202e}b", tool("odd"));
-    let kind = ClientKind::HttpModern;
-    harness.ask(kind, "tools/call", params).await;
+    harness.ask_modern("tools/call", params).await;
     let line = line(&log).await;
     assert!(!line.chars().any(is_invisible), "{line:?}");
     has(&line, &[r#"client="a"#, r#"b/1";"#]);

@@ -104,7 +104,7 @@ async fn the_status_shows_the_variant_of_each_client_and_its_reason() {
     let meta = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
     let list = harness.ask_modern("tools/list", meta).await;
     assert!(list["result"].is_object(), "{list}");
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     let mut clients = status["clients"].clone();
     for client in clients.as_array_mut().unwrap() {
         assert!(client.as_object_mut().unwrap().remove("last").is_some());
@@ -249,12 +249,7 @@ async fn the_calls_of_each_server_are_counted() {
         let (p50, p95) = (all.p50.unwrap(), all.p95.unwrap());
         assert!(0.0 < p50 && p50 <= p95 && p95 < 60_000.0, "{all:?}");
         drop(harness.unanswered(17).await);
-        let counted = async {
-            while calls(&harness) != [17, 8, 1] {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        soon(counted).await;
+        until(async || calls(&harness) == [17, 8, 1]).await;
     }
 }
 
@@ -262,15 +257,14 @@ async fn the_calls_of_each_server_are_counted() {
 #[tokio::test]
 async fn percentiles_are_those_of_what_clients_waited() {
     const SLOW: Duration = Duration::from_millis(300);
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         if seen.method() == "tools/call" {
             std::thread::sleep(SLOW);
         }
         places_server::answer(Era::Legacy, seen)
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
-    let kind = ClientKind::HttpModern;
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    })
+    .await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
     assert!(
         calls.p50.unwrap() > 0.95 * SLOW.as_millis() as f64,
@@ -281,13 +275,12 @@ async fn percentiles_are_those_of_what_clients_waited() {
 
 #[tokio::test]
 async fn a_call_whose_server_breaks_the_connection_is_an_error() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tools/call" => Some(Reply::broken()),
         _ => places_server::answer(Era::Legacy, seen),
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
-    let kind = ClientKind::HttpModern;
-    let answer = harness.ask(kind, "tools/call", tool("say")).await;
+    })
+    .await;
+    let answer = harness.ask_modern("tools/call", tool("say")).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert_eq!(calls(&harness), [1, 1, 0]);
 }
@@ -296,13 +289,12 @@ async fn a_call_whose_server_breaks_the_connection_is_an_error() {
 #[tokio::test]
 async fn calls_are_counted_on_over_a_reload() {
     let harness = Harness::start().await;
-    let kind = ClientKind::HttpModern;
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     let mut config = config(Target::http(harness.peer.url.clone()));
     config.servers[0].limits.concurrency = 7;
     let reloaded = harness.reload(config).await;
     assert_eq!(reloaded.servers.replaced, ["peer"]);
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     assert_eq!(calls(&harness), [2, 0, 0]);
 }
 

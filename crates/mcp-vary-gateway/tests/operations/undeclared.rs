@@ -200,13 +200,13 @@ async fn a_resource_that_is_not_declared_is_read() {
 #[tokio::test]
 async fn a_method_that_a_server_refuses_is_passed_on_once() {
     for era in [Era::Legacy, Era::Modern] {
-        let peer = ScriptedServer::start(move |seen| match seen.method() {
+        let harness = Harness::scripted(move |seen| match seen.method() {
             "completion/complete" | "resources/read" | "logging/setLevel" => {
                 Some(seen.refuse(200, -32601, "Method not found"))
             }
             _ => answer(era, seen),
-        });
-        let harness = Harness::behind_one(peer.await, |config| config).await;
+        })
+        .await;
         for way in ClientKind::ALL {
             let answer = ask(&harness, way, "completion/complete", completion()).await;
             is_refused(&answer, METHOD_NOT_FOUND);
@@ -243,13 +243,13 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
 #[tokio::test]
 async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
     for has in [true, false] {
-        let peer = ScriptedServer::start(move |seen| match (seen.method(), has) {
+        let harness = Harness::scripted(move |seen| match (seen.method(), has) {
             ("resources/subscribe" | "resources/unsubscribe", true) => {
                 Some(seen.answer(&json!({})))
             }
             _ => answer(Era::Legacy, seen),
-        });
-        let harness = Harness::behind_one(peer.await, |config| config).await;
+        })
+        .await;
         for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
             let answer = ask(&harness, way, "resources/subscribe", json!({"uri": "a:b"})).await;
             if has {

@@ -70,10 +70,9 @@ async fn so_are_clients_without_a_session() {
     let gateway = Gateway::start(asking()).await.unwrap();
     let (address, _) = serve(&gateway).await;
     for capabilities in capabilities(9) {
-        let call = modern(json!(1), "tools/call", asks(), &capabilities);
         let answer = RawHttp::connect(address)
             .await
-            .ask(&HttpRequest::modern(&call))
+            .ask_modern_as("tools/call", asks(), &capabilities)
             .await;
         let answer = answer.json();
         let found = &answer["result"]["resultType"];

@@ -336,7 +336,7 @@ async fn a_server_is_subscribed_to_once() {
     // A session that ends takes what it was subscribed to along.
     one.ask("resources/subscribe", params()).await;
     let legacy = one.session();
-    let delete = HttpRequest::of(&legacy, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&legacy);
     harness.connect().await.send(&delete.head()).await;
     harness.peer.wait_for("resources/unsubscribe", 2).await;
 }

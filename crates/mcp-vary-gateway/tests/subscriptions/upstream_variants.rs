@@ -12,12 +12,7 @@ async fn chain(stage: &ChangingServer) -> (Harness, Harness) {
     let mut config = config(Target::http(url));
     config.servers[0].variant = Some("compact".parse().unwrap());
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
-    let listens = async {
-        while inner.gateway.status().listeners == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    soon(listens).await;
+    until(async || inner.gateway.status().listeners != 0).await;
     (outer, inner)
 }
 
@@ -70,12 +65,7 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
         config.servers[0].passthrough = Some(Passthrough::default());
         let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
         // The default, and four variants.
-        let listens = async {
-            while inner.gateway.status().listeners < 5 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        soon(listens).await;
+        until(async || inner.gateway.status().listeners >= 5).await;
         let compact = "peer/compact";
         let filter = everything(&["note:a"]);
         let mut subscriber =

@@ -67,6 +67,14 @@ impl Harness {
         Self::behind_one(ScriptedServer::start(script).await, |config| config).await
     }
 
+    /// With these changes of the configuration, in front of a server with this script.
+    pub(crate) async fn scripted_edited(
+        script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
+        edit: impl FnOnce(&mut Config),
+    ) -> Self {
+        Self::edited(ScriptedServer::start(script).await, edit).await
+    }
+
     /// In front of the servers of `config`. `peer` is one of them.
     pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
         let gateway = Gateway::start(config).await.unwrap();
@@ -145,6 +153,11 @@ impl Harness {
     /// What answers a new modern client over HTTP.
     pub(crate) async fn ask_modern(&self, method: &str, params: Value) -> Value {
         self.ask(ClientKind::HttpModern, method, params).await
+    }
+
+    /// The status for operators, as JSON.
+    pub(crate) fn status(&self) -> Value {
+        serde_json::to_value(self.gateway.status()).unwrap()
     }
 
     /// Goes on with another configuration, which is valid.

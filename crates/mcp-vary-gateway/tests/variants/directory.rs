@@ -549,7 +549,7 @@ async fn a_client_with_a_dialect_gets_compact_schemas() {
 /// A server's tool keeps its name, and the operator is told.
 #[tokio::test]
 async fn a_servers_tool_of_that_name_keeps_it() {
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
         match seen.method() {
             "tools/list" => {
@@ -559,8 +559,7 @@ async fn a_servers_tool_of_that_name_keeps_it() {
             }
             _ => answer(seen),
         }
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
+    }).await;
     let kind = ClientKind::HttpModern;
     let listed = list(&harness, kind, "directory").await;
     let expected = [
@@ -592,15 +591,14 @@ async fn a_servers_tool_of_that_name_keeps_it() {
 /// Descriptions are bounded: what does not fit is asked for in parts.
 #[tokio::test]
 async fn descriptions_that_are_too_long_together_are_asked_for_in_parts() {
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         let tool = |name: &str, length: usize| json!({"name": name, "description": "word ".repeat(length), "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
         let tools = json!({"tools": [tool("a", 6000), tool("b", 6000), tool("c", 6000), tool("d", 20_000)]});
         match seen.method() {
             "tools/list" => Some(seen.answer(&tools)),
             _ => answer(seen),
         }
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
+    }).await;
     let kind = ClientKind::HttpModern;
     let arguments = json!({"names": ["a", "b", "c"]});
     let result = call(&harness, kind, "directory", "describe_tools", arguments).await;

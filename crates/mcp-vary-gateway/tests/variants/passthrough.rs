@@ -81,8 +81,7 @@ async fn harness(is_modern: bool) -> Harness {
 
 /// The variants that a modern client with these capabilities is offered.
 async fn available(harness: &Harness, capabilities: &Value) -> Vec<Value> {
-    let kind = ClientKind::HttpModern;
-    let answer = ask_as(harness, kind, capabilities, "server/discover", json!({})).await;
+    let answer = ask_modern_as(harness, capabilities, "server/discover", json!({})).await;
     let settings = &answer["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     settings["availableVariants"].as_array().unwrap().clone()
 }
@@ -158,7 +157,7 @@ async fn variants_of_a_server_are_offered_last_with_what_it_declares() {
             let called = way.ask(&harness, &agent, "tools/call", tool("list")).await;
             assert_eq!(texts(&called["result"]), ["none"], "{way:?}");
         }
-        let status = serde_json::to_value(harness.gateway.status()).unwrap();
+        let status = harness.status();
         assert_eq!(status["servers"][0].get("upstreamVariants"), None);
         status.has("/servers/1/name", "crm/agent");
         assert_eq!(harness.gateway.servers().len(), 1);
@@ -362,20 +361,15 @@ async fn variants_follow_the_handshake_of_the_server() {
     let at = |path: &'static str| {
         let harness = &harness;
         async move {
-            let call = modern(json!(1), "tools/call", tool("list"), &json!({}));
-            let post = HttpRequest::modern(&call).line(&format!("POST {path} HTTP/1.1"));
+            let post = HttpRequest::modern_request("tools/call", tool("list"))
+                .line(&format!("POST {path} HTTP/1.1"));
             let mut http = RawHttp::connect(harness.address()).await;
             http.ask(&post).await.json()
         }
     };
     assert!(at("/mcp/v/crm/gone").await["result"].is_object());
     is_new.store(true, Ordering::SeqCst);
-    let appears = async {
-        while available_ids(&harness, &none).await[2] != "crm/new" {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon(appears).await;
+    until(async || available_ids(&harness, &none).await[2] == "crm/new").await;
     let expected = ["standard", "crm/agent", "crm/new"];
     assert_eq!(available_ids(&harness, &none).await, expected);
     assert_eq!(texts(&at("/mcp/v/crm/new").await["result"]), ["new"]);
@@ -389,12 +383,7 @@ async fn a_session_continues_when_a_server_gets_another_variant() {
     let none = json!({});
     let mut session = LegacyClient::open(&harness, "2025-11-25", &none).await;
     is_new.store(true, Ordering::SeqCst);
-    let appears = async {
-        while available_ids(&harness, &none).await.len() < 3 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon(appears).await;
+    until(async || available_ids(&harness, &none).await.len() >= 3).await;
     let expected = ["standard", "crm/agent", "crm/new"];
     assert_eq!(available_ids(&harness, &none).await, expected);
     for (selected, expected) in [("crm/agent", "agent"), ("crm/new", "new")] {
@@ -437,8 +426,7 @@ async fn variants_of_a_slow_server_are_offered_later() {
     let call = under("slow/late", tool("slow_late"));
     let is_there = async {
         loop {
-            let way = ClientKind::HttpModern;
-            let called = way.ask(&harness, &none, "tools/call", call.clone()).await;
+            let called = ask_modern_as(&harness, &none, "tools/call", call.clone()).await;
             if called["result"].is_object() {
                 return called;
             }
@@ -455,7 +443,7 @@ async fn without_variants_nothing_is_passed_through() {
     let peer = peer(false).await;
     let config = passed_through(before(&[("crm", &peer)]), Passthrough::default());
     let harness = Harness::behind(peer, config.with_variants(false)).await;
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     let expected = json!(["agent", "human", "old"]);
     status.has("/servers/0/upstreamVariants", expected);
     assert_eq!(status["servers"].as_array().unwrap().len(), 1);

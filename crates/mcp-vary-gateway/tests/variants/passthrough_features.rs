@@ -57,10 +57,7 @@ async fn results_of_a_vary_behind_a_vary_are_shaped_by_the_inner_one() {
     assert!(changed > 40, "{changed}");
     // Rules of the inner one that depend on tags apply.
     let call = under("peer/names", tool("list"));
-    let way = ClientKind::HttpModern;
-    let called = way
-        .ask(&outer, &features(&["human"]), "tools/call", call)
-        .await;
+    let called = ask_modern_as(&outer, &features(&["human"]), "tools/call", call).await;
     assert_eq!(texts(&called["result"]), ["Bern and Thun"], "{called}");
 }
 
@@ -324,8 +321,7 @@ async fn a_user_cannot_take_all_connections_with_tags() {
     let harness = Harness::behind(crm, config).await;
     let call = async |person: u8, tag: &str| {
         let params = under("crm/agent", tool("list"));
-        let call = modern(json!(1), "tools/call", params, &features(&[tag]));
-        let post = HttpRequest::modern(&call);
+        let post = HttpRequest::modern_request_as("tools/call", params, &features(&[tag]));
         let post = post.with("Authorization", format!("Bearer {}", key(person)));
         let mut http = RawHttp::connect(harness.address()).await;
         let called = http.ask(&post).await.json();

@@ -82,8 +82,7 @@ async fn in_front_of_http(is_modern: bool, behavior: Behavior) -> Harness {
 /// The ids of the variants that a new client over HTTP is offered.
 async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Vec<String> {
     let result = if is_modern {
-        let kind = ClientKind::HttpModern;
-        let answer = kind.ask(harness, capabilities, "server/discover", json!({}));
+        let answer = ask_modern_as(harness, capabilities, "server/discover", json!({}));
         answer.await["result"].clone()
     } else {
         LegacyClient::open(harness, "2025-11-25", capabilities)

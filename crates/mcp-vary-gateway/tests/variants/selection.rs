@@ -72,7 +72,7 @@ impl Asks {
             Value::Null => json!({}),
             sent => sent.clone(),
         };
-        let post = HttpRequest::modern(&modern(json!(1), method, params, &capabilities));
+        let post = HttpRequest::modern_request_as(method, params, &capabilities);
         harness
             .connect()
             .await

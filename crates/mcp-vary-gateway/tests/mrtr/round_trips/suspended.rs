@@ -142,9 +142,7 @@ fn again(params: &Value, requested: &Value) -> Value {
 
 #[track_caller]
 fn is_refused(answer: &Value, code: i64, says: &str) {
-    answer.has("/error/code", code);
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains(says), "{message}");
+    answer.fails(code, says);
 }
 
 /// The request ends with the question, the call does not: it goes on with what the client says.
@@ -291,13 +289,12 @@ async fn a_call_is_found_by_its_own_request_and_once() {
 async fn another_gateway_does_not_run_the_call_again() {
     let first = harness(|config| config.with_key([1; 32])).await;
     let second = harness(|config| config.with_key([1; 32])).await;
-    let way = ClientKind::HttpModern;
-    let asked = way.ask(&first, &forms(), "tools/call", asking("ask")).await;
+    let asked = ask_modern_as(&first, &forms(), "tools/call", asking("ask")).await;
     let back = again(&asking("ask"), &asked);
-    let refused = way.ask(&second, &forms(), "tools/call", back.clone()).await;
+    let refused = ask_modern_as(&second, &forms(), "tools/call", back.clone()).await;
     is_refused(&refused, -32603, "waits at another gateway");
     assert_eq!(second.peer.of("tools/call").len(), 0);
-    let answer = way.ask(&first, &forms(), "tools/call", back).await;
+    let answer = ask_modern_as(&first, &forms(), "tools/call", back).await;
     answer.has("/result/reply/result", accepts());
 }
 
@@ -328,18 +325,17 @@ async fn only_so_many_calls_wait() {
             config.limits.suspended_calls_per_principal = per_principal;
         }))
         .await;
-        let way = ClientKind::HttpModern;
-        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
-        let refused = ask_as(&harness, way, &forms(), "tools/call", asking("twice")).await;
+        let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
+        let refused = ask_modern_as(&harness, &forms(), "tools/call", asking("twice")).await;
         is_refused(&refused, -32603, "too many calls wait");
         let cancelled = soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
         let calls = harness.peer.of("tools/call");
         assert_eq!(cancelled[0].body["params"]["requestId"], *calls[1].id());
         let back = again(&asking("ask"), &asked);
-        let answer = way.ask(&harness, &forms(), "tools/call", back).await;
+        let answer = ask_modern_as(&harness, &forms(), "tools/call", back).await;
         answer.has("/result/reply/result", accepts());
         // There is room again.
-        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
+        let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
         asked.has("/result/resultType", "input_required");
     }
 }
@@ -375,11 +371,10 @@ async fn who_cannot_be_asked_is_not() {
 #[tokio::test]
 async fn a_question_that_was_withdrawn_needs_no_answer() {
     let harness = harness(|config| config).await;
-    let way = ClientKind::HttpModern;
     let params = asking("thought better");
-    let asked = ask_as(&harness, way, &forms(), "tools/call", params.clone()).await;
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", params.clone()).await;
     let back = again(&params, &asked);
-    let answer = way.ask(&harness, &forms(), "tools/call", back).await;
+    let answer = ask_modern_as(&harness, &forms(), "tools/call", back).await;
     answer.has("/result/reply/result", "nothing");
 }
 
