@@ -57,19 +57,14 @@ async fn only_what_the_gateway_sealed_is_a_session() {
     let foreign = LegacyClient::open(&elsewhere, "2025-11-25", &json!({})).await;
     let id = client.session.clone();
     let (first, rest) = id.split_at(1);
-    let exchanged = if first == "A" { "B" } else { "A" };
+    let exchanged = [if first == "A" { "B" } else { "A" }, rest].concat();
     let middle = id.len() / 2;
+    let gap = [&id[..middle], &id[middle + 1..]].concat();
     for (what, forged) in [
         ("empty", String::new()),
         ("made up", "nobody".to_owned()),
-        (
-            "the first character exchanged",
-            format!("{exchanged}{rest}"),
-        ),
-        (
-            "a character in the middle gone",
-            format!("{}{}", &id[..middle], &id[middle + 1..]),
-        ),
+        ("the first character exchanged", exchanged),
+        ("a character in the middle gone", gap),
         ("truncated", id[..id.len() - 4].to_owned()),
         ("extended", format!("{id}AAAA")),
         ("padded", format!("{id}=")),
@@ -130,10 +125,8 @@ async fn a_session_outside_the_table_can_be_deleted() {
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
     let harness = Harness::of(|config| {
-        config.environment = Environment::new(
-            || NOW.load(Ordering::SeqCst),
-            |bytes| getrandom::fill(bytes).unwrap(),
-        );
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
+        config.environment = Environment::new(|| NOW.load(Ordering::SeqCst), random);
         config.session_lifetime = Duration::from_secs(60);
     })
     .await;
@@ -244,9 +237,7 @@ async fn a_call_can_be_cancelled_however_many_sessions_there_are() {
         let few = limits().with_sessions(sessions);
         let harness = Harness::with(|config| config.with_limits(few)).await;
         let mut busy = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let wait = busy.post(&request(json!(7), "tools/call", tool("wait")));
-        busy.http.send(&wait.bytes()).await;
-        soon(harness.peer.wait_for("tools/call", 1)).await;
+        harness.wait_in(&mut busy, 7).await;
         for _ in 0..5 {
             let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
             assert_eq!(other.ask("ping", json!({})).await.status, 200);

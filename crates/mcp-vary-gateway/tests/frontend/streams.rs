@@ -27,10 +27,8 @@ impl Calls {
 }
 
 fn logged(data: Value) -> Value {
-    notification(
-        "notifications/message",
-        json!({"level": "info", "data": data}),
-    )
+    let params = json!({"level": "info", "data": data});
+    notification("notifications/message", params)
 }
 
 /// A gateway whose server sends what the test wants about the tool `begin`.
@@ -195,11 +193,8 @@ async fn an_answer_on_a_stream_begins_with_a_priming_event() {
         // The answer is there for a client that lost it, and nothing follows it.
         come_back(&harness, &mut client, first.id()).await;
         hears_to_the_end(&mut client, &[json!(7)]).await;
-        let after = harness
-            .connect()
-            .await
-            .ask(&get(&client, answer.id()))
-            .await;
+        let after = get(&client, answer.id());
+        let after = harness.connect().await.ask(&after).await;
         assert_eq!(after.status, 405, "{method}");
         let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let refused = stranger.http.ask(&get(&stranger, first.id())).await;

@@ -25,17 +25,18 @@ fn variants(config: Config) -> Config {
     config.with_variants_of(all.into()).unwrap()
 }
 
-fn random(bytes: &mut [u8]) {
-    getrandom::fill(bytes).unwrap();
+/// A gateway with this clock.
+async fn with_clock(now: fn() -> u64, adapt: fn(Config) -> Config) -> Harness {
+    let environment = Environment::new(now, |bytes| getrandom::fill(bytes).unwrap());
+    Harness::with(|config| edited(|config| config.environment = environment)(adapt(config))).await
 }
 
 /// What a client that calls itself `test` is answered under `old`.
 async fn list(harness: &Harness, client_kind: ClientKind, variant: &str) {
     let info =
         json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    let list = harness
-        .ask(client_kind, "tools/list", under(variant, info))
-        .await;
+    let params = under(variant, info);
+    let list = harness.ask(client_kind, "tools/list", params).await;
     assert!(list["result"].is_object(), "{client_kind:?}: {list}");
 }
 
@@ -43,12 +44,7 @@ async fn list(harness: &Harness, client_kind: ClientKind, variant: &str) {
 #[tokio::test]
 async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::with(|config| {
-        let mut config = variants(config);
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
-        config
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), variants).await;
     let (log, _listening) = CapturedLog::listen("mcp_vary_session::deprecation", Level::WARN);
     for way in ClientKind::ALL {
         list(&harness, way, "standard").await;
@@ -69,12 +65,8 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     assert_eq!((used.variant.as_str(), used.requests, used.last), expected);
     let said = log.take();
     assert_eq!(said.len(), 1, "{said:?}");
-    for part in [
-        r#"client="test";"#,
-        "variant=old;",
-        "replacement=standard;",
-        "days_left=8;",
-    ] {
+    let parts = r#"client="test"; variant=old; replacement=standard; days_left=8;"#;
+    for part in parts.split(' ') {
         assert!(said[0].contains(part), "{part}: {}", said[0]);
     }
     for (hours, days) in [
@@ -139,12 +131,7 @@ async fn status(address: SocketAddr) -> Value {
 #[tokio::test]
 async fn the_status_says_how_the_gateway_stands() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::with(|config| {
-        let mut config = variants(config);
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
-        config
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), variants).await;
     let (address, stop) = administered(&harness).await;
     NOW.store(START + 90, Ordering::Relaxed);
     list(&harness, ClientKind::HttpLegacy, "old").await;
@@ -201,10 +188,7 @@ async fn the_status_is_for_this_machine_only() {
 #[tokio::test]
 async fn hints_are_ranked_once() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::of(|config| {
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random)
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), |config| config).await;
     let ask = async |wanted: Value, way: ClientKind| {
         let list = ask_as(&harness, way, &hints(wanted), "tools/list", json!({})).await;
         list["result"]["tools"].as_array().unwrap().len()
@@ -266,10 +250,8 @@ async fn percentiles_are_those_of_what_clients_waited() {
     .await;
     harness.ask_modern("tools/call", tool("odd")).await;
     let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
-    assert!(
-        calls.p50.unwrap() > 0.95 * SLOW.as_millis() as f64,
-        "{calls:?}"
-    );
+    let least = 0.95 * SLOW.as_millis() as f64;
+    assert!(calls.p50.unwrap() > least, "{calls:?}");
     assert_eq!(calls.p50, calls.p95);
 }
 
@@ -302,10 +284,7 @@ async fn calls_are_counted_on_over_a_reload() {
 #[tokio::test]
 async fn a_server_without_templates_is_healthy() {
     let answer = |seen: &ReceivedRequest| match seen.method() {
-        "initialize" => {
-            let capabilities = json!({"resources": {}});
-            Some(seen.answer(&introduced("plain", capabilities)))
-        }
+        "initialize" => Some(seen.answer(&introduced("plain", json!({"resources": {}})))),
         "resources/list" => Some(seen.answer(&json!({"resources": []}))),
         _ => None,
     };

@@ -12,12 +12,12 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// What a server of `era` without capabilities answers.
 fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match (seen.method(), era) {
+    let mut result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => return Some(seen.answer(&introduced("plain", json!({})))),
         ("server/discover", Era::Modern) => {
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
         }
-        ("tools/list", _) => json!({"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}),
+        ("tools/list", _) => tool_list(&["one"]),
         ("tools/call", _) => {
             let name = seen.body["params"]["name"].as_str().unwrap();
             json!({"content": [{"type": "text", "text": format!("called {name}")}]})
@@ -27,7 +27,6 @@ fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
         ("logging/setLevel", Era::Legacy) => json!({}),
         _ => return None,
     };
-    let mut result = result;
     if era == Era::Modern {
         result["resultType"] = json!("complete");
     }
@@ -51,12 +50,8 @@ impl Server {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/undeclared.py");
         let script = script.display().to_string();
         let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
-        let spoken = if era == Era::Legacy {
-            "legacy"
-        } else {
-            "modern"
-        };
-        let args = [script, spoken.to_owned(), log.display().to_string()];
+        let spoken = format!("{era:?}").to_lowercase();
+        let args = [script, spoken, log.display().to_string()];
         let target = if is_program {
             Target::command("python3", args)
         } else {
@@ -232,11 +227,11 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
         assert_eq!(client.ask(&set).await["result"], json!({}), "{level}");
     }
     let levels = server.peer.of("logging/setLevel");
-    let levels: Vec<_> = levels
+    let levels: Value = levels
         .iter()
-        .map(|it| &it.body["params"]["level"])
+        .map(|it| it.body["params"]["level"].clone())
         .collect();
-    assert_eq!(levels, ["warning", "debug"]);
+    assert_eq!(levels, json!(["warning", "debug"]));
     assert_eq!(learned(&harness.gateway), json!({"logging/setLevel": true}));
 }
 

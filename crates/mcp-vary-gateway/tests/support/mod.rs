@@ -67,14 +67,6 @@ impl Harness {
         Self::behind_one(ScriptedServer::start(script).await, |config| config).await
     }
 
-    /// With these changes of the configuration, in front of a server with this script.
-    pub(crate) async fn scripted_edited(
-        script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
-        edit: impl FnOnce(&mut Config),
-    ) -> Self {
-        Self::edited(ScriptedServer::start(script).await, edit).await
-    }
-
     /// In front of the servers of `config`. `peer` is one of them.
     pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
         let gateway = Gateway::start(config).await.unwrap();

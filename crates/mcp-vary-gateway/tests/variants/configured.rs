@@ -49,10 +49,8 @@ const TODAY: u64 = 1_795_132_800;
 /// A gateway with these `variants:`.
 async fn harness(variants: &str) -> Harness {
     let peer = server().await;
-    let text = format!(
-        "servers: {{a: {{url: \"{}\"}}}}\nvariants:\n{variants}",
-        peer.url
-    );
+    let url = &peer.url;
+    let text = format!("servers: {{a: {{url: \"{url}\"}}}}\nvariants:\n{variants}");
     let outside = Environment::new(|| TODAY, |bytes| getrandom::fill(bytes).unwrap());
     let file = Source::new("vary.yaml", &text).read(&|_| None);
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));

@@ -16,15 +16,12 @@ pub(super) fn answer(seen: &ReceivedRequest, is_modern: bool, offered: &Value) -
     });
     let selected = seen.body["params"]["_meta"][SERVER_VARIANT_META].as_str();
     let tools = [Some("list"), selected, selected.map(|_| "delete")];
-    let tools = tools.iter().flatten();
-    let tools: Vec<_> = tools
-        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-        .collect();
+    let tools: Vec<_> = tools.into_iter().flatten().collect();
     let variant = selected.unwrap_or("none");
     let result = match seen.method() {
         "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
-        "tools/list" => json!({"tools": tools}),
+        "tools/list" => tool_list(&tools),
         "tools/call" => json!({"content": [{"type": "text", "text": variant}]}),
         "resources/list" => json!({"resources": [{"uri": "map://all", "name": variant}]}),
         "resources/read" => {
@@ -60,11 +57,7 @@ pub(super) fn passed_through(mut config: Config, passthrough: Passthrough) -> Co
 /// declared.
 pub(super) async fn in_front_of_process(is_modern: bool, passthrough: Passthrough) -> Harness {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
-    let revision = if is_modern {
-        "2026-07-28"
-    } else {
-        "2025-11-25"
-    };
+    let revision = ["2025-11-25", "2026-07-28"][usize::from(is_modern)];
     let target = Target::command("python3", [script, revision].map(str::to_owned));
     let mut config = config(target);
     config.servers[0].name = "crm".to_owned();
@@ -100,21 +93,22 @@ async fn every_method_runs_under_the_variant_of_a_vary_that_the_client_selects()
     config.servers[0].passthrough = Some(Passthrough::default());
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
     let whole = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
+    let short = json!({"names": ["Bern", "Thun"]});
     for (selected, required, value, read, prompt) in [
         ("standard", "stations", &whole, None, "Plan it."),
         ("peer/standard", "stations", &whole, None, "Plan it."),
         (
             "peer/names",
             "names",
-            &json!({"names": ["Bern", "Thun"]}),
+            &short,
             Some("2 stations"),
             "Plan it. Briefly.",
         ),
     ] {
         for way in ClientKind::ALL {
             let ask = async |method: &str, params: Value| {
-                way.ask(&outer, &json!({}), method, under(selected, params))
-                    .await
+                let params = under(selected, params);
+                outer.ask(way, method, params).await
             };
             let list = ask("tools/list", json!({})).await;
             assert_eq!(names(&list), ["list", "plain"], "{way:?} {selected}");
@@ -424,16 +418,11 @@ async fn variants_of_a_slow_server_are_offered_later() {
     assert_eq!(ids, ["standard", "crm/agent", "crm/human", "crm/old"]);
     is_slow.store(false, Ordering::SeqCst);
     let call = under("slow/late", tool("slow_late"));
-    let is_there = async {
-        loop {
-            let called = ask_modern_as(&harness, &none, "tools/call", call.clone()).await;
-            if called["result"].is_object() {
-                return called;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let called = soon(is_there).await;
+    let called = until_some(async || {
+        let called = ask_modern_as(&harness, &none, "tools/call", call.clone()).await;
+        called["result"].is_object().then_some(called)
+    })
+    .await;
     assert_eq!(texts(&called["result"]), ["late"]);
 }
 
