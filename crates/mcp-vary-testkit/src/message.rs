@@ -159,7 +159,9 @@ impl Has for Value {
 
     #[track_caller]
     fn fails(&self, code: i64, part: &str) {
-        self.has("/error/code", code);
-        self.contains("/error/message", part);
+        let error = &self["error"];
+        let text = error["message"].as_str();
+        let found = error["code"] == code && text.is_some_and(|text| text.contains(part));
+        assert!(found, "not the error {code} with {part:?}: {self}");
     }
 }
