@@ -81,6 +81,12 @@ impl LegacyClient {
         self.send_text(message.to_string()).await
     }
 
+    /// Ends its session.
+    pub async fn delete(&mut self) {
+        let delete = HttpRequest::delete(&self.session);
+        assert_eq!(self.http.ask(&delete).await.status, 200);
+    }
+
     /// Sends what may not be a message, in its session.
     pub async fn send_text(&mut self, body: impl Into<Vec<u8>>) -> HttpResponse {
         let post = HttpRequest::of(&self.session, body);

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
+use crate::message::{initialize, modern};
 use crate::wait::soon;
 
 /// One HTTP request. A test changes what it wants to be wrong.
@@ -50,6 +51,31 @@ impl HttpRequest {
             Some(name) => post.with("Mcp-Name", name),
             None => post,
         }
+    }
+
+    /// The request 1 of a modern client that declares nothing.
+    pub fn modern_request(method: &str, params: Value) -> Self {
+        Self::modern_request_as(method, params, &json!({}))
+    }
+
+    /// The same for a client of these capabilities.
+    pub fn modern_request_as(method: &str, params: Value, capabilities: &Value) -> Self {
+        Self::modern(&modern(json!(1), method, params, capabilities))
+    }
+
+    /// The `initialize` of a client of 2025-11-25.
+    pub fn initialize(capabilities: &Value) -> Self {
+        Self::new(initialize("2025-11-25", capabilities).to_string())
+    }
+
+    /// Opens the stream of a session.
+    pub fn get(session: &str) -> Self {
+        Self::of(session, "").line("GET /mcp HTTP/1.1")
+    }
+
+    /// Ends a session.
+    pub fn delete(session: &str) -> Self {
+        Self::of(session, "").line("DELETE /mcp HTTP/1.1")
     }
 
     /// With another request line.
@@ -178,7 +204,38 @@ impl RawHttp {
         self.response().await
     }
 
-    /// The same; none if the connection is closed before a response begins.
+    /// The response to the request 1 of a modern client that declares nothing.
+    pub async fn ask_modern(&mut self, method: &str, params: Value) -> HttpResponse {
+        self.ask_modern_as(method, params, &json!({})).await
+    }
+
+    /// The same for a client of these capabilities.
+    pub async fn ask_modern_as(
+        &mut self,
+        method: &str,
+        params: Value,
+        capabilities: &Value,
+    ) -> HttpResponse {
+        let post = HttpRequest::modern_request_as(method, params, capabilities);
+        self.ask(&post).await
+    }
+
+    /// Opens a session; its id.
+    pub async fn open_session(&mut self, post: &HttpRequest) -> String {
+        let opened = self.ask(post).await;
+        assert_eq!(opened.status, 200, "{}", opened.text());
+        opened.header("mcp-session-id").unwrap().to_owned()
+    }
+
+    /// Sends a request whose response is a stream; the head of that.
+    pub async fn open_stream(&mut self, post: &HttpRequest) -> HttpResponse {
+        self.send(&post.bytes()).await;
+        let head = self.head().await;
+        assert_eq!(head.status, 200);
+        head
+    }
+
+    /// The response to a request; none if the connection is closed before one begins.
     pub async fn ask_unless_closed(&mut self, post: &HttpRequest) -> Option<HttpResponse> {
         self.send(&post.bytes()).await;
         self.response_unless_closed().await

@@ -73,6 +73,22 @@ pub fn tool(name: &str) -> Value {
     json!({"name": name, "arguments": {}})
 }
 
+/// The result of `tools/list` with these tools, which take any object.
+pub fn tool_list(names: &[&str]) -> Value {
+    let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+    json!({"tools": names.iter().map(tool).collect::<Vec<_>>()})
+}
+
+/// The response to a request.
+pub fn response(request: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
+}
+
+/// The value that a cell of a table is.
+pub fn cell(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
 /// The names of the tools in a `tools/list` response.
 pub fn names(response: &Value) -> Vec<&str> {
     let tools = response["result"]["tools"].as_array().unwrap();
@@ -103,6 +119,15 @@ pub trait Has {
     fn has<T: Debug>(&self, pointer: &str, expected: T)
     where
         Value: PartialEq<T>;
+
+    /// Checks that a pointer leads to a text with this part.
+    fn contains(&self, pointer: &str, part: &str);
+
+    /// Checks that a pointer leads to a text that starts so.
+    fn starts(&self, pointer: &str, start: &str);
+
+    /// Checks that a response is the error `code`, with a message that has this part.
+    fn fails(&self, code: i64, part: &str);
 }
 
 impl Has for Value {
@@ -116,5 +141,27 @@ impl Has for Value {
             *found == expected,
             "`{pointer}` is {found}, not {expected:?}, in {self}"
         );
+    }
+
+    #[track_caller]
+    fn contains(&self, pointer: &str, part: &str) {
+        let text = self.pointer(pointer).and_then(Self::as_str);
+        let found = text.is_some_and(|text| text.contains(part));
+        assert!(found, "`{pointer}` does not contain {part:?}: {self}");
+    }
+
+    #[track_caller]
+    fn starts(&self, pointer: &str, start: &str) {
+        let text = self.pointer(pointer).and_then(Self::as_str);
+        let found = text.is_some_and(|text| text.starts_with(start));
+        assert!(found, "`{pointer}` does not start with {start:?}: {self}");
+    }
+
+    #[track_caller]
+    fn fails(&self, code: i64, part: &str) {
+        let error = &self["error"];
+        let text = error["message"].as_str();
+        let found = error["code"] == code && text.is_some_and(|text| text.contains(part));
+        assert!(found, "not the error {code} with {part:?}: {self}");
     }
 }

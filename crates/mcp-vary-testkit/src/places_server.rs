@@ -3,6 +3,7 @@
 use crate::era::Era;
 use serde_json::{Value, json};
 
+use crate::message::{discovered, introduced, notification};
 use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 
 /// A result with an unusual spelling, unlike that of any SDK, with an object and a text that repeats it.
@@ -54,67 +55,50 @@ pub fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
         ("logging/setLevel", Era::Legacy) => "{}".to_owned(),
         _ => return None,
     };
-    Some(raw(seen, &result))
+    Some(seen.answer_text(&result))
 }
 
-fn capabilities() -> Value {
+/// What it declares.
+pub fn capabilities() -> Value {
     json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}})
 }
 
 fn initialize() -> String {
-    json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": capabilities(),
-        "serverInfo": {"name": "places", "version": "1.10"},
-    })
-    .to_string()
+    let mut result = introduced("places", capabilities());
+    result["serverInfo"]["version"] = json!("1.10");
+    result.to_string()
 }
 
 fn discover() -> String {
-    json!({
-        "resultType": "complete",
-        "supportedVersions": ["2026-07-28"],
-        "capabilities": capabilities(),
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "places", "version": "1.10"}},
-    })
-    .to_string()
-}
-
-/// A response whose result is `result`, byte for byte.
-fn raw(seen: &ReceivedRequest, result: &str) -> Reply {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-        seen.id()
-    );
-    Reply::new(200, "application/json", body)
+    let mut result = discovered(capabilities());
+    result["_meta"]["io.modelcontextprotocol/serverInfo"] =
+        json!({"name": "places", "version": "1.10"});
+    result.to_string()
 }
 
 fn no_resource(seen: &ReceivedRequest) -> Reply {
     let uri = &seen.body["params"]["uri"];
     let error = json!({"code": -32002, "message": "Resource not found", "data": {"uri": uri}});
-    Reply::json(
-        200,
-        &json!({"jsonrpc": "2.0", "id": seen.id(), "error": error}),
-    )
+    let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+    Reply::json(200, &message)
 }
 
 fn call(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
     Some(match params["name"].as_str()? {
-        "odd" => raw(seen, ODD),
-        "bound" => raw(seen, ODD),
-        "fail" => raw(
-            seen,
-            r#"{"content":[{"type":"text","text":"{\"no\":1}"}],"isError":true}"#,
-        ),
-        "pretty" => raw(seen, "{\n  \"content\": [],\r\n\t\"text\": \"a\\nb\"\r}"),
+        "odd" => seen.answer_text(ODD),
+        "bound" => seen.answer_text(ODD),
+        "fail" => {
+            seen.answer_text(r#"{"content":[{"type":"text","text":"{\"no\":1}"}],"isError":true}"#)
+        }
+        "pretty" => seen.answer_text("{\n  \"content\": [],\r\n\t\"text\": \"a\\nb\"\r}"),
         "refuse" => seen.refuse(200, -32602, "no such city"),
         "say" => seen.answer(&json!({"content": [], "said": params})),
         "steps" if params["arguments"]["heavy"] == true => heavy_steps(),
         "steps" => steps(seen),
         "wait" => Reply::silence(),
         "begin" => begin(seen),
-        _ => raw(seen, r#"{"content":[]}"#),
+        _ => seen.answer_text(r#"{"content":[]}"#),
     })
 }
 
@@ -123,7 +107,7 @@ fn begin(seen: &ReceivedRequest) -> Reply {
     let (sender, reply) = Reply::stream();
     let token = &seen.body["params"]["_meta"]["progressToken"];
     let params = json!({"progressToken": token, "progress": 1});
-    let begun = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    let begun = notification("notifications/progress", params);
     sender.send(event(&begun).into()).unwrap();
     // The stream stays open for as long as the test runs.
     std::mem::forget(sender);
@@ -133,34 +117,29 @@ fn begin(seen: &ReceivedRequest) -> Reply {
 /// Sends far more bytes than the buffers of a connection can store.
 fn heavy_steps() -> Reply {
     let params = json!({"level": "info", "data": "x".repeat(1 << 20)});
-    let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+    let message = notification("notifications/message", params);
     Reply::events(event(&message).repeat(32))
 }
 
 /// Two steps with log messages between them, then the response.
 fn steps(seen: &ReceivedRequest) -> Reply {
     let token = &seen.body["params"]["_meta"]["progressToken"];
-    let notification = |method: &str, params: Value| {
-        event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
-    };
     let progress = |step: u32| {
         let params = json!({"progressToken": token, "progress": step, "total": 2.0});
         notification("notifications/progress", params)
     };
     let log = |level: &str| {
-        notification(
-            "notifications/message",
-            json!({"level": level, "data": level}),
-        )
+        let params = json!({"level": level, "data": level});
+        notification("notifications/message", params)
     };
     let answer = seen.message(&json!({"content": [], "done": true}));
-    let events = [
+    let messages = [
         progress(1),
         log("debug"),
         log("info"),
         log("error"),
         progress(2),
-        event(&answer),
+        answer,
     ];
-    Reply::events(events.concat())
+    Reply::events(messages.iter().map(event).collect::<String>())
 }

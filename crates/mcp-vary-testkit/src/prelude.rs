@@ -24,4 +24,4 @@ pub use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 pub use crate::stdio_pipe::StdioPipe;
 pub use crate::table::rows;
 pub use crate::trace_collector::{CollectorBehavior, ReceivedSpan, TraceCollector};
-pub use crate::wait::{soon, until};
+pub use crate::wait::{soon, until, until_some};

@@ -60,13 +60,23 @@ impl ReceivedRequest {
         Reply::json(200, &self.message(result))
     }
 
+    /// A JSON reply whose result is `result`, byte for byte.
+    pub fn answer_text(&self, result: &str) -> Reply {
+        let id = self.id();
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        Reply::new(200, "application/json", body)
+    }
+
+    /// A JSON reply with this result that opens a session.
+    pub fn open(&self, session: impl Into<String>, result: &Value) -> Reply {
+        self.answer(result).with_header("mcp-session-id", session)
+    }
+
     /// A JSON reply with an error.
     pub fn refuse(&self, status: u16, code: i32, message: &str) -> Reply {
         let error = json!({"code": code, "message": message});
-        Reply::json(
-            status,
-            &json!({"jsonrpc": "2.0", "id": self.id(), "error": error}),
-        )
+        let message = json!({"jsonrpc": "2.0", "id": self.id(), "error": error});
+        Reply::json(status, &message)
     }
 
     /// The response message with this result.

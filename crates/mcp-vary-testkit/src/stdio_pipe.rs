@@ -72,6 +72,16 @@ impl StdioPipe {
         serde_json::from_str(&self.line().await).unwrap()
     }
 
+    /// The next message for which this holds; those before it are passed over.
+    pub async fn receive_until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.receive().await;
+            if holds(&message) {
+                return message;
+            }
+        }
+    }
+
     /// The next message after `message` was sent, apart from list changes.
     pub async fn ask(&mut self, message: &Value) -> Value {
         self.send(message.to_string()).await;

@@ -17,10 +17,18 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until something holds, which it looks at again and again.
 pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    until_some(async || holds().await.then_some(())).await;
+}
+
+/// Waits for the first value that an attempt has, which it makes again and again.
+pub async fn until_some<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
     soon(async {
-        while !holds().await {
+        loop {
+            if let Some(value) = attempt().await {
+                return value;
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
-    .await;
+    .await
 }

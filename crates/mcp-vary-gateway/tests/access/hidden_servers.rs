@@ -10,9 +10,7 @@ use crate::support::*;
 fn plain(seen: &ReceivedRequest) -> Option<Reply> {
     Some(match seen.method() {
         "initialize" => seen.answer(&introduced("plain", json!({"tools": {}}))),
-        "tools/list" => {
-            seen.answer(&json!({"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}))
-        }
+        "tools/list" => seen.answer(&tool_list(&["go"])),
         "tools/call" => seen.answer(&json!({"content": []})),
         _ => seen.refuse(200, -32601, "the server does not have it"),
     })
@@ -31,14 +29,13 @@ fn hidden(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
             result["instructions"] = json!("Nobody reads this.");
             seen.answer(&result)
         }
-        ("server/discover", Era::Modern) => seen.answer(&json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-            "instructions": "Nobody reads this.",
-        })),
-        ("initialize" | "server/discover" | "GET", _) => return None,
-        ("tools/list", _) => {
-            seen.answer(&json!({"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}))
+        ("server/discover", Era::Modern) => {
+            let mut result = discovered(capabilities);
+            result["instructions"] = json!("Nobody reads this.");
+            seen.answer(&result)
         }
+        ("initialize" | "server/discover" | "GET", _) => return None,
+        ("tools/list", _) => seen.answer(&tool_list(&["act"])),
         ("prompts/list", _) => seen.answer(&json!({"prompts": [{"name": "greet"}]})),
         ("resources/list", _) => {
             seen.answer(&json!({"resources": [{"uri": "hid:1", "name": "one"}]}))
@@ -101,18 +98,12 @@ async fn harness(third: Third, allowed: &[ItemPattern]) -> Harness {
 fn questions() -> Vec<(&'static str, Value)> {
     let completion =
         |reference: Value| json!({"ref": reference, "argument": {"name": "x", "value": ""}});
-    let methods = [
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "tasks/list",
-        "ping",
-        "com.secret/do",
-        "x/y",
-        "server/discover",
-    ];
-    let mut all: Vec<_> = methods.map(|method| (method, json!({}))).into();
+    let methods = "tools/list prompts/list resources/list resources/templates/list tasks/list ping com.secret/do x/y \
+                   server/discover";
+    let mut all: Vec<_> = methods
+        .split(' ')
+        .map(|method| (method, json!({})))
+        .collect();
     for name in ["hid_act", "act", "nix", "a_go"] {
         all.push(("tools/call", json!({"name": name, "arguments": {}})));
         all.push(("prompts/get", json!({"name": name})));
@@ -138,15 +129,15 @@ async fn answers(harness: &Harness, who: &str) -> Vec<String> {
     let mut http = RawHttp::connect(harness.address()).await;
     let key = || bearer(who);
     let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-    let opening = HttpRequest::new(initialize("2025-11-25", &tasks).to_string());
+    let opening = HttpRequest::initialize(&tasks);
     let opened = http.ask(&opening.with("Authorization", key())).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let mut all = vec![format!("initialize {} {}", opened.status, opened.text())];
     for (method, params) in questions() {
         let message = request(json!(1), method, params.clone()).to_string();
         let legacy = HttpRequest::of(&session, message).with("Authorization", key());
-        let message = modern(json!(1), method, params.clone(), &tasks);
-        let modern = HttpRequest::modern(&message).with("Authorization", key());
+        let modern = HttpRequest::modern_request_as(method, params.clone(), &tasks)
+            .with("Authorization", key());
         for (era, post) in [("legacy", legacy), ("modern", modern)] {
             let answer = http.ask(&post).await;
             let (status, text) = (answer.status, answer.text());

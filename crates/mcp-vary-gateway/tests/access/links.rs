@@ -51,14 +51,15 @@ const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 async fn ask_as_app(harness: &Harness, who: &str, method: &str, params: Value) -> [Value; 2] {
     let capabilities = json!({"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}});
     let mut http = RawHttp::connect(harness.address()).await;
-    let open = HttpRequest::new(initialize("2025-11-25", &capabilities).to_string());
-    let opened = http.ask(&open.with("Authorization", bearer(who))).await;
-    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let open = HttpRequest::initialize(&capabilities);
+    let id = http
+        .open_session(&open.with("Authorization", bearer(who)))
+        .await;
     let message = request(json!(1), method, params.clone()).to_string();
     let post = HttpRequest::of(&id, message).with("Authorization", bearer(who));
     let legacy = http.ask(&post).await.json();
-    let message = modern(json!(1), method, params, &capabilities);
-    let post = HttpRequest::modern(&message).with("Authorization", bearer(who));
+    let post = HttpRequest::modern_request_as(method, params, &capabilities)
+        .with("Authorization", bearer(who));
     [legacy, http.ask(&post).await.json()]
 }
 
@@ -105,10 +106,11 @@ async fn a_link_to_a_hidden_resource_cannot_be_subscribed_to() {
     let call = json!({"name": "find", "arguments": {}});
     ask(&harness, "dev", "tools/call", call).await;
     for uri in ["file:listed", "file:linked"] {
-        let [of_hidden, _] =
-            ask_as_app(&harness, "dev", "resources/subscribe", json!({"uri": uri})).await;
-        let unknown = json!({"uri": "file:nix"});
-        let [of_unknown, _] = ask_as_app(&harness, "dev", "resources/subscribe", unknown).await;
+        let subscribe = async |uri: &str| {
+            let uri = json!({"uri": uri});
+            ask_as_app(&harness, "dev", "resources/subscribe", uri).await
+        };
+        let ([of_hidden, _], [of_unknown, _]) = (subscribe(uri).await, subscribe("file:nix").await);
         let of_unknown = of_unknown.to_string().replace("file:nix", uri);
         assert_eq!(of_hidden.to_string(), of_unknown);
 
@@ -116,14 +118,11 @@ async fn a_link_to_a_hidden_resource_cannot_be_subscribed_to() {
         let listen = modern(json!(1), "subscriptions/listen", params, &json!({}));
         let listen = HttpRequest::modern(&listen).with("Authorization", bearer("dev"));
         let mut stream = harness.connect().await;
-        stream.send(&listen.bytes()).await;
-        assert_eq!(stream.head().await.status, 200);
+        stream.open_stream(&listen).await;
         let accepted = soon(stream.event()).await.unwrap();
         let uris = &accepted["params"]["notifications"]["resourceSubscriptions"];
-        assert!(
-            uris.as_array().is_none_or(Vec::is_empty),
-            "subscribed to {uris}"
-        );
+        let is_none = uris.as_array().is_none_or(Vec::is_empty);
+        assert!(is_none, "subscribed to {uris}");
     }
     assert_eq!(harness.peer.of("resources/subscribe").len(), 0);
 }
@@ -165,9 +164,8 @@ async fn an_app_is_bound_by_the_rules_of_its_user() {
         for uri in ["ui://draw", "ui://erase"] {
             is_unknown(&harness, "resources/read", "uri", uri).await;
         }
-        let params = json!({"uri": "ui://erase"});
-        let all = ask_as_app(&harness, "sre", "resources/read", params).await;
-        for answer in all {
+        let uri = json!({"uri": "ui://erase"});
+        for answer in ask_as_app(&harness, "sre", "resources/read", uri).await {
             answer.has("/result/contents/0/text", "secret");
         }
     }

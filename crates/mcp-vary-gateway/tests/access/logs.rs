@@ -11,16 +11,15 @@ type Streams = Arc<Mutex<Vec<UnboundedSender<Bytes>>>>;
 fn answer(streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
     let result = match seen.method() {
         "initialize" => {
-            let capabilities = json!({"tools": {}, "logging": {}});
-            let reply = seen.answer(&introduced("logs", capabilities));
-            return Some(reply.with_header("mcp-session-id", "s-1"));
+            let result = introduced("logs", json!({"tools": {}, "logging": {}}));
+            return Some(seen.open("s-1", &result));
         }
         "GET" => {
             let (sender, reply) = Reply::stream();
             streams.lock().unwrap().push(sender);
             return Some(reply);
         }
-        "tools/list" => json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}),
+        "tools/list" => tool_list(&["work"]),
         "logging/setLevel" => json!({}),
         "tools/call" => json!({"content": []}),
         _ => return None,
@@ -53,10 +52,8 @@ fn log(streams: &Streams, data: &str) {
 
 async fn reach_who_may_use_the_server(isolation: Isolation) {
     let streams = Streams::default();
-    let server = {
-        let streams = Arc::clone(&streams);
-        ScriptedServer::start(move |seen| answer(&streams, seen)).await
-    };
+    let shared = Arc::clone(&streams);
+    let server = ScriptedServer::start(move |seen| answer(&shared, seen)).await;
     let issuer = AuthorizationServer::start().await;
     let rules = [for_group("sre").with_allow([named("*")])];
     let mut config = with_rules(config(Target::http(server.url.clone())), rules);
@@ -66,15 +63,12 @@ async fn reach_who_may_use_the_server(isolation: Isolation) {
     let bearer_of = |group: &str| format!("Bearer {}", issuer.sign(claims(group)));
 
     let mut http = harness.connect().await;
-    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
-    let opened = open.with("Authorization", bearer_of("sre"));
-    let opened = http.ask(&opened).await;
-    let id = opened.header("mcp-session-id").unwrap().to_owned();
-    let get = HttpRequest::of(&id, "").line("GET /mcp HTTP/1.1");
-    let get = get.with("Authorization", bearer_of("sre"));
+    let open = HttpRequest::initialize(&json!({}));
+    let open = open.with("Authorization", bearer_of("sre"));
+    let id = http.open_session(&open).await;
+    let get = HttpRequest::get(&id).with("Authorization", bearer_of("sre"));
     let mut stream = harness.connect().await;
-    stream.send(&get.bytes()).await;
-    assert_eq!(stream.head().await.status, 200);
+    stream.open_stream(&get).await;
     let mut ask = async |group: &str, method: &str, params: Value| {
         let message = request(json!(1), method, params).to_string();
         let post = HttpRequest::of(&id, message).with("Authorization", bearer_of(group));
@@ -82,8 +76,7 @@ async fn reach_who_may_use_the_server(isolation: Isolation) {
     };
     let log = |data: &str| log(&streams, data);
 
-    let arguments = json!({"name": "work", "arguments": {}});
-    let called = ask("sre", "tools/call", arguments).await;
+    let called = ask("sre", "tools/call", tool("work")).await;
     assert!(called["result"].is_object(), "{called}");
     log("one, for sre");
     let logged = logged_until(&mut stream, "one, for sre").await;

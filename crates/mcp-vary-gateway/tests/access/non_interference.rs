@@ -84,13 +84,8 @@ async fn gateway(
 
 /// What a client asks that knows every name there could be. Each of the two clients asks for half of the items.
 fn questions(case: &Case, is_modern: bool) -> Vec<(&'static str, Value)> {
-    let lists = [
-        "tools/list",
-        "resources/list",
-        "resources/templates/list",
-        "prompts/list",
-    ];
-    let mut all: Vec<_> = lists.map(|list| (list, json!({}))).into();
+    let lists = "tools/list resources/list resources/templates/list prompts/list".split(' ');
+    let mut all: Vec<_> = lists.map(|list| (list, json!({}))).collect();
     let skipped = usize::from(case.is_even_legacy == is_modern);
     for item in possible(case.servers).skip(skipped).step_by(2) {
         let argument = json!({"name": "x", "value": ""});
@@ -98,25 +93,19 @@ fn questions(case: &Case, is_modern: bool) -> Vec<(&'static str, Value)> {
             let params = json!({"ref": reference, "argument": argument});
             ("completion/complete", params)
         };
+        let id = item.id(case.servers);
         match item.kind {
-            Kind::Tool => all.push((
-                "tools/call",
-                json!({"name": item.id(case.servers), "arguments": {}}),
-            )),
+            Kind::Tool => all.push(("tools/call", tool(&id))),
             Kind::Prompt => {
-                all.push(("prompts/get", json!({"name": item.id(case.servers)})));
-                all.push(completion(
-                    json!({"type": "ref/prompt", "name": item.id(case.servers)}),
-                ));
+                all.push(("prompts/get", json!({"name": id})));
+                all.push(completion(json!({"type": "ref/prompt", "name": id})));
             }
             Kind::Resource | Kind::Mark => {
                 all.push(("resources/read", json!({"uri": item.uri()})));
             }
             Kind::Template => {
                 all.push(("resources/read", json!({"uri": item.uri()})));
-                all.push(completion(
-                    json!({"type": "ref/resource", "uri": item.id(case.servers)}),
-                ));
+                all.push(completion(json!({"type": "ref/resource", "uri": id})));
             }
         }
     }
@@ -138,22 +127,14 @@ struct Client {
 
 impl Client {
     async fn legacy(gateway: &Arc<Gateway>) -> Self {
-        let pipe = open_pipe(gateway)
-            .initialize("2025-11-25", &declaring_variants())
-            .await;
-        Self {
-            pipe,
-            is_modern: false,
-            last: 0,
-            received: Vec::new(),
-            unnumbered: 0,
-        }
+        let pipe = legacy_pipe(gateway, "2025-11-25", &declaring_variants()).await;
+        Self::on(pipe, false)
     }
 
-    fn modern(gateway: &Arc<Gateway>) -> Self {
+    fn on(pipe: StdioPipe, is_modern: bool) -> Self {
         Self {
-            pipe: open_pipe(gateway),
-            is_modern: true,
+            pipe,
+            is_modern,
             last: 0,
             received: Vec::new(),
             unnumbered: 0,
@@ -173,8 +154,8 @@ impl Client {
         } else {
             request(id, method, params)
         };
-        self.received
-            .push(format!("{method} {}", message["params"]));
+        let sent = format!("{method} {}", message["params"]);
+        self.received.push(sent);
         self.pipe.send(message.to_string()).await;
         loop {
             let message = self.receive().await;
@@ -210,9 +191,8 @@ impl Client {
     /// Subscribes to all lists, and to all resources there could be.
     async fn subscribe(&mut self, case: &Case) {
         let has_uri = |item: &Item| matches!(item.kind, Kind::Resource | Kind::Template);
-        let uris = possible(case.servers)
-            .filter(has_uri)
-            .map(|item| item.uri());
+        let items = possible(case.servers).filter(has_uri);
+        let uris = items.map(|item| item.uri());
         let uris: Vec<String> = uris.chain((0..case.servers).map(mark)).collect();
         if self.is_modern {
             let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
@@ -248,10 +228,8 @@ impl Client {
         loop {
             let message = self.receive().await;
             let params = &message["params"];
-            if params["uri"]
-                .as_str()
-                .is_some_and(|uri| uri.starts_with("end:"))
-            {
+            let uri = params["uri"].as_str().unwrap_or_default();
+            if uri.starts_with("end:") {
                 self.received.pop();
                 self.unnumbered += usize::from(params["x-step"].is_null());
                 if params["uri"] == mark && params["x-step"] == step {
@@ -264,7 +242,8 @@ impl Client {
 
 /// Asks everything in both eras.
 async fn ask_all(gateway: &Arc<Gateway>, case: &Case) -> [Client; 2] {
-    let mut clients = [Client::legacy(gateway).await, Client::modern(gateway)];
+    let modern = Client::on(open_pipe(gateway), true);
+    let mut clients = [Client::legacy(gateway).await, modern];
     clients[1].ask("server/discover", json!({})).await;
     for client in &mut clients {
         for (method, params) in questions(case, client.is_modern) {
@@ -352,36 +331,23 @@ async fn change_all(
 
 /// What a client over HTTP gets that tries every method: the status, and the body.
 async fn statuses(gateway: &Arc<Gateway>) -> Vec<String> {
-    const METHODS: [&str; 14] = [
-        "server/discover",
-        "tools/list",
-        "resources/list",
-        "resources/templates/list",
-        "prompts/list",
-        "resources/read",
-        "resources/subscribe",
-        "prompts/get",
-        "completion/complete",
-        "logging/setLevel",
-        "tasks/list",
-        "tasks/get",
-        "com.example/one",
-        "x/y",
-    ];
+    const METHODS: &str = "server/discover tools/list resources/list resources/templates/list prompts/list \
+        resources/read resources/subscribe prompts/get completion/complete logging/setLevel tasks/list tasks/get \
+        com.example/one x/y";
     let (address, stop) = serve(gateway).await;
     let mut http = RawHttp::connect(address).await;
     let key = bearer(KEY);
-    let opening = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opening = HttpRequest::initialize(&json!({}));
     let opened = http.ask(&opening.with("Authorization", &*key)).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let mut all = vec![format!("initialize: {} {}", opened.status, opened.text())];
-    for method in METHODS {
+    for method in METHODS.split(' ') {
         let params = json!({
             "uri": "nix:1", "name": "nix", "level": "debug", "taskId": "t",
             "ref": {"type": "ref/prompt", "name": "nix"}, "argument": {"name": "x", "value": ""},
         });
         let legacy = request(json!(1), method, params.clone()).to_string();
-        let modern = HttpRequest::modern(&modern(json!(1), method, params, &json!({})));
+        let modern = HttpRequest::modern_request(method, params);
         for post in [HttpRequest::of(&session, legacy), modern] {
             let answer = http.ask(&post.with("Authorization", &*key)).await;
             all.push(format!("{method}: {} {}", answer.status, answer.text()));

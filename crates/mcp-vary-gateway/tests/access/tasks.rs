@@ -31,8 +31,7 @@ fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> 
     extension_task["resultType"] = json!("task");
     let result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => {
-            let reply = seen.answer(&introduced("jobs", capabilities));
-            return Some(reply.with_header("mcp-session-id", "s-1"));
+            return Some(seen.open("s-1", &introduced("jobs", capabilities)));
         }
         ("server/discover", Era::Modern) => discovered(capabilities),
         ("GET", Era::Legacy) => return Some(listen(streams, &Value::Null, &json!({}))),
@@ -76,10 +75,8 @@ struct Office {
 impl Office {
     async fn before(era: Era) -> Self {
         let streams = Streams::default();
-        let peer = {
-            let streams = Arc::clone(&streams);
-            ScriptedServer::start(move |seen| answer(era, &streams, seen)).await
-        };
+        let shared = Arc::clone(&streams);
+        let peer = ScriptedServer::start(move |seen| answer(era, &shared, seen)).await;
         let issuer = AuthorizationServer::start().await;
         let rules = [
             for_group("sre").with_allow([named("*")]),
@@ -148,10 +145,10 @@ impl<'a> Client<'a> {
             session: None,
         };
         if era == Era::Legacy {
-            let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+            let open = HttpRequest::initialize(&json!({}));
             let open = open.with("Authorization", office.bearer(who, "sre"));
-            let opened = office.harness.connect().await.ask(&open).await;
-            client.session = Some(opened.header("mcp-session-id").unwrap().to_owned());
+            let mut http = office.harness.connect().await;
+            client.session = Some(http.open_session(&open).await);
         }
         client
     }
@@ -161,7 +158,7 @@ impl<'a> Client<'a> {
             Some(id) => HttpRequest::of(id, request(json!(1), method, params).to_string()),
             None => {
                 let capabilities = json!({"extensions": {TASKS: {}}});
-                HttpRequest::modern(&modern(json!(1), method, params, &capabilities))
+                HttpRequest::modern_request_as(method, params, &capabilities)
             }
         };
         let post = post.with("Authorization", self.office.bearer(self.who, group));
@@ -170,7 +167,7 @@ impl<'a> Client<'a> {
 
     /// Has a task made, as an operator. Its id.
     async fn make(&self, tool: &str) -> String {
-        let mut call = json!({"name": tool, "arguments": {}});
+        let mut call = crate::support::tool(tool);
         if self.session.is_some() {
             call["task"] = json!({"ttl": 60_000});
         }
@@ -203,11 +200,8 @@ impl<'a> Client<'a> {
             let message = of_hidden["error"]["message"].as_str().unwrap();
             assert!(message.starts_with("Task not found"), "{method} {message}");
         }
-        assert_eq!(
-            self.office.forwarded_requests(),
-            before,
-            "a request was forwarded"
-        );
+        let after = self.office.forwarded_requests();
+        assert_eq!(after, before, "a request was forwarded");
     }
 
     async fn is_known(&self, task: &str) {
@@ -285,11 +279,9 @@ async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
         let office = Office::before(server).await;
         let client = Client::of(Era::Legacy, &office, "ann").await;
         let session = client.session.clone().unwrap();
-        let get = HttpRequest::of(&session, "").line("GET /mcp HTTP/1.1");
-        let get = get.with("Authorization", office.bearer("ann", "sre"));
+        let get = HttpRequest::get(&session).with("Authorization", office.bearer("ann", "sre"));
         let mut stream = office.harness.connect().await;
-        stream.send(&get.bytes()).await;
-        assert_eq!(stream.head().await.status, 200);
+        stream.open_stream(&get).await;
         client.make("job").await;
         office.wait_for_listener().await;
         office.notify("working");
@@ -317,8 +309,7 @@ async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
     let listen = modern(json!(1), "subscriptions/listen", params, &capabilities);
     let listen = HttpRequest::modern(&listen).with("Authorization", office.bearer("ann", "sre"));
     let mut stream = office.harness.connect().await;
-    stream.send(&listen.bytes()).await;
-    assert_eq!(stream.head().await.status, 200);
+    stream.open_stream(&listen).await;
     let accepted = soon(stream.event()).await.unwrap();
     accepted.has("/params/notifications/taskIds", json!([task]));
     office.wait_for_listener().await;
@@ -328,8 +319,8 @@ async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
 
     for (pattern, status) in [("other", "input_required"), ("*", "completed")] {
         let rules = [for_group("sre").with_allow([named(pattern)])];
-        let config = with_rules(config(Target::http(office.harness.peer.url.clone())), rules);
-        let mut config = config;
+        let target = Target::http(office.harness.peer.url.clone());
+        let mut config = with_rules(config(target), rules);
         config.authentication = Some(tokens(&office.issuer));
         office.harness.reload(config).await;
         let changed = soon(stream.event()).await.unwrap();

@@ -25,30 +25,33 @@ async fn blocked(on_full: OnFull) -> Recorded {
 }
 
 async fn ask(recorded: &Recorded, method: &str, params: Value) -> Value {
-    let kind = ClientKind::HttpModern;
-    recorded.harness.ask(kind, method, params).await
+    recorded.harness.ask_modern(method, params).await
 }
 
 fn status(recorded: &Recorded) -> Value {
-    let status = serde_json::to_value(recorded.harness.gateway.status()).unwrap();
+    let status = recorded.harness.status();
     status["audit"].clone()
 }
 
 const REFUSED: &str = "the request cannot be recorded in the audit log at the moment";
 
+/// Three calls are refused, over HTTP with a status.
+async fn is_refused(harness: &Harness) {
+    for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        let answer = harness.ask(kind, "tools/call", tool("odd")).await;
+        let error = json!({"code": -32603, "message": REFUSED});
+        assert_eq!(answer["error"], error, "{kind:?}");
+    }
+    let mut http = harness.connect().await;
+    let answer = http.ask_modern("tools/call", tool("odd")).await;
+    assert_eq!(answer.status, 503);
+}
+
 #[tokio::test]
 async fn refuse_refuses_before_anything_happens() {
     let recorded = blocked(OnFull::Refuse).await;
     let before = recorded.harness.peer.received().len();
-    for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = recorded.harness.ask(kind, "tools/call", tool("odd")).await;
-        let error = json!({"code": -32603, "message": REFUSED});
-        assert_eq!(answer["error"], error, "{kind:?}");
-    }
-    let message = modern(json!(1), "tools/call", tool("odd"), &json!({}));
-    let mut http = RawHttp::connect(recorded.harness.address).await;
-    let answer = http.ask(&HttpRequest::modern(&message)).await;
-    assert_eq!(answer.status, 503);
+    is_refused(&recorded.harness).await;
     assert_eq!(recorded.harness.peer.received().len(), before);
     assert_eq!(status(&recorded)["refused"], 3);
     recorded.sink.block(false);
@@ -66,19 +69,10 @@ async fn refuse_refuses_as_soon_as_the_disk_is_full() {
     log.on_full = OnFull::Refuse;
     let disk = FileSink::open("/dev/full").unwrap();
     let log = AuditLog::start(&log, Box::new(disk)).unwrap();
-    let harness = Harness::before(Era::Legacy, edited(|config| config.audit_log = Some(log)));
-    let harness = harness.await;
-    let status = || serde_json::to_value(harness.gateway.status()).unwrap()["audit"].clone();
+    let harness = Harness::of(|config| config.audit_log = Some(log)).await;
+    let status = || harness.status()["audit"].clone();
     until(async || !(status()["error"].is_null())).await;
-    for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = harness.ask(kind, "tools/call", tool("odd")).await;
-        let error = json!({"code": -32603, "message": REFUSED});
-        assert_eq!(answer["error"], error, "{kind:?}");
-    }
-    let message = modern(json!(1), "tools/call", tool("odd"), &json!({}));
-    let mut http = harness.connect().await;
-    let answer = http.ask(&HttpRequest::modern(&message)).await;
-    assert_eq!(answer.status, 503);
+    is_refused(&harness).await;
     assert_eq!(harness.peer.of("tools/call").len(), 0);
     let status = status();
     status.has("/refused", 3);

@@ -62,9 +62,8 @@ async fn a_streamed_answer_is_one_record_at_its_end() {
 
     let recorded = Recorded::start().await;
     let mut http = recorded.harness.connect().await;
-    let message = modern(json!(1), "tools/call", params, &json!({}));
-    http.send(&HttpRequest::modern(&message).bytes()).await;
-    assert_eq!(http.head().await.status, 200);
+    http.open_stream(&HttpRequest::modern_request("tools/call", params))
+        .await;
     let events = http.events().await;
     assert!(events.len() > 1, "{events:?}");
     let record = recorded.sink.request("tools/call").await;

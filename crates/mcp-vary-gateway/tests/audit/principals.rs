@@ -20,8 +20,7 @@ pub(super) fn with_keys(mut config: Config) -> Config {
 
 /// The status of the answer to a modern request with this value of `Authorization`.
 async fn ask(recorded: &Recorded, authorization: Option<&str>, method: &str, params: Value) -> u16 {
-    let message = modern(json!(1), method, params, &json!({}));
-    let post = HttpRequest::modern(&message);
+    let post = HttpRequest::modern_request(method, params);
     let post = match authorization {
         Some(value) => post.with("Authorization", value),
         None => post,
@@ -50,6 +49,7 @@ async fn a_credential_is_recorded_when_it_is_accepted_for_the_first_time() {
 
 #[tokio::test]
 async fn a_refused_credential_is_recorded_with_the_reason() {
+    let scheme = "auth: only the authorization scheme Bearer is supported";
     for (authorization, status, rule) in [
         (None, 401, "auth: this server needs a bearer token"),
         (
@@ -57,22 +57,15 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
             401,
             "auth: no key and no issuer knows it",
         ),
-        (
-            Some("Basic YTpi"),
-            400,
-            "auth: only the authorization scheme Bearer is supported",
-        ),
+        (Some("Basic YTpi"), 400, scheme),
     ] {
         let recorded = Recorded::with(settings(), with_keys).await;
         let answered = ask(&recorded, authorization, "tools/list", json!({})).await;
         assert_eq!(answered, status);
         let refused = recorded.sink.wait_for("auth.refused", 1).await;
-        let found = (
-            &refused[0]["status"],
-            &refused[0]["rule"],
-            &refused[0]["outcome"],
-        );
-        assert_eq!(found, (&json!(status), &json!(rule), &json!("denied")));
+        refused[0].has("/status", status);
+        refused[0].has("/rule", rule);
+        refused[0].has("/outcome", "denied");
         refused[0].has("/client", json!({"address": "127.0.0.1"}));
         let found = recorded.sink.of("request").len();
         assert_eq!(found, 0, "nothing reached the pipeline");
@@ -89,8 +82,8 @@ async fn identities_in_full_have_names() {
         let principal = Principal::stdio("carol", Claims::default()).unwrap();
         config.stdio_principal = Some(principal.into());
         config
-    });
-    let recorded = recorded.await;
+    })
+    .await;
     let bearer = format!("Bearer {}", key("ann"));
     ask(&recorded, Some(&bearer), "tools/list", json!({})).await;
     let record = recorded.sink.request("tools/list").await;
@@ -131,39 +124,27 @@ fn with_rules(config: Config) -> Config {
 /// The record names the rule; the answer to what is hidden is that to what does not exist.
 #[tokio::test]
 async fn a_rule_that_decides_is_recorded_and_not_told() {
-    for (method, params, outcome, rule) in [
-        ("tools/call", tool("odd"), "allowed", json!("access[0]")),
-        (
-            "resources/read",
-            json!({"uri": "place:bern"}),
-            "allowed",
-            json!("access[1]"),
-        ),
-        ("tools/call", tool("say"), "denied", json!("access[1]")),
-        (
-            "tools/call",
-            tool("fail"),
-            "denied",
-            json!("access: default"),
-        ),
-        (
-            "prompts/get",
-            json!({"name": "greet"}),
-            "denied",
-            json!("access: default"),
-        ),
-        ("tools/call", tool("pretty"), "denied", json!("access[2]")),
-        // It is not hidden: nobody has it.
-        ("tools/call", tool("nix"), "error", Value::Null),
-    ] {
+    // `nix` is not hidden: nobody has it.
+    for [method, params, outcome, rule] in rows(
+        r#"
+        tools/call     | {"name": "odd"}       | allowed | "access[0]"
+        resources/read | {"uri": "place:bern"} | allowed | "access[1]"
+        tools/call     | {"name": "say"}       | denied  | "access[1]"
+        tools/call     | {"name": "fail"}      | denied  | "access: default"
+        prompts/get    | {"name": "greet"}     | denied  | "access: default"
+        tools/call     | {"name": "pretty"}    | denied  | "access[2]"
+        tools/call     | {"name": "nix"}       | error   | null
+    "#,
+    ) {
+        let (params, rule) = (cell(params), cell(rule));
         for is_modern in [false, true] {
             let recorded = Recorded::with(settings(), with_rules).await;
             let bearer = format!("Bearer {}", key("ann"));
             let mut http = RawHttp::connect(recorded.harness.address()).await;
             let post = if is_modern {
-                HttpRequest::modern(&modern(json!(1), method, params.clone(), &json!({})))
+                HttpRequest::modern_request(method, params.clone())
             } else {
-                let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+                let open = HttpRequest::initialize(&json!({}));
                 let opened = http.ask(&open.with("Authorization", &*bearer)).await;
                 let id = opened.header("mcp-session-id").unwrap().to_owned();
                 let message = request(json!(1), method, params.clone());

@@ -87,12 +87,7 @@ impl MemorySink {
     pub(super) fn wait_for(&self, event: &str, count: usize) -> impl Future<Output = Vec<Value>> {
         let (sink, event) = (self.clone(), event.to_owned());
         async move {
-            let enough = async {
-                while sink.of(&event).len() < count {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-            };
-            soon(enough).await;
+            until(async || sink.of(&event).len() >= count).await;
             let found = sink.of(&event);
             assert_eq!(found.len(), count, "{event}: {found:#?}");
             found
@@ -106,12 +101,7 @@ impl MemorySink {
             found.retain(|line| line["method"] == method);
             found
         };
-        let there = async {
-            while find().is_empty() {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        soon(there).await;
+        until(async || !find().is_empty()).await;
         let found = find();
         assert_eq!(found.len(), 1, "{found:#?}");
         found[0].clone()

@@ -65,12 +65,9 @@ async fn the_target_is_what_the_method_names() {
         tasks/get           | {"taskId": "nobody's"} | {"kind": "task", "name": "nobody's"}
     "#,
     ) {
-        let params: Value = serde_json::from_str(params).unwrap();
-        let target: Value = serde_json::from_str(target).unwrap();
-        let kind = ClientKind::HttpModern;
-        recorded.harness.ask(kind, method, params).await;
+        recorded.harness.ask_modern(method, cell(params)).await;
         let record = recorded.sink.request(method).await;
-        assert_eq!(record["target"], target, "{method}");
+        assert_eq!(record["target"], cell(target), "{method}");
     }
 }
 
@@ -91,8 +88,7 @@ async fn a_request_brings_its_client_trace_and_id() {
     record.has("/trace_id", "0af7651916cd43dd8448eb211c80319c");
     record.has("/request_id", "a\"b");
     let header = "00-1bf7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
-    let ping = modern(json!(1), "prompts/list", json!({}), &json!({}));
-    let post = HttpRequest::modern(&ping).with("traceparent", header);
+    let post = HttpRequest::modern_request("prompts/list", json!({})).with("traceparent", header);
     http.ask(&post).await;
     let record = recorded.sink.request("prompts/list").await;
     record.has("/trace_id", "1bf7651916cd43dd8448eb211c80319c");
@@ -130,19 +126,14 @@ async fn a_batch_is_a_record_for_each_request() {
     let records = recorded.sink.wait_for("request", 4).await;
     let mut of_batch: Vec<_> = records.iter().skip(1).collect();
     of_batch.sort_by_key(|record| record["request_id"].to_string());
-    let seen: Vec<_> = of_batch
-        .iter()
-        .map(|record| (&record["method"], &record["outcome"], &record["status"]))
-        .collect();
-    let (method, outcome) = (
-        ["ping", "tools/call", "initialize"].map(Value::from),
-        ["allowed", "allowed", "error"].map(Value::from),
-    );
-    let expected = std::iter::zip(&method, &outcome);
-    let expected: Vec<_> = expected
-        .map(|(method, outcome)| (method, outcome, &Value::Null))
-        .collect();
-    assert_eq!(seen, expected);
+    let of_batch = of_batch.iter();
+    let seen = of_batch.map(|it| json!([it["method"], it["outcome"], it["status"]]));
+    let expected = json!([
+        ["ping", "allowed", null],
+        ["tools/call", "allowed", null],
+        ["initialize", "error", null],
+    ]);
+    assert_eq!(seen.collect::<Value>(), expected);
     let pipe = recorded.harness.open_pipe();
     let mut pipe = pipe.initialize("2025-03-26", &json!({})).await;
     pipe.send(json!([request(json!(4), "ping", json!({}))]).to_string())

@@ -8,10 +8,10 @@ use super::recorded::{Recorded, settings};
 use crate::support::*;
 
 /// The variants that clients got, with the reasons.
-fn selections(records: &[Value]) -> Vec<(&str, &str)> {
+fn selections(records: &[Value]) -> String {
     let selections = records.iter().map(|record| &record["variant"]);
-    let texts = selections.map(|it| (it["id"].as_str().unwrap(), it["reason"].as_str().unwrap()));
-    texts.collect()
+    let texts = selections.map(|it| format!("{} {}", it["id"], it["reason"]).replace('"', ""));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// SV-22: a session's variant is recorded when the session begins, and again whenever it is another one.
@@ -19,21 +19,12 @@ fn selections(records: &[Value]) -> Vec<(&str, &str)> {
 async fn a_session_is_recorded_when_its_variant_changes() {
     let recorded = Recorded::start().await;
     let mut client = LegacyClient::open(&recorded.harness, "2025-11-25", &json!({})).await;
-    for params in [
-        json!({}),
-        json!({}),
-        under("compact", json!({})),
-        under("compact", json!({})),
-        json!({}),
-    ] {
+    let compact = under("compact", json!({}));
+    for params in [json!({}), json!({}), compact.clone(), compact, json!({})] {
         client.ask("tools/list", params).await;
     }
     let records = recorded.sink.wait_for("variant.selected", 3).await;
-    let expected = [
-        ("standard", "ranking"),
-        ("compact", "selector"),
-        ("standard", "ranking"),
-    ];
+    let expected = "standard ranking, compact selector, standard ranking";
     assert_eq!(selections(&records), expected);
     records[0].has("/method", "initialize");
     assert!(records.iter().all(|record| record["session"].is_string()));
@@ -54,8 +45,7 @@ async fn with_lines(lines: &str) -> Recorded {
         (config.access, config.selection) = (file.access, file.selection);
         config.experiments = file.experiments;
     });
-    let recorded = Recorded::with(settings(), adapt);
-    recorded.await
+    Recorded::with(settings(), adapt).await
 }
 
 /// The records of one client that lists the tools of a gateway with these lines in its file.
@@ -79,36 +69,23 @@ async fn the_first_reason_of_a_variant_is_recorded_in_each_era() {
     let access = "access: [{when: {anyone: on}, allow: [\"*\"], variant: compact";
     let compact = json!({"contextSize": "compact"});
     let hints = Some("contextSize=compact");
+    let clients = "clients: [{name: nix, variant: standard}, {variant: compact}]";
+    let (team, pin) = (
+        format!("{access}, name: team}}]"),
+        format!("{access}, pin: on}}]"),
+    );
+    let ranked = ("compact", "ranking", None, hints, RANKED);
+    let by_rule = |rule: &'static str| ("compact", "rule", Some(rule), None, COMPACT_FIRST);
+    let pinned = ("compact", "pin", Some("access[0]"), None, "compact=20");
     for (lines, declared, expected) in [
-        (
-            "{}",
-            json!({}),
-            ("standard", "ranking", None, None, UNRANKED),
-        ),
-        ("{}", compact, ("compact", "ranking", None, hints, RANKED)),
-        (
-            "clients: [{name: nix, variant: standard}, {variant: compact}]",
-            json!({}),
-            ("compact", "rule", Some("clients[1]"), None, COMPACT_FIRST),
-        ),
-        (
-            "variant: compact",
-            json!({}),
-            ("compact", "rule", Some("variant"), None, COMPACT_FIRST),
-        ),
-        (
-            &format!("{access}, name: team}}]"),
-            json!({}),
-            ("compact", "rule", Some("team"), None, COMPACT_FIRST),
-        ),
-        (
-            &format!("{access}, pin: on}}]"),
-            json!({}),
-            ("compact", "pin", Some("access[0]"), None, "compact=20"),
-        ),
+        ("", json!({}), ("standard", "ranking", None, None, UNRANKED)),
+        ("", compact, ranked),
+        (clients, json!({}), by_rule("clients[1]")),
+        ("variant: compact", json!({}), by_rule("variant")),
+        (&*team, json!({}), by_rule("team")),
+        (&*pin, json!({}), pinned),
     ] {
         for kind in ClientKind::ALL {
-            let lines = lines.trim_start_matches("{}");
             let (recorded, listed) = records_of(kind, lines, &declared).await;
             let (id, reason, rule, hints, order) = expected;
             let mut choice = json!({"id": id, "reason": reason});
@@ -146,15 +123,14 @@ async fn a_session_is_recorded_with_its_experiment() {
     ] {
         let recorded = Recorded::start().await;
         let mut http = recorded.harness.connect().await;
-        let mut open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+        let mut open = HttpRequest::initialize(&json!({}));
         open = open.line(post);
         if reason == "header" {
             open = open.with("MCP-Server-Variant", "compact");
         }
-        let session = http.ask(&open).await;
-        let session = session.header("mcp-session-id").unwrap();
+        let session = http.open_session(&open).await;
         let list = request(json!(2), "tools/list", json!({})).to_string();
-        http.ask(&HttpRequest::of(session, list)).await;
+        http.ask(&HttpRequest::of(&session, list)).await;
         let listed = recorded.sink.request("tools/list").await;
         let expected = json!({"id": "compact", "reason": reason});
         listed.has("/variant", expected);
@@ -184,11 +160,7 @@ async fn a_client_without_a_session_is_recorded_when_its_variant_changes() {
     let records = recorded.sink.wait_for("variant.selected", 3).await;
     let names: Vec<_> = records.iter().map(|it| &it["client"]["name"]).collect();
     assert_eq!(names, ["a", "b", "a"]);
-    let expected = [
-        ("standard", "ranking"),
-        ("standard", "ranking"),
-        ("compact", "selector"),
-    ];
+    let expected = "standard ranking, standard ranking, compact selector";
     assert_eq!(selections(&records), expected);
 }
 
@@ -246,9 +218,9 @@ async fn a_client_without_a_variant_is_recorded_with_its_rules() {
 async fn a_refused_address_or_header_is_recorded() {
     let post = |is_modern: bool| {
         if is_modern {
-            HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({})))
+            HttpRequest::modern_request("tools/list", json!({}))
         } else {
-            HttpRequest::new(initialize("2025-11-25", &json!({})).to_string())
+            HttpRequest::initialize(&json!({}))
         }
     };
     for is_modern in [false, true] {
@@ -295,6 +267,13 @@ async fn without_variants_there_is_nothing_to_select() {
     assert_eq!(recorded.sink.of("variant.selected").len(), 0);
 }
 
+/// Has a model rank the variants of anonymous clients, too.
+fn ranked_by(model: &ModelServer) -> impl FnOnce(&mut Config) + use<> {
+    let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
+    ranking.anonymous = true;
+    |config| config.model_ranking = Some(ranking)
+}
+
 /// SV-6, SV-22: what a model was asked to rank, its answer and its duration are recorded once for a question. The question is
 /// written as arguments are.
 #[tokio::test]
@@ -303,38 +282,18 @@ async fn a_ranking_by_a_model_is_recorded() {
     let description = "a client that plans trips";
     let hints = json!({"variantHints": {"description": description}});
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
-    for (behavior, outcome, order, failure) in [
-        (
-            ModelBehavior::Says(answer.to_owned()),
-            "allowed",
-            json!("compact read-only directory standard"),
-            Value::Null,
-        ),
-        (
-            ModelBehavior::Says("[]".to_owned()),
-            "error",
-            Value::Null,
-            json!("wrong-shape"),
-        ),
+    let order = json!("compact read-only directory standard");
+    for (says, outcome, order, failure) in [
+        (answer, "allowed", order, Value::Null),
+        ("[]", "error", Value::Null, json!("wrong-shape")),
     ] {
-        let model = ModelServer::start(behavior).await;
+        let model = ModelServer::start(ModelBehavior::Says(says.to_owned())).await;
         let mut log = settings();
         log.arguments = ArgumentsDetail::Full { limit: 10_000 };
-        let adapt = edited(|config| {
-            let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
-            ranking.anonymous = true;
-            config.model_ranking = Some(ranking);
-        });
-        let recorded = Recorded::with(log, adapt);
-        let recorded = recorded.await;
-        for way in [ClientKind::HttpModern, ClientKind::HttpModern] {
-            way.ask(
-                &recorded.harness,
-                &capabilities,
-                "server/discover",
-                json!({}),
-            )
-            .await;
+        let recorded = Recorded::with(log, edited(ranked_by(&model))).await;
+        for _ in 0..2 {
+            let harness = &recorded.harness;
+            ask_modern_as(harness, &capabilities, "server/discover", json!({})).await;
         }
         let records = recorded.sink.wait_for("variants.ranked", 1).await;
         let record = &records[0];
@@ -345,8 +304,7 @@ async fn a_ranking_by_a_model_is_recorded() {
         ranking.has("/variants", "standard compact directory read-only");
         assert_eq!(ranking["order"], order, "{record}");
         assert_eq!(ranking["failure"], failure, "{record}");
-        let question = record["arguments"]["text"].as_str().unwrap();
-        assert!(question.contains(description), "{record}");
+        record.contains("/arguments/text", description);
     }
 }
 
@@ -357,29 +315,16 @@ async fn a_session_whose_first_variant_a_model_chose_is_recorded_with_that_reaso
     let model = ModelServer::start(ModelBehavior::Says(answer.to_owned())).await;
     let hints = json!({"variantHints": {"description": "a client that plans trips"}});
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
-    let adapt = edited(|config| {
-        let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
-        ranking.anonymous = true;
-        config.model_ranking = Some(ranking);
-    });
-    let recorded = Recorded::with(settings(), adapt);
-    let recorded = recorded.await;
+    let recorded = Recorded::with(settings(), edited(ranked_by(&model))).await;
     LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
     let ranking = || recorded.harness.gateway.status().model_ranking.unwrap();
     until(async || ranking().used != 0).await;
     let mut client = LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
     client.ask("tools/list", json!({})).await;
     // To clients of 2026-07-28 the model never gives their first variant.
-    let modern = ClientKind::HttpModern;
-    modern
-        .ask(&recorded.harness, &capabilities, "prompts/list", json!({}))
-        .await;
+    ask_modern_as(&recorded.harness, &capabilities, "prompts/list", json!({})).await;
     let selected = recorded.sink.wait_for("variant.selected", 3).await;
-    let expected = [
-        ("standard", "ranking"),
-        ("compact", "model"),
-        ("standard", "ranking"),
-    ];
+    let expected = "standard ranking, compact model, standard ranking";
     assert_eq!(selections(&selected), expected);
     selected[1].has("/method", "initialize");
     let listed = recorded.sink.request("tools/list").await;

@@ -6,8 +6,7 @@ use super::clients::{
 use crate::support::*;
 
 fn list() -> HttpRequest {
-    let message = modern(json!(1), "tools/list", json!({}), &json!({}));
-    HttpRequest::modern(&message)
+    HttpRequest::modern_request("tools/list", json!({}))
 }
 
 /// A gateway that wants tokens, and who issues them.
@@ -24,10 +23,9 @@ async fn without_a_credential_nothing_is_answered_but_a_challenge() {
     let url = format!("{PUBLIC}/.well-known/oauth-protected-resource/mcp");
     let challenge = format!(r#"Bearer resource_metadata="{url}", scope="mcp""#);
     let body = r#"{"error":"unauthorized","error_description":"this server needs a bearer token"}"#;
-    let initialize = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
     for post in [
         list(),
-        initialize,
+        HttpRequest::initialize(&json!({})),
         HttpRequest::new("no JSON"),
         HttpRequest::new("").line("GET /mcp HTTP/1.1"),
         HttpRequest::new("").line("DELETE /mcp HTTP/1.1"),
@@ -73,15 +71,11 @@ async fn the_log_says_why_a_credential_is_refused() {
     };
     let good = server.sign(claims("ann"));
     let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+    let scopes = "it needs the scopes `mcp`, and has `read write`";
+    let signature = "its signature does not verify: the token was cut short or changed";
     for (token, reason) in [
-        (
-            signed("scope", json!("read write")),
-            "it needs the scopes `mcp`, and has `read write`",
-        ),
-        (
-            good[..good.len() - 8].to_owned(),
-            "its signature does not verify: the token was cut short or changed",
-        ),
+        (signed("scope", json!("read write")), scopes),
+        (good[..good.len() - 8].to_owned(), signature),
         (key("eve"), "the token is unknown or malformed"),
     ] {
         ask_modern(&harness, &token, "tools/list", json!({})).await;

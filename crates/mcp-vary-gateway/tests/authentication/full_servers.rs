@@ -31,8 +31,7 @@ pub(super) async fn with_sessions(has_changed: &Arc<AtomicBool>) -> ScriptedServ
                 reply.with_header("Mcp-Session-Id", format!("s-{number}"))
             }
             "tools/list" if has_changed.load(Ordering::Relaxed) => {
-                let only = json!({"name": "odd", "inputSchema": {"type": "object"}});
-                seen.answer(&json!({"tools": [only]}))
+                seen.answer(&tool_list(&["odd"]))
             }
             _ => reply,
         })
@@ -69,7 +68,7 @@ async fn call(session: &mut Session, who: &str) {
 }
 
 async fn end(session: &mut Session, who: &str) {
-    let delete = HttpRequest::of(&session.id, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&session.id);
     let answer = session.http.ask(&bearer(delete, &key(who))).await;
     assert_eq!(answer.status, 200);
 }
@@ -119,11 +118,8 @@ async fn a_person_with_many_kinds_of_clients_leaves_room_to_others() {
     }
     let both = harness.peer.of("initialize").len() - opened;
     assert_eq!(both, 2, "there was room for both");
-    assert_eq!(
-        connections(&harness).open,
-        5,
-        "the first, two, and one each"
-    );
+    // The first, two, and one each.
+    assert_eq!(connections(&harness).open, 5);
 }
 
 /// Where connections belong to principals, none is closed for another client, so what one person has open decides.
@@ -160,8 +156,7 @@ async fn where_principals_are_isolated_a_person_with_many_kinds_of_clients_leave
 
 /// The server that asks its clients on a connection of each one alone.
 async fn with_dedicated_connections(count: usize) -> Harness {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/asks.py");
-    let mut config = config(Target::command("python3", [script.to_owned()]));
+    let mut config = config(of_script("asks.py"));
     config.authentication = Some(keys(&["ann", "eve"]));
     config.servers[0].limits.dedicated_connections = count;
     Harness::behind(ScriptedServer::start(|_| None).await, config).await
@@ -207,7 +202,7 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
     assert_eq!(answer.json()["result"]["client"], asking);
     // A connection of hers that no longer waits makes room for her next one.
     let (session, mut call, question) = waiting.remove(0);
-    let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+    let reply = response(&question, json!({"action": "decline"}));
     let post = HttpRequest::of(&session.id, reply.to_string());
     let mut http = harness.connect().await;
     let told = http.ask(&bearer(post, &key("eve"))).await;
@@ -215,15 +210,10 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
     let answer = soon(call.event()).await.unwrap();
     assert_eq!(answer["result"]["reply"]["result"], reply["result"]);
     let mut next = Session::open(&harness, &key("eve"), &asking).await;
-    let answer = soon(async {
-        loop {
-            let answer = next.ask(&key("eve"), "tools/call", tool("state")).await;
-            let answer = answer.json();
-            if answer["result"].is_object() {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    let answer = until_some(async || {
+        let answer = next.ask(&key("eve"), "tools/call", tool("state")).await;
+        let answer = answer.json();
+        answer["result"].is_object().then_some(answer)
     });
     answer.await.has("/result/client", asking);
     assert_eq!(harness.gateway.status().dedicated_connections, 3);
@@ -280,7 +270,7 @@ async fn a_session_that_only_reads_its_stream_makes_room() {
     let harness = with_room_for(1, &has_changed).await;
     let mut ann = open(&harness, "ann").await;
     let mut stream = RawHttp::connect(harness.address).await;
-    let get = HttpRequest::of(&ann.id, "").line("GET /mcp HTTP/1.1");
+    let get = HttpRequest::get(&ann.id);
     let get = get.with("Accept", "text/event-stream");
     stream.send(&bearer(get, &key("ann")).bytes()).await;
     assert_eq!(soon(stream.head()).await.status, 200);
@@ -313,11 +303,12 @@ async fn a_full_server_is_left_out_and_the_others_work() {
     let mut ann = open(&harness, "ann").await;
     let mut eve = open(&harness, "eve").await;
     let warnings = log.take().concat();
-    assert!(
-        warnings.contains("all connections are in use; the server is left out for a client")
-            && warnings.contains("server=\"full\"; connections=2; left_out=1;"),
-        "{warnings}"
-    );
+    for part in [
+        "all connections are in use; the server is left out for a client",
+        "server=\"full\"; connections=2; left_out=1;",
+    ] {
+        assert!(warnings.contains(part), "{warnings}");
+    }
     let list = eve.ask(&key("eve"), "tools/list", json!({})).await.json();
     assert!(names(&list).contains(&"free_odd"), "{list}");
     let answer = eve.ask(&key("eve"), "tools/call", tool("free_odd")).await;

@@ -124,8 +124,7 @@ async fn a_leased_connection_is_not_lent_to_another_principal() {
     let harness = before_a_process().await;
     let of = async |who: &str| {
         let capabilities = json!({"elicitation": {}});
-        let message = modern(json!(1), "tools/call", tool("who"), &capabilities);
-        let post = HttpRequest::modern(&message);
+        let post = HttpRequest::modern_request_as("tools/call", tool("who"), &capabilities);
         let mut http = harness.connect().await;
         let answer = http
             .ask(&super::clients::bearer(post, &key(who)))

@@ -6,8 +6,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use http::HeaderMap;
 use mcp_vary_gateway::settings::authentication::{Authentication, KeySource};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::clients::{NOW, Session, bearer, claims, key, tokens_and_keys};
 use crate::support::*;
@@ -109,25 +107,14 @@ fn adapted(config: Config, authentication: Authentication) -> Config {
 
 /// The answers to what a client may send with `token`, in both eras.
 async fn use_token(harness: &Harness, token: &str, outputs: &mut Outputs) {
-    let message = |method: &str, params: Value| modern(json!(1), method, params, &json!({}));
+    let list = || HttpRequest::modern_request("tools/list", json!({}));
+    let line = format!("POST /mcp?access_token={token} HTTP/1.1");
     let mut posts = vec![
-        bearer(
-            HttpRequest::new(initialize("2025-11-25", &json!({})).to_string()),
-            token,
-        ),
+        bearer(HttpRequest::initialize(&json!({})), token),
         bearer(HttpRequest::new("{"), token),
-        bearer(
-            HttpRequest::modern(&message("tools/list", json!({}))),
-            token,
-        )
-        .line(&format!("POST /mcp?access_token={token} HTTP/1.1")),
-        HttpRequest::modern(&message("tools/list", json!({})))
-            .with("Authorization", format!("Basic {token}")),
-        bearer(
-            HttpRequest::modern(&message("tools/list", json!({}))),
-            token,
-        )
-        .with_another("Authorization", format!("Bearer {token}")),
+        bearer(list(), token).line(&line),
+        list().with("Authorization", format!("Basic {token}")),
+        bearer(list(), token).with_another("Authorization", format!("Bearer {token}")),
     ];
     for (method, params) in [
         ("tools/list", json!({})),
@@ -137,7 +124,7 @@ async fn use_token(harness: &Harness, token: &str, outputs: &mut Outputs) {
         ("resources/read", json!({"uri": "nix:nix"})),
         ("nix", json!({})),
     ] {
-        posts.push(bearer(HttpRequest::modern(&message(method, params)), token));
+        posts.push(bearer(HttpRequest::modern_request(method, params), token));
     }
     for post in posts {
         let answer: HttpResponse = harness.connect().await.ask(&post).await;
@@ -148,14 +135,9 @@ async fn use_token(harness: &Harness, token: &str, outputs: &mut Outputs) {
 
 /// The status that the operator reads.
 async fn status(harness: &Harness) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let stop = CancellationToken::new();
-    let (gateway, stopped) = (harness.gateway.clone(), stop.clone().cancelled_owned());
-    tokio::spawn(async move { gateway.serve_admin(listener, stopped).await.unwrap() });
     let ask = HttpRequest::new("").line("GET /status HTTP/1.1");
-    let answer = RawHttp::connect(address).await.ask(&ask).await;
-    stop.cancel();
+    let mut http = RawHttp::connect(harness.operators().await).await;
+    let answer = http.ask(&ask).await;
     assert_eq!(answer.status, 200);
     answer.text()
 }
@@ -208,11 +190,12 @@ async fn secrets_occur_nowhere() {
     outputs.add(&harness.gateway);
     let log = log.take();
     // What was tried is in the log, so that the operator can find the reason.
-    for logged in [
+    let events = [
         "credential refused",
         "keys not fetched",
         "configuration reloaded",
-    ] {
+    ];
+    for logged in events {
         assert!(log.iter().any(|line| line.contains(logged)), "{logged}");
     }
     outputs.add_text(&log.join("\n"));

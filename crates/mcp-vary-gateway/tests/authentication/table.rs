@@ -87,7 +87,7 @@ fn with_head(post: HttpRequest, head: &Head) -> HttpRequest {
 }
 
 fn list(params: Value) -> HttpRequest {
-    HttpRequest::modern(&modern(json!(1), "tools/list", params, &json!({})))
+    HttpRequest::modern_request("tools/list", params)
 }
 
 async fn ask(harness: &Harness, post: HttpRequest, head: &Head) -> HttpResponse {
@@ -127,7 +127,7 @@ fn seen(answer: &HttpResponse) -> (u16, Option<String>, String) {
 /// What is wrong with the answers to a row; nothing, hopefully.
 async fn check(harness: &Harness, (name, head, expected): &Row) -> Vec<String> {
     let head = head();
-    let initialize = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let initialize = HttpRequest::initialize(&json!({}));
     // The second answer to a good token comes from the cache.
     let posts = [list(json!({})), list(json!({})), initialize];
     let mut wrong = Vec::new();

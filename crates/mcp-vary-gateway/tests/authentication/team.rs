@@ -108,7 +108,7 @@ impl Client {
                 let message = request(json!(1), method, params);
                 HttpRequest::of(session, message.to_string())
             }
-            None => HttpRequest::modern(&modern(json!(1), method, params, &self.capabilities)),
+            None => HttpRequest::modern_request_as(method, params, &self.capabilities),
         };
         let answer = self.send(&post).await.json();
         assert!(answer["result"].is_object(), "{method}: {answer}");
@@ -116,7 +116,7 @@ impl Client {
     }
 
     async fn initialize(&mut self) {
-        let post = HttpRequest::new(initialize("2025-11-25", &self.capabilities).to_string());
+        let post = HttpRequest::initialize(&self.capabilities);
         let answer = self.send(&post).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         self.session = answer.header("mcp-session-id").map(str::to_owned);

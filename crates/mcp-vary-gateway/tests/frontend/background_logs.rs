@@ -93,9 +93,8 @@ impl State {
                         self.tools.push(format!("new-{}", self.tools.len()));
                         self.session(seen).log(&json!("after the answer"));
                         let changed = notification("notifications/tools/list_changed", json!({}));
-                        self.sessions
-                            .values()
-                            .for_each(|session| session.send(&changed));
+                        let sessions = self.sessions.values();
+                        sessions.for_each(|session| session.send(&changed));
                     }
                 }
                 json!({"content": []})
@@ -119,10 +118,8 @@ impl Client {
         let (address, _) = serve(gateway).await;
         let legacy = LegacyClient::at(address, "2025-11-25", &json!({})).await;
         let mut stream = RawHttp::connect(address).await;
-        let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
-        let post = get.with("accept", "text/event-stream").head();
-        stream.send(&post).await;
-        assert_eq!(stream.head().await.status, 200);
+        let get = HttpRequest::get(&legacy.session).with("accept", "text/event-stream");
+        stream.open_stream(&get).await;
         Self::Session(legacy, stream)
     }
 
@@ -151,17 +148,15 @@ impl Client {
                 messages(&http.ask(&HttpRequest::modern(&call)).await.text())
             }
             Self::Pipe(pipe) => {
-                pipe.send(request(json!(1), "tools/call", params).to_string())
-                    .await;
-                let mut before = Vec::new();
-                loop {
-                    let received = pipe.receive().await;
-                    if received["id"] == 1 {
-                        assert!(received["result"].is_object(), "{received}");
-                        return before;
-                    }
-                    before.push(received);
+                let call = request(json!(1), "tools/call", params);
+                pipe.send(call.to_string()).await;
+                let mut before = vec![pipe.receive().await];
+                while before[before.len() - 1]["id"] != 1 {
+                    before.push(pipe.receive().await);
                 }
+                let answer = before.pop().unwrap();
+                assert!(answer["result"].is_object(), "{answer}");
+                before
             }
         }
     }
@@ -185,13 +180,9 @@ impl Client {
 
 /// The messages of a response before the last, which is an answer.
 fn messages(text: &str) -> Vec<Value> {
-    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    let mut all: Vec<Value> = if text.starts_with('{') {
-        vec![serde_json::from_str(text).unwrap()]
-    } else {
-        data.filter_map(|data| serde_json::from_str(data).ok())
-            .collect()
-    };
+    let lines = text.lines().map(|line| line.trim_start_matches("data: "));
+    let data = lines.filter_map(|data| serde_json::from_str(data).ok());
+    let mut all: Vec<Value> = data.collect();
     let answer = all.pop().unwrap();
     assert!(answer["result"].is_object(), "{answer}");
     all
@@ -200,8 +191,8 @@ fn messages(text: &str) -> Vec<Value> {
 fn data(messages: &[Value]) -> Vec<&str> {
     let logs = messages.iter();
     let logs = logs.filter(|message| message["method"] == "notifications/message");
-    logs.filter_map(|log| log["params"]["data"].as_str())
-        .collect()
+    let data = logs.filter_map(|log| log["params"]["data"].as_str());
+    data.collect()
 }
 
 /// The messages that `other` is sent while the server works for it, after a call of `first` about which it still logs.

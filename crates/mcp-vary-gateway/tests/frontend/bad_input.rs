@@ -17,40 +17,37 @@ fn no_json() -> Vec<Bad> {
         let (open, close) = (open.repeat(10_000), close.repeat(10_000));
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{open}1{close}}}}}"#)
     };
-    [
-        ("nothing", Vec::new()),
-        ("white space", b" \r\n\t ".to_vec()),
-        ("garbage", b"what is this?".to_vec()),
-        ("a form", b"method=ping&id=1".to_vec()),
-        (
-            "half a message",
-            br#"{"jsonrpc":"2.0","id":1,"meth"#.to_vec(),
-        ),
+    let all: [(&str, &[u8]); 15] = [
+        ("nothing", b""),
+        ("white space", b" \r\n\t "),
+        ("garbage", b"what is this?"),
+        ("a form", b"method=ping&id=1"),
+        ("half a message", br#"{"jsonrpc":"2.0","id":1,"meth"#),
         (
             "two messages",
-            br#"{"jsonrpc":"2.0","id":1,"method":"ping"}{}"#.to_vec(),
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping"}{}"#,
         ),
         (
             "a trailing comma",
-            br#"{"jsonrpc":"2.0","id":1,"method":"ping",}"#.to_vec(),
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping",}"#,
         ),
-        ("a mark before the text", b"\xef\xbb\xbf{}".to_vec()),
-        ("a NUL", b"\0".to_vec()),
+        ("a mark before the text", b"\xef\xbb\xbf{}"),
+        ("a NUL", b"\0"),
         (
             "no UTF-8 in a string",
-            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".to_vec(),
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}",
         ),
-        ("no UTF-8 outside strings", b"\xc3\x28".to_vec()),
+        ("no UTF-8 outside strings", b"\xc3\x28"),
         (
             "half a surrogate pair as bytes",
-            b"{\"id\":1,\"method\":\"\xed\xa0\x80\"}".to_vec(),
+            b"{\"id\":1,\"method\":\"\xed\xa0\x80\"}",
         ),
-        ("lists 10,000 deep", deep("[", "]").into_bytes()),
-        ("objects 10,000 deep", deep(r#"{"a":"#, "}").into_bytes()),
-        ("lists that never close", b"[".repeat(10_000)),
-    ]
-    .map(|(name, body)| bad(name, body, 400, -32700, Value::Null))
-    .into()
+        ("lists 10,000 deep", &deep("[", "]").into_bytes()),
+        ("objects 10,000 deep", &deep(r#"{"a":"#, "}").into_bytes()),
+        ("lists that never close", &b"[".repeat(10_000)),
+    ];
+    all.map(|(name, body)| bad(name, body, 400, -32700, Value::Null))
+        .into()
 }
 
 fn no_message() -> Vec<Bad> {
@@ -87,28 +84,27 @@ const NO_MESSAGES: &str = r#"
 "#;
 
 fn bad_params() -> Vec<Bad> {
-    let invalid = |name, params: &str| {
+    let invalid = |[name, params]: [&'static str; 2]| {
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":"é","method":"tools/list","params":{params}}}"#);
         bad(name, body, 400, -32602, json!("é"))
     };
-    vec![
-        invalid("params as a list", "[1]"),
-        invalid("params as a string", r#""a""#),
-        invalid("params as a number", "0"),
-        invalid("params null", "null"),
-        invalid("a key of params twice", r#"{"cursor":"a","cursor":"b"}"#),
-        invalid(
-            "the same key, escaped",
-            r#"{"cursor":"a","\u0063ursor":"b"}"#,
-        ),
-        invalid("`_meta` twice", r#"{"_meta":{},"_meta":{}}"#),
-        invalid("a key of `_meta` twice", r#"{"_meta":{"a":1,"a":2}}"#),
-        invalid("`_meta` as a list", r#"{"_meta":[]}"#),
-        invalid("`_meta` as a string", r#"{"_meta":"a"}"#),
-        invalid("`_meta` null", r#"{"_meta":null}"#),
-    ]
+    rows(BAD_PARAMS).map(invalid).collect()
 }
+
+const BAD_PARAMS: &str = r#"
+    params as a list       | [1]
+    params as a string     | "a"
+    params as a number     | 0
+    params null            | null
+    a key of params twice  | {"cursor":"a","cursor":"b"}
+    the same key, escaped  | {"cursor":"a","\u0063ursor":"b"}
+    `_meta` twice          | {"_meta":{},"_meta":{}}
+    a key of `_meta` twice | {"_meta":{"a":1,"a":2}}
+    `_meta` as a list      | {"_meta":[]}
+    `_meta` as a string    | {"_meta":"a"}
+    `_meta` null           | {"_meta":null}
+"#;
 
 #[tokio::test]
 async fn what_is_no_message_is_refused_with_the_code_for_it() {
@@ -183,11 +179,8 @@ async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
         notification("tools/call", tool("odd")),
     ] {
         let answer = client.send(&message).await;
-        assert_eq!(
-            (answer.status, answer.text().as_str()),
-            (202, ""),
-            "{message}"
-        );
+        let found = (answer.status, &*answer.text());
+        assert_eq!(found, (202, ""), "{message}");
     }
     for message in [
         json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
@@ -212,13 +205,7 @@ async fn unknown_methods_and_those_of_the_other_era_are_not_found() {
         assert!(answer.text().len() < 400, "the echo is cut");
     }
     let mut http = harness.connect().await;
-    for method in [
-        "no/such",
-        "initialize",
-        "ping",
-        "logging/setLevel",
-        "resources/subscribe",
-    ] {
+    for method in "no/such initialize ping logging/setLevel resources/subscribe".split(' ') {
         let post = HttpRequest::modern(&modern(json!("m"), method, json!({}), &json!({})));
         let answer = http.ask(&post).await;
         assert_eq!(answer.refusal(), (404, -32601, json!("m")), "{method}");
@@ -245,11 +232,9 @@ async fn params_of_wrong_types_are_named() {
         logging/setLevel    | {"level": 3}                       | `level`
     "#,
     ) {
-        let params: Value = serde_json::from_str(params).unwrap();
-        let answer = client.ask(method, params).await;
+        let answer = client.ask(method, cell(params)).await;
         assert_eq!(answer.refusal(), (200, -32602, json!(1)), "{method}");
-        let message = answer.json()["error"]["message"].to_string();
-        assert!(message.contains(named), "{message}");
+        answer.json().contains("/error/message", named);
     }
     assert!(harness.peer.of("tools/call").is_empty());
     harness.is_unharmed(&mut client.http, "wrong types").await;
@@ -423,7 +408,7 @@ async fn odd_declarations_are_ignored_and_the_request_is_served() {
         json!({"a": {"b": {"c": [[[[[[[[]]]]]]]]}}, "sampling": 7}),
     ] {
         let shown: String = capabilities.to_string().chars().take(120).collect();
-        let post = HttpRequest::modern(&modern(json!(1), "tools/call", tool("odd"), &capabilities));
+        let post = HttpRequest::modern_request_as("tools/call", tool("odd"), &capabilities);
         let answer = harness.connect().await.ask(&post).await;
         assert_eq!(answer.status, 200, "{shown}");
         assert_eq!(answer.json()["result"]["z"], "A/", "{shown}");
@@ -441,7 +426,7 @@ async fn odd_declarations_do_not_reach_the_server() {
     let harness = Harness::before(Era::Modern, |config| config).await;
     let capabilities =
         json!({"extensions": {"io.modelcontextprotocol/content-negotiation": "yes"}, "roots": {}});
-    let post = HttpRequest::modern(&modern(json!(1), "tools/call", tool("odd"), &capabilities));
+    let post = HttpRequest::modern_request_as("tools/call", tool("odd"), &capabilities);
     assert_eq!(harness.connect().await.ask(&post).await.status, 200);
     let call = &harness.peer.of("tools/call")[0];
     let meta = &call.body["params"]["_meta"];
@@ -495,37 +480,26 @@ async fn an_error_about_a_message_has_no_word_of_a_parser() {
     let call = |params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#)
     };
-    for (body, expected) in [
-        (
-            call(r#"{"_meta":5}"#),
-            "`params._meta`: it must be an object",
-        ),
-        (
-            call(r#"{"name\u0000":1,"name":2}"#),
-            r#"`params` has a member "name\u0000", which some servers read as "name"; leave it out"#,
-        ),
-        (
-            call("{\"'\u{200b}\":1,\"'\u{200b}\":2}"),
-            r#"`params`: the key "'\u200b" is given twice"#,
-        ),
-        (
-            "{\n 5}".to_owned(),
-            "the message is not JSON: the mistake is at line 2, column 2",
-        ),
-        ("{".to_owned(), "the message is not JSON: it ends too early"),
-        (
-            "5".to_owned(),
-            "it must be a JSON-RPC message, which is an object",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned(),
-            "`id` is given twice",
-        ),
-        (
-            "[5,".to_owned(),
-            "the batch cannot be read: it is not JSON: it ends too early",
-        ),
-    ] {
+    let of_params = rows(
+        r#"
+        {"_meta":5} | `params._meta`: it must be an object
+        {"name\u0000":1,"name":2} | `params` has a member "name\u0000", which some servers read as "name"; leave it out
+    "#,
+    );
+    let of_params = of_params.map(|[params, expected]| (call(params), expected));
+    let twice = r#"`params`: the key "'\u200b" is given twice"#;
+    let of_params = of_params.chain([(call("{\"'\u{200b}\":1,\"'\u{200b}\":2}"), twice)]);
+    let whole = rows(
+        r#"
+        {\n 5} | the message is not JSON: the mistake is at line 2, column 2
+        { | the message is not JSON: it ends too early
+        5 | it must be a JSON-RPC message, which is an object
+        {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"} | `id` is given twice
+        [5, | the batch cannot be read: it is not JSON: it ends too early
+    "#,
+    );
+    let whole = whole.map(|[body, expected]| (body.replace("\\n", "\n"), expected));
+    for (body, expected) in of_params.chain(whole) {
         let session = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
         let post = HttpRequest::of(&session.session, body.clone());
         let answer = http.ask(&post).await;

@@ -183,7 +183,7 @@ async fn a_batch_is_answered_when_its_session_ends() {
     client.http.head().await;
     let begun = client.http.event().await.unwrap();
     begun.has("/method", "notifications/progress");
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     assert_eq!(harness.connect().await.ask(&delete).await.status, 200);
     let ends = BTreeMap::from([("1".to_owned(), -32001), ("2".to_owned(), -32001)]);
     assert_eq!(outcomes(&client.http.events().await), ends);

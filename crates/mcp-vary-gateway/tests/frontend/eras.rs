@@ -68,15 +68,13 @@ fn of_both(version: &'static str, seen: &ReceivedRequest) -> Option<Reply> {
         ("initialize", false) => {
             let mut reply = introduced("eras", json!({"tools": {}}));
             reply["serverInfo"] = info;
-            return Some(seen.answer(&reply).with_header("mcp-session-id", "s"));
+            return Some(seen.open("s", &reply));
         }
         ("server/discover", true) => {
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
         }
         ("ping", false) => json!({}),
-        ("tools/list", _) => {
-            json!({"tools": [{"name": "era", "inputSchema": {"type": "object"}}]})
-        }
+        ("tools/list", _) => tool_list(&["era"]),
         ("tools/call", _) => json!({"content": [{"type": "text", "text": era}]}),
         _ => return None,
     };
@@ -129,23 +127,21 @@ async fn a_session_of_a_server_of_both_eras_is_asked_what_the_server_asks() {
     let server = Processes::of("both");
     let gateway = server.gateway().await;
     let mut client = legacy_pipe(&gateway, "2025-11-25", &askable()).await;
-    for (method, reply) in [
-        ("elicitation/create", json!({"action": "decline"})),
-        (
-            "sampling/createMessage",
-            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}}),
-        ),
-        ("roots/list", json!({"roots": []})),
-    ] {
+    for [method, reply] in rows(
+        r#"
+        elicitation/create     | {"action": "decline"}
+        sampling/createMessage | {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}}
+        roots/list             | {"roots": []}
+    "#,
+    ) {
+        let reply = cell(reply);
         let arguments =
             json!({"method": method, "params": {"message": "?", "requestedSchema": {}}});
         let call = json!({"name": "ask", "arguments": arguments});
         let asked = client.ask(&request(json!(1), "tools/call", call)).await;
         asked.has("/method", method);
-        let answered = json!({"jsonrpc": "2.0", "id": asked["id"], "result": reply});
-        let result = client.ask(&answered).await;
-        let said: Value = serde_json::from_str(texts(&result["result"])[0]).unwrap();
-        assert_eq!(said, reply, "{method}");
+        let result = client.ask(&response(&asked, reply.clone())).await;
+        assert_eq!(cell(texts(&result["result"])[0]), reply, "{method}");
     }
 }
 
@@ -205,9 +201,9 @@ async fn an_endpoint_that_ignores_initialize_costs_one_wait() {
         _ => of_both("1", seen),
     })
     .await;
-    let mut config = config(Target::http(peer.url.clone()));
-    config.servers[0].limits.initialize = Duration::from_millis(300);
-    let harness = Harness::behind(peer, config).await;
+    let wait = Duration::from_millis(300);
+    let edit = |config: &mut Config| config.servers[0].limits.initialize = wait;
+    let harness = Harness::edited(peer, edit).await;
     for capabilities in [json!({}), askable(), json!({})] {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &capabilities).await;
         let answer = client.answer("tools/call", tool("era")).await;
@@ -243,9 +239,8 @@ async fn awaiting() -> (Processes, Arc<Gateway>) {
 #[tokio::test]
 async fn the_first_client_decides_the_era_of_a_process_that_has_just_begun() {
     let (server, gateway) = awaiting().await;
-    gateway.expect_client(
-        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n{",
-    );
+    let initialize = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    gateway.expect_client(&[initialize.as_slice(), b"\n{"].concat());
     let mut client = soon(legacy_pipe(&gateway, "2025-11-25", &json!({}))).await;
     let call = request(json!(2), "tools/call", tool("era"));
     assert_eq!(era(&client.ask(&call).await), "legacy");
@@ -299,30 +294,23 @@ async fn another_version_of_a_server_is_asked_again_which_eras_it_speaks() {
         _ => of_both("1", seen),
     })
     .await;
-    let mut upstream = UpstreamConfig::new("eras", Target::http(peer.url.clone()));
-    upstream.limits.ping = Duration::from_millis(100);
-    upstream.limits.backoff = Duration::from_millis(10);
-    let mut config = config(Target::http(peer.url.clone()));
-    config.servers = vec![upstream];
-    let mut harness = Harness::behind(peer, config).await;
+    let mut harness = Harness::edited(peer, |config| {
+        config.servers[0].limits.ping = Duration::from_millis(100);
+        config.servers[0].limits.backoff = Duration::from_millis(10);
+    })
+    .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = client.answer("tools/call", tool("era")).await;
     assert_eq!(era(&answer), "modern");
 
-    let address = std::mem::replace(&mut harness.peer, ScriptedServer::start(|_| None).await);
-    let address = address.stop().await;
+    let other = ScriptedServer::start(|_| None).await;
+    let address = std::mem::replace(&mut harness.peer, other).stop().await;
     harness.peer = ScriptedServer::start_at(address, |seen| of_both("2", seen)).await;
-    soon(async {
-        loop {
-            let message = request(json!(2), "tools/call", tool("era")).to_string();
-            let post = HttpRequest::of(&client.session, message);
-            let answer = client.http.ask(&post).await.json();
-            if answer["result"].is_object() && era(&answer) == "legacy" {
-                return;
-            }
-            // A server that Vary has connected to is not asked for its identity again.
-            tokio::time::sleep(Duration::from_millis(300)).await;
-        }
+    until(async || {
+        // A server that Vary has connected to is not asked for its identity again.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let answer = client.answer("tools/call", tool("era")).await;
+        answer["result"].is_object() && era(&answer) == "legacy"
     })
     .await;
 }

@@ -22,7 +22,7 @@ fn proxies(networks: &[&str]) -> TrustedProxies {
 }
 
 fn list() -> HttpRequest {
-    HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({})))
+    HttpRequest::modern_request("tools/list", json!({}))
 }
 
 fn preflight() -> HttpRequest {

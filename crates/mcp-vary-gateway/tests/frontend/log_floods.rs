@@ -26,11 +26,11 @@ async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
 
 #[tokio::test]
 async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tools/call" => Some(Reply::new(401, "text/plain", "no")),
         _ => places_server::answer(Era::Legacy, seen),
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
+    })
+    .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
     for _ in 0..100 {

@@ -283,9 +283,9 @@ async fn a_large_body_of_an_unknown_session_is_not_read() {
 async fn subscribe(harness: &Harness, client: &mut LegacyClient, uri: &str) -> [Value; 2] {
     let legacy = client.ask("resources/subscribe", json!({"uri": uri})).await;
     let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
-    let listen = modern(json!(1), "subscriptions/listen", filter, &json!({}));
     let mut http = harness.connect().await;
-    http.send(&HttpRequest::modern(&listen).bytes()).await;
+    http.send(&HttpRequest::modern_request("subscriptions/listen", filter).bytes())
+        .await;
     let head = http.head().await;
     let modern = match head.header("content-type") {
         Some("text/event-stream") => http.event().await.unwrap(),
@@ -348,7 +348,7 @@ async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
     let params = json!({"uri": "note:a"});
     let answer = client.ask("resources/subscribe", params).await;
     answer.json().has("/result", json!({}));
-    let end = HttpRequest::of(&clients[1].session, "").line("DELETE /mcp HTTP/1.1");
+    let end = HttpRequest::delete(&clients[1].session);
     assert_eq!(clients[1].http.ask(&end).await.status, 200);
     let mut last = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let params = json!({"uri": "note:a"});

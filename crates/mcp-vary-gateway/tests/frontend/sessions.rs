@@ -57,19 +57,14 @@ async fn only_what_the_gateway_sealed_is_a_session() {
     let foreign = LegacyClient::open(&elsewhere, "2025-11-25", &json!({})).await;
     let id = client.session.clone();
     let (first, rest) = id.split_at(1);
-    let exchanged = if first == "A" { "B" } else { "A" };
+    let exchanged = [if first == "A" { "B" } else { "A" }, rest].concat();
     let middle = id.len() / 2;
+    let gap = [&id[..middle], &id[middle + 1..]].concat();
     for (what, forged) in [
         ("empty", String::new()),
         ("made up", "nobody".to_owned()),
-        (
-            "the first character exchanged",
-            format!("{exchanged}{rest}"),
-        ),
-        (
-            "a character in the middle gone",
-            format!("{}{}", &id[..middle], &id[middle + 1..]),
-        ),
+        ("the first character exchanged", exchanged),
+        ("a character in the middle gone", gap),
         ("truncated", id[..id.len() - 4].to_owned()),
         ("extended", format!("{id}AAAA")),
         ("padded", format!("{id}=")),
@@ -95,7 +90,7 @@ async fn a_deleted_session_stays_deleted() {
     let one = limits().with_sessions(1);
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     let without = delete.clone().without("Mcp-Session-Id");
     let expected = (400, -32600, Value::Null);
     assert_eq!(client.http.ask(&without).await.refusal(), expected);
@@ -122,8 +117,7 @@ async fn a_session_outside_the_table_can_be_deleted() {
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let _other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
-    assert_eq!(client.http.ask(&delete).await.status, 200);
+    client.delete().await;
     assert_eq!(client.ask("ping", json!({})).await.status, 404);
 }
 
@@ -131,10 +125,8 @@ async fn a_session_outside_the_table_can_be_deleted() {
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
     let harness = Harness::of(|config| {
-        config.environment = Environment::new(
-            || NOW.load(Ordering::SeqCst),
-            |bytes| getrandom::fill(bytes).unwrap(),
-        );
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
+        config.environment = Environment::new(|| NOW.load(Ordering::SeqCst), random);
         config.session_lifetime = Duration::from_secs(60);
     })
     .await;
@@ -144,7 +136,7 @@ async fn a_session_expires() {
     NOW.store(1_000_060, Ordering::SeqCst);
     let expected = (404, -32001, json!(1));
     assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     assert_eq!(client.http.ask(&delete).await.status, 404);
     harness
         .is_unharmed(&mut client.http, "an expired session")
@@ -228,7 +220,7 @@ async fn a_call_in_flight_ends_with_its_session() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     harness.wait_in(&mut client, 7).await;
-    let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&client.session);
     let mut other = harness.connect().await;
     assert_eq!(other.ask(&delete).await.status, 200);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
@@ -245,9 +237,7 @@ async fn a_call_can_be_cancelled_however_many_sessions_there_are() {
         let few = limits().with_sessions(sessions);
         let harness = Harness::with(|config| config.with_limits(few)).await;
         let mut busy = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let wait = busy.post(&request(json!(7), "tools/call", tool("wait")));
-        busy.http.send(&wait.bytes()).await;
-        soon(harness.peer.wait_for("tools/call", 1)).await;
+        harness.wait_in(&mut busy, 7).await;
         for _ in 0..5 {
             let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
             assert_eq!(other.ask("ping", json!({})).await.status, 200);

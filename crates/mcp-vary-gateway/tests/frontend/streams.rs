@@ -27,10 +27,8 @@ impl Calls {
 }
 
 fn logged(data: Value) -> Value {
-    notification(
-        "notifications/message",
-        json!({"level": "info", "data": data}),
-    )
+    let params = json!({"level": "info", "data": data});
+    notification("notifications/message", params)
 }
 
 /// A gateway whose server sends what the test wants about the tool `begin`.
@@ -116,7 +114,7 @@ async fn begun(harness: &Harness, calls: &Calls, step: u64) -> (LegacyClient, Ev
 }
 
 fn get(client: &LegacyClient, last: &str) -> HttpRequest {
-    let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
+    let get = HttpRequest::get(&client.session);
     get.with("Last-Event-ID", last)
 }
 
@@ -166,7 +164,7 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
         assert_ne!(second.id(), last.id());
 
         let mut listening = harness.connect().await;
-        let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
+        let get = HttpRequest::get(&client.session);
         listening.send(&get.bytes()).await;
         is_stream(&mut listening).await;
         let first = Event::next(&mut listening).await.unwrap();
@@ -195,11 +193,8 @@ async fn an_answer_on_a_stream_begins_with_a_priming_event() {
         // The answer is there for a client that lost it, and nothing follows it.
         come_back(&harness, &mut client, first.id()).await;
         hears_to_the_end(&mut client, &[json!(7)]).await;
-        let after = harness
-            .connect()
-            .await
-            .ask(&get(&client, answer.id()))
-            .await;
+        let after = get(&client, answer.id());
+        let after = harness.connect().await.ask(&after).await;
         assert_eq!(after.status, 405, "{method}");
         let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let refused = stranger.http.ask(&get(&stranger, first.id())).await;

@@ -110,9 +110,8 @@ fn certificate(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
 
 /// The status line of the answer to a request.
 async fn ask(stream: &mut TlsStream<TcpStream>) -> io::Result<String> {
-    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
     stream
-        .write_all(&HttpRequest::modern(&list).bytes())
+        .write_all(&HttpRequest::modern_request("tools/list", json!({})).bytes())
         .await?;
     let mut line = vec![0; "HTTP/1.1 200".len()];
     soon(stream.read_exact(&mut line)).await?;

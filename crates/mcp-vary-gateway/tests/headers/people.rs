@@ -12,28 +12,19 @@ use crate::support::*;
 
 /// The people of all tests, with their claims.
 pub(super) fn people() -> Vec<(&'static str, Value)> {
-    vec![
-        (
-            "ann",
-            json!({"email": "ann@example.com", "level": 7, "team": "red"}),
-        ),
-        (
-            "eve",
-            json!({"email": "eve@example.com", "level": 8, "team": "red"}),
-        ),
-        ("absent", json!({"level": 1})),
-        ("empty", json!({"email": "", "level": 1})),
-        (
-            "list",
-            json!({"email": ["TOPSECRET@example.com"], "level": 1}),
-        ),
-        ("object", json!({"email": {"a": "TOPSECRET"}, "level": 1})),
-        (
-            "umlaut",
-            json!({"email": "TOPSECRETänn@example.com", "level": 1}),
-        ),
-        ("space", json!({"email": "TOPSECRET ", "level": 1})),
-    ]
+    let all = rows(
+        r#"
+        ann    | {"email": "ann@example.com", "level": 7, "team": "red"}
+        eve    | {"email": "eve@example.com", "level": 8, "team": "red"}
+        absent | {"level": 1}
+        empty  | {"email": "", "level": 1}
+        list   | {"email": ["TOPSECRET@example.com"], "level": 1}
+        object | {"email": {"a": "TOPSECRET"}, "level": 1}
+        umlaut | {"email": "TOPSECRETänn@example.com", "level": 1}
+        space  | {"email": "TOPSECRET ", "level": 1}
+    "#,
+    );
+    all.map(|[who, claims]| (who, cell(claims))).collect()
 }
 
 /// `config` with keys for all people, and tokens of a server.

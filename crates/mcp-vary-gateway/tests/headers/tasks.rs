@@ -58,7 +58,7 @@ struct User<'a> {
 
 impl<'a> User<'a> {
     async fn new(harness: &'a Harness, era: Era, token: &str) -> Self {
-        let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+        let open = HttpRequest::initialize(&json!({}));
         let opened = harness.connect().await.ask(&bearer(open, token)).await;
         Self {
             harness,
@@ -75,7 +75,7 @@ impl<'a> User<'a> {
             }
             Era::Modern => {
                 let capabilities = json!({"extensions": {TASKS: {}}});
-                HttpRequest::modern(&modern(json!(1), method, params, &capabilities))
+                HttpRequest::modern_request_as(method, params, &capabilities)
             }
         };
         let answer = self.harness.connect().await.ask(&bearer(post, token)).await;

@@ -1,9 +1,10 @@
 //! A client of one era in front of a server of the other.
 
+use mcp_vary_testkit::table::rows;
 use mcp_vary_wire::revision::Era;
 
 use crate::messages::every_pair;
-use crate::support::{Behind, Front, Harness, Said, Seen, error, members, result, string};
+use crate::support::{Behind, Front, Harness, Heard, Said, Seen, error, members, result, string};
 
 const CALL: &str = r#"{"name":"odd"}"#;
 
@@ -27,93 +28,53 @@ async fn crosses(
         Era::Legacy => Era::Modern,
         Era::Modern => Era::Legacy,
     };
-    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
-        let script = answers(method, move |_| {
-            if reported.contains(r#""code""#) {
-                error(reported)
-            } else {
-                result(reported)
-            }
-        });
+    let is_error = reported.contains(r#""code""#);
+    for (front, behind) in PLACES {
+        let reply: fn(&'static str) -> Option<Said> = if is_error { error } else { result };
+        let script = answers(method, move |_| reply(reported));
         let harness = Harness::build(behind, server, script).await;
         let mut client = harness.client(front, client).await;
         let received = client.ask(method, params).await;
-        let text = if reported.contains(r#""code""#) {
-            received.error()
+        let text: fn(&Heard) -> &str = if is_error {
+            Heard::error
         } else {
-            received.result()
+            Heard::result
         };
-        assert_eq!(text, got, "{method}");
+        assert_eq!(text(&received), got, "{method}");
     }
 }
+
+/// Where a client and a server can be.
+const PLACES: [(Front, Behind); 2] = [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)];
 
 /// SV-17: a modern client gets `resultType` first, and how to cache last.
 #[tokio::test]
 async fn results_of_a_legacy_server_get_what_modern_clients_require() {
-    let modern = Era::Modern;
-    for (method, params, said, got) in [
-        (
-            "tools/call",
-            CALL,
-            r#"{ "content":[],"x":1.0 }"#,
-            r#"{"resultType":"complete", "content":[],"x":1.0 }"#,
-        ),
-        (
-            "prompts/get",
-            CALL,
-            r#"{"messages":[ ]}"#,
-            r#"{"resultType":"complete","messages":[ ]}"#,
-        ),
-        (
-            "resources/read",
-            r#"{"uri":"odd:a"}"#,
-            r#"{"contents":[],"\u0074tlMs":5,"x":[ ]}"#,
-            r#"{"resultType":"complete","contents":[],"\u0074tlMs":0,"x":[ ],"cacheScope":"private"}"#,
-        ),
-        (
-            "tools/list",
-            "{}",
-            r#"{"tools":[{"name":"odd","x":1.0}] }"#,
-            r#"{"resultType":"complete","tools":[{"name":"odd","x":1.0}] ,"ttlMs":0,"cacheScope":"private"}"#,
-        ),
-        (
-            "completion/complete",
-            r#"{"ref":{"type":"ref/prompt","name":"odd"},"argument":{"name":"a","value":""}}"#,
-            r#"{"completion":{"values":[]}}"#,
-            r#"{"resultType":"complete","completion":{"values":[]}}"#,
-        ),
-    ] {
-        crosses(modern, method, params, said, got).await;
+    for [method, params, said, got] in rows(
+        r#"
+        tools/call | {"name":"odd"} | { "content":[],"x":1.0 } | {"resultType":"complete", "content":[],"x":1.0 }
+        prompts/get | {"name":"odd"} | {"messages":[ ]} | {"resultType":"complete","messages":[ ]}
+        resources/read | {"uri":"odd:a"} | {"contents":[],"\u0074tlMs":5,"x":[ ]} | {"resultType":"complete","contents":[],"\u0074tlMs":0,"x":[ ],"cacheScope":"private"}
+        tools/list | {} | {"tools":[{"name":"odd","x":1.0}] } | {"resultType":"complete","tools":[{"name":"odd","x":1.0}] ,"ttlMs":0,"cacheScope":"private"}
+        completion/complete | {"ref":{"type":"ref/prompt","name":"odd"},"argument":{"name":"a","value":""}} | {"completion":{"values":[]}} | {"resultType":"complete","completion":{"values":[]}}
+    "#,
+    ) {
+        crosses(Era::Modern, method, params, said, got).await;
     }
 }
 
 /// CN-7: what a legacy client cannot read is said as text where nothing else says it, and the rest stays.
 #[tokio::test]
 async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
-    let legacy = Era::Legacy;
-    for (method, said, got) in [
-        (
-            "tools/call",
-            r#"{ "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] }"#,
-            r#"{ "content" : [{"type":"text","text":"[1.0]"}] }"#,
-        ),
-        (
-            "tools/call",
-            r#"{"content":[],"structured\u0043ontent":7,"structuredContent":null}"#,
-            r#"{"content":[]}"#,
-        ),
-        (
-            "tools/call",
-            r#"{"structuredContent":{"a":[1.0]}, "content":[]}"#,
-            r#"{"structuredContent":{"a":[1.0]}, "content":[]}"#,
-        ),
-        (
-            "tools/list",
-            r#"{"x":1.0,"tools":[{"name":"odd", "outputSchema":{"type":"array"} ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}"#,
-            r#"{"x":1.0,"tools":[{"name":"odd" ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}"#,
-        ),
-    ] {
-        crosses(legacy, method, CALL, said, got).await;
+    for [method, said, got] in rows(
+        r#"
+        tools/call | { "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] } | { "content" : [{"type":"text","text":"[1.0]"}] }
+        tools/call | {"content":[],"structured\u0043ontent":7,"structuredContent":null} | {"content":[]}
+        tools/call | {"structuredContent":{"a":[1.0]}, "content":[]} | {"structuredContent":{"a":[1.0]}, "content":[]}
+        tools/list | {"x":1.0,"tools":[{"name":"odd", "outputSchema":{"type":"array"} ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5} | {"x":1.0,"tools":[{"name":"odd" ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}
+    "#,
+    ) {
+        crosses(Era::Legacy, method, CALL, said, got).await;
     }
 }
 
@@ -142,12 +103,8 @@ async fn a_request_for_input_is_for_those_who_can_be_asked() {
         (Front::Http, Behind::Json, Era::Legacy),
         (Front::Stdio, Behind::Stdio, Era::Modern),
     ] {
-        let harness = Harness::build(
-            behind,
-            Era::Modern,
-            answers("tools/call", move |_| result(said)),
-        )
-        .await;
+        let script = answers("tools/call", move |_| result(said));
+        let harness = Harness::build(behind, Era::Modern, script).await;
         let mut client = harness.client(front, era).await;
         let received = client.ask("tools/call", CALL).await;
         let told = members(received.error());
@@ -174,7 +131,7 @@ fn logs(_: &Seen) -> Option<Said> {
 /// A legacy client sets a level once; a modern server hears it with each request.
 #[tokio::test]
 async fn the_level_of_a_session_is_that_of_each_request() {
-    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
+    for (front, behind) in PLACES {
         let harness = Harness::build(behind, Era::Modern, answers("tools/call", logs)).await;
         let mut client = harness.client(front, Era::Legacy).await;
         client.ask("tools/call", CALL).await.result();
@@ -194,7 +151,7 @@ async fn the_level_of_a_session_is_that_of_each_request() {
 /// A modern client says a level with a request; a legacy server hears the least severe one.
 #[tokio::test]
 async fn the_level_of_a_request_is_set_once() {
-    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
+    for (front, behind) in PLACES {
         let harness = Harness::build(behind, Era::Legacy, answers("tools/call", logs)).await;
         let mut client = harness.client(front, Era::Modern).await;
         let received = client.ask("tools/call", CALL).await;
@@ -215,17 +172,14 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 fn progress(seen: &Seen) -> Option<Said> {
     let token = seen.meta("progressToken")?;
     let reported = result(r#"{"content":[]}"#)?;
-    let tell = |at: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
-        )
-    };
     let stranger = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"not yours","progress":1}}"#;
-    Some(
-        reported
-            .after(tell("0.10"))
-            .after(stranger)
-            .after(tell("1e0")),
+    let reported = reported.after(progressed(token, "0.10")).after(stranger);
+    Some(reported.after(progressed(token, "1e0")))
+}
+
+fn progressed(token: &str, at: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
     )
 }
 
@@ -239,12 +193,10 @@ async fn progress_keeps_the_clients_token_between_all_eras() {
             let params = format!(r#"{{"name":"odd","_meta":{{"progressToken":{token}}}}}"#);
             let received = client.ask("tools/call", &params).await;
             received.result();
-            let told = |at: &str| {
-                format!(
-                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
-                )
-            };
-            assert_eq!(received.before, [told("0.10"), told("1e0")]);
+            assert_eq!(
+                received.before,
+                ["0.10", "1e0"].map(|at| progressed(token, at))
+            );
         }
     }
 }
@@ -312,13 +264,8 @@ async fn members_of_the_protocol_stay_where_their_era_is() {
         match server {
             Era::Legacy => assert_eq!(protocol, Vec::<String>::new()),
             Era::Modern => {
-                let expected = [
-                    "clientCapabilities",
-                    "clientInfo",
-                    "logLevel",
-                    "protocolVersion",
-                ];
-                assert_eq!(protocol, expected);
+                let expected = "clientCapabilities clientInfo logLevel protocolVersion";
+                assert_eq!(protocol.join(" "), expected);
             }
         }
         if server == Era::Legacy && behind == Behind::Json {

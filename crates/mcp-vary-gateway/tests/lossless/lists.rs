@@ -118,12 +118,7 @@ async fn change(client: &mut Client) {
 
 /// Asks for the tools until they are `expected`.
 async fn becomes(client: &mut Client, expected: &str) {
-    soon(async {
-        while client.ask("tools/list", "{}").await.result() != expected {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until(async || client.ask("tools/list", "{}").await.result() == expected).await;
 }
 
 /// Asks for the tools, which are `expected` each time, until the server has been asked for them once
@@ -197,10 +192,9 @@ async fn a_list_that_fails_keeps_the_last_good_one() {
 /// A list that never could be read says why, in the server's words.
 #[tokio::test]
 async fn a_list_that_fails_from_the_start_is_the_servers_error() {
-    let script = |seen: &Seen| {
-        (seen.method == "tools/list")
-            .then(|| error(BROKEN))
-            .flatten()
+    let script = |seen: &Seen| match seen.method.as_str() {
+        "tools/list" => error(BROKEN),
+        _ => None,
     };
     let harness = Harness::build(Behind::Json, Era::Legacy, script).await;
     let mut client = harness.client(Front::Http, Era::Legacy).await;
@@ -216,10 +210,9 @@ async fn a_tool_whose_headers_break_the_rules_is_left_out() {
     const LIST: &str = r#"{"resultType":"complete","tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
     const GOOD: &str = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
     for (behind, expected) in [(Behind::Json, GOOD), (Behind::Stdio, LIST)] {
-        let script = |seen: &Seen| {
-            (seen.method == "tools/list")
-                .then(|| result(LIST))
-                .flatten()
+        let script = |seen: &Seen| match seen.method.as_str() {
+            "tools/list" => result(LIST),
+            _ => None,
         };
         let harness = Harness::build(behind, Era::Modern, script).await;
         let mut client = harness.client(Front::Http, Era::Modern).await;

@@ -46,11 +46,8 @@ impl ClientCounts {
             Value::Null => "ok".to_owned(),
             code => code.to_string(),
         };
-        let protocol = if kind.is_modern() {
-            "2026-07-28"
-        } else {
-            "before-2026-07-28"
-        };
+        let protocols = ["before-2026-07-28", "2026-07-28"];
+        let protocol = protocols[usize::from(kind.is_modern())];
         let labelled = match method {
             "example/unknown" => "_OTHER",
             known => known,
@@ -105,10 +102,8 @@ async fn counters_equal_what_clients_count() {
     }
     let lines = scrape(address).await;
     let sums = |family, labels: &[&str]| sums(&lines, family, labels);
-    assert_eq!(
-        sums("vary_requests_total", &REQUEST_LABELS),
-        counted.requests
-    );
+    let requests = sums("vary_requests_total", &REQUEST_LABELS);
+    assert_eq!(requests, counted.requests);
     assert_eq!(sums("vary_tool_calls_total", &CALL_LABELS), counted.calls);
     let all: u64 = counted.requests.values().sum();
     let operations = sums("mcp_server_operation_duration_seconds_count", &[]);

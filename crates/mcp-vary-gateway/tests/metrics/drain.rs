@@ -28,17 +28,12 @@ async fn while_the_drain_is_delayed_clients_are_served_and_the_gateway_is_not_re
 async fn streams_that_listen_end_one_after_the_other() {
     let drain = Duration::from_secs(10);
     let harness = Harness::of(|config| config.limits.drain = drain).await;
-    let listen = modern(
-        json!(1),
-        "subscriptions/listen",
-        json!({"notifications": {"toolsListChanged": true}}),
-        &json!({}),
-    );
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let listen = HttpRequest::modern_request("subscriptions/listen", params);
     let mut streams = Vec::new();
     for _ in 0..30 {
         let mut http = harness.connect().await;
-        http.send(&HttpRequest::modern(&listen).bytes()).await;
-        assert_eq!(http.head().await.status, 200);
+        http.open_stream(&listen).await;
         http.event().await.expect("it is acknowledged");
         streams.push(http);
     }

@@ -97,9 +97,8 @@ async fn probes_answer_as_the_page_says() {
         .lines()
         .skip(2)
         .take_while(|line| line.starts_with('|'));
-    let rows: Vec<Vec<_>> = rows
-        .map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
-        .collect();
+    let rows = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect());
+    let rows: Vec<Vec<_>> = rows.collect();
     assert_eq!(rows.len(), 12);
     futures_util::future::join_all(rows.iter().map(|row| answers(row))).await;
 }
@@ -122,10 +121,8 @@ async fn a_gateway_that_stops_is_not_ready() {
     let answer = get(address, "/readyz", "*/*").await;
     assert_eq!(answer.status, 503);
     let reasons = answer.text();
-    assert!(
-        reasons.starts_with("stopping: new clients must connect elsewhere\n"),
-        "{reasons}"
-    );
+    let expected = "stopping: new clients must connect elsewhere\n";
+    assert!(reasons.starts_with(expected), "{reasons}");
     assert_eq!(get(address, "/livez", "*/*").await.status, 200);
 }
 

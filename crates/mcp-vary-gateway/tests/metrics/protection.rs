@@ -104,10 +104,8 @@ async fn fetches_of_keys_are_counted_by_issuer() {
         assert!(lines.contains(&line), "{line}: {lines:#?}");
     }
     let age = format!("vary_jwks_age_seconds{{issuer=\"{issuer}\"}} ");
-    assert!(
-        lines.iter().any(|line| line.starts_with(&age)),
-        "{lines:#?}"
-    );
+    let is_shown = lines.iter().any(|line| line.starts_with(&age));
+    assert!(is_shown, "{lines:#?}");
 }
 
 /// OP-6

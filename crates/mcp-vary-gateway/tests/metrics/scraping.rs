@@ -104,12 +104,9 @@ pub(super) fn promtool_finds_nothing(text: &str) {
     input.write_all(text.as_bytes()).unwrap();
     drop(input);
     let output = promtool.wait_with_output().unwrap();
-    let complaints =
-        String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && complaints.is_empty(),
-        "{complaints}\n{text}"
-    );
+    let complaints = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(complaints, "", "{text}");
+    assert!(output.status.success(), "{text}");
 }
 
 /// A program of Prometheus.
@@ -134,11 +131,8 @@ async fn the_client_chooses_the_form() {
     let typed = format!("\n# TYPE {reloads} counter\n{reloads}{{outcome=\"ok\"}} 0\n");
     assert!(text.text().contains(&typed));
     let open = get(address, "/metrics", "application/openmetrics-text").await;
-    let media = open.header("content-type").unwrap();
-    assert_eq!(
-        media,
-        "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    );
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(open.header("content-type"), Some(media));
     let open = open.text();
     let typed = format!("\n# TYPE vary_config_reloads counter\n{reloads}{{outcome=\"ok\"}} 0\n");
     assert!(open.contains(&typed));
@@ -184,15 +178,11 @@ async fn every_reason_of_a_refusal_is_counted_from_zero() {
     let lines = scrape(probes(&harness).await).await;
     let reasons = lines.iter().map(|line| series(line));
     let reasons = reasons.filter(|it| it.name == "vary_refused_messages_total");
-    let shown: Vec<_> = reasons
-        .map(|it| (it.labels["reason"].clone(), it.value))
-        .collect();
+    let shown = reasons.map(|it| (it.labels["reason"].clone(), it.value));
+    let shown: Vec<_> = shown.collect();
     let counters = Counters::default();
-    let expected: Vec<_> = counters
-        .all()
-        .map(|(reason, _)| (reason.to_owned(), "0"))
-        .collect();
-    assert_eq!(shown, expected);
+    let expected = counters.all().map(|(reason, _)| (reason.to_owned(), "0"));
+    assert_eq!(shown, expected.collect::<Vec<_>>());
 }
 
 #[tokio::test]
@@ -202,10 +192,8 @@ async fn reloads_are_counted_by_their_outcome() {
     let target = || Target::http(harness.peer.url.clone());
     harness.reload(measured(config(target()))).await;
     let mut unreachable = config(target());
-    unreachable.servers = vec![UpstreamConfig::new(
-        "gone",
-        Target::command("no-such-program", []),
-    )];
+    let gone = Target::command("no-such-program", []);
+    unreachable.servers = vec![UpstreamConfig::new("gone", gone)];
     assert!(harness.gateway.reload(unreachable).await.is_err());
     harness.gateway.count_unread_config();
     let lines = scrape(address).await;

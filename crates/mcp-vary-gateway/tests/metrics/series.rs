@@ -66,8 +66,7 @@ async fn renamed(rounds: usize) {
         })
         .await;
         for name in &names {
-            let call = modern(json!(1), "tools/call", tool(name), &json!({}));
-            http.ask(&HttpRequest::modern(&call)).await;
+            http.ask_modern("tools/call", tool(name)).await;
         }
         last = scrape(address).await;
         if round == 12 {

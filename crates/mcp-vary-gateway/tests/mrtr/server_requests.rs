@@ -29,10 +29,6 @@ fn asks(name: &str, method: &str, params: Value) -> Value {
     json!({"name": name, "arguments": {"method": method, "params": params}})
 }
 
-fn answer_to(question: &Value, result: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": question["id"], "result": result})
-}
-
 /// A client over HTTP that hears what it is asked beside its calls.
 struct Client {
     address: SocketAddr,
@@ -45,10 +41,8 @@ impl Client {
     async fn open(address: SocketAddr, capabilities: &Value) -> Self {
         let legacy = LegacyClient::at(address, "2025-11-25", capabilities).await;
         let mut stream = RawHttp::connect(address).await;
-        let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
-        let get = get.with("accept", "text/event-stream");
-        stream.send(&get.head()).await;
-        assert_eq!(stream.head().await.status, 200);
+        let get = HttpRequest::get(&legacy.session).with("accept", "text/event-stream");
+        stream.open_stream(&get).await;
         Self {
             address,
             legacy,
@@ -61,10 +55,8 @@ impl Client {
     async fn call(&mut self, params: Value) -> RawHttp {
         let mut http = RawHttp::connect(self.address).await;
         self.next += 1;
-        let post = self
-            .legacy
-            .post(&request(json!(self.next), "tools/call", params));
-        http.send(&post.bytes()).await;
+        let call = request(json!(self.next), "tools/call", params);
+        http.send(&self.legacy.post(&call).bytes()).await;
         http
     }
 
@@ -83,6 +75,14 @@ impl Client {
 
     async fn state(&mut self) -> Value {
         self.called(tool("state")).await
+    }
+
+    /// The call 99, with what its server asks.
+    async fn asked(&self) -> (RawHttp, Value) {
+        let mut call = self.asking_call("ask").await;
+        call.head().await;
+        let question = next(&mut call).await;
+        (call, question)
     }
 
     /// Sends the call 99 of a tool that asks something.
@@ -112,7 +112,7 @@ async fn a_question_goes_out_on_the_stream_of_its_call_and_the_answer_back() {
     let expected = (&json!("elicitation/create"), &params);
     assert_eq!((&question["method"], &question["params"]), expected);
     let said = json!({"action": "accept", "content": {"name": "Ada"}, "_meta": {"y": 2.50}});
-    client.send(&answer_to(&question, said.clone())).await;
+    client.send(&response(&question, said.clone())).await;
     let answer = next(&mut call).await;
     answer.has("/result/reply/result", said);
     assert_eq!(soon(call.event()).await, None);
@@ -134,15 +134,16 @@ async fn a_question_goes_out_on_standard_output() {
     answer.has("/id", 7);
     answer.has("/result/reply/error", refusal);
     // What answers nothing is ignored.
-    for id in [
+    let ids = [
         json!(1),
         question["id"].clone(),
         json!("x"),
         json!(-1),
         json!(1.5),
-    ] {
-        pipe.send(json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string())
-            .await;
+    ];
+    for id in ids {
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+        pipe.send(message.to_string()).await;
     }
     let mut answer = pipe.ask(&request(json!(8), "ping", json!({}))).await;
     while answer["id"] != 8 {
@@ -158,44 +159,35 @@ async fn a_question_goes_out_on_standard_output() {
 #[tokio::test]
 async fn nobody_is_asked_what_he_did_not_declare() {
     let (gateway, _) = before(asking()).await;
-    let url =
-        json!({"mode": "url", "url": "https://example.org", "elicitationId": "e", "message": "m"});
     let tags = features(&["elicitation", "sampling", "roots", "interactive"]);
-    for (capabilities, method, params, code) in [
-        (json!({}), "elicitation/create", json!({}), -32601),
-        (json!({}), "sampling/createMessage", json!({}), -32601),
-        (
-            json!({"roots": {}}),
-            "elicitation/create",
-            json!({}),
-            -32601,
-        ),
-        (
-            json!({"elicitation": {}}),
-            "elicitation/create",
-            url,
-            -32602,
-        ),
-        (
-            json!({"sampling": {}}),
-            "sampling/createMessage",
-            json!({"tools": []}),
-            -32602,
-        ),
-        (json!({"elicitation": {}}), "no/such", json!({}), -32601),
-        (tags.clone(), "elicitation/create", json!({}), -32601),
-        (tags, "sampling/createMessage", json!({}), -32601),
-    ] {
+    for [capabilities, method, params, code] in rows(
+        r#"
+        {}                | elicitation/create     | {} | -32601
+        {}                | sampling/createMessage | {} | -32601
+        {"roots": {}}     | elicitation/create     | {} | -32601
+        {"elicitation": {}} | elicitation/create   | {"mode": "url", "url": "https://example.org", "elicitationId": "e", "message": "m"} | -32602
+        {"sampling": {}}  | sampling/createMessage | {"tools": []} | -32602
+        {"elicitation": {}} | no/such              | {} | -32601
+        tags              | elicitation/create     | {} | -32601
+        tags              | sampling/createMessage | {} | -32601
+    "#,
+    ) {
+        let capabilities = match capabilities {
+            "tags" => tags.clone(),
+            capabilities => cell(capabilities),
+        };
+        let call = request(json!(7), "tools/call", asks("ask", method, cell(params)));
         let mut pipe = legacy_pipe(&gateway, "2025-11-25", &capabilities).await;
-        let call = request(json!(7), "tools/call", asks("ask", method, params));
         let mut answer = pipe.ask(&call).await;
         if answer["method"] == "roots/list" {
-            pipe.send(answer_to(&answer, json!({"roots": []})).to_string())
-                .await;
-            answer = pipe.receive().await;
+            answer = pipe.ask(&response(&answer, json!({"roots": []}))).await;
         }
         let error = &answer["result"]["reply"]["error"];
-        assert_eq!(error["code"], code, "{capabilities} {method} {answer}");
+        assert_eq!(
+            error["code"],
+            cell(code),
+            "{capabilities} {method} {answer}"
+        );
     }
 }
 
@@ -209,7 +201,7 @@ async fn tags_against_questions_do_not_skip_them() {
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &capabilities).await;
     let asked = pipe.ask(&request(json!(7), "tools/call", call())).await;
     asked.has("/method", "elicitation/create");
-    let refusal = answer_to(&asked, json!({"action": "decline"}));
+    let refusal = response(&asked, json!({"action": "decline"}));
     let answer = pipe.ask(&refusal).await;
     answer.has("/result/reply/result/action", "decline");
     let mut pipe = open_pipe(&gateway);
@@ -247,7 +239,7 @@ async fn what_the_server_takes_back_the_client_is_told() {
     cancelled.has("/method", "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], question["id"]);
     // An answer that was on its way is of no use to anybody.
-    client.send(&answer_to(&question, json!({}))).await;
+    client.send(&response(&question, json!({}))).await;
     client.called(tool("go")).await;
     assert!(next(&mut call).await["result"].is_object());
     client.state().await.has("/replies", json!([]));
@@ -257,13 +249,11 @@ async fn what_the_server_takes_back_the_client_is_told() {
 async fn who_cancels_a_call_is_not_waited_for() {
     let (_gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
-    let mut call = client.asking_call("ask").await;
-    call.head().await;
-    let question = next(&mut call).await;
+    let (mut call, question) = client.asked().await;
     let cancel = notification("notifications/cancelled", json!({"requestId": 99}));
     client.send(&cancel).await;
     assert_eq!(soon(call.event()).await, None);
-    client.send(&answer_to(&question, json!({}))).await;
+    client.send(&response(&question, json!({}))).await;
     let state = client.state().await;
     let told: Vec<_> = state["told"].as_array().unwrap().iter().collect();
     told[0].has("/method", "notifications/cancelled");
@@ -277,9 +267,7 @@ async fn who_does_not_answer_in_time_is_asked_no_longer() {
     short.ask_timeout = Duration::from_millis(100);
     let (_gateway, address) = before(asking().with_limits(short)).await;
     let client = Client::open(address, &json!({"elicitation": {}})).await;
-    let mut call = client.asking_call("ask").await;
-    call.head().await;
-    let question = next(&mut call).await;
+    let (mut call, question) = client.asked().await;
     let cancelled = next(&mut call).await;
     assert_eq!(cancelled["params"]["requestId"], question["id"]);
     let answer = next(&mut call).await;
@@ -295,13 +283,9 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
     let (gateway, address) = before(asking()).await;
     let elicits = json!({"elicitation": {}});
     let is_free = async || {
-        soon(async {
-            let is_asked = || gateway.status().pending_server_requests > 0;
-            while is_asked() || gateway.status().dedicated_connections > 0 {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        let status = || gateway.status();
+        until(async || status().pending_server_requests + status().dedicated_connections == 0)
+            .await;
     };
 
     // In a call, after one, and in one whose connection is lost.
@@ -318,8 +302,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
         assert_eq!(question["method"], "elicitation/create", "{name}");
         assert_eq!(gateway.status().pending_server_requests, 1, "{name}");
         let call = (!is_lost).then_some(call);
-        let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
-        assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+        client.legacy.delete().await;
         is_free().await;
         drop(call);
     }
@@ -353,17 +336,10 @@ async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
     batch.head().await;
     assert_eq!(next(&mut batch).await["method"], "sampling/createMessage");
     drop(batch);
-    soon(async {
-        loop {
-            let state = client.answer("tools/call", tool("state")).await;
-            let told = state["result"]["told"].as_array().unwrap();
-            if told
-                .iter()
-                .any(|told| told["method"] == "notifications/cancelled")
-            {
-                break;
-            }
-        }
+    until(async || {
+        let state = client.answer("tools/call", tool("state")).await;
+        let mut told = state["result"]["told"].as_array().unwrap().iter();
+        told.any(|told| told["method"] == "notifications/cancelled")
     })
     .await;
 }
@@ -405,7 +381,7 @@ async fn roots_are_asked_for_at_once_and_again_when_they_changed() {
         let question = next(&mut client.stream).await;
         question.has("/method", "roots/list");
         let roots = json!({"roots": [{"uri": format!("file:///{name}")}]});
-        client.send(&answer_to(&question, roots.clone())).await;
+        client.send(&response(&question, roots.clone())).await;
         client.state().await.has("/roots", roots);
     }
 }
@@ -421,23 +397,19 @@ async fn what_is_asked_between_calls_is_told_on_the_session_s_stream() {
     let question = next(&mut client.stream).await;
     question.has("/params/message", "m");
     // Another session cannot answer it.
-    let message = answer_to(&question, json!({"action": "other"}));
-    other.send(&message).await;
-    let message = answer_to(&question, json!({"action": "cancel"}));
-    client.send(&message).await;
+    let answers = ["other", "cancel"].map(|it| response(&question, json!({"action": it})));
+    other.send(&answers[0]).await;
+    client.send(&answers[1]).await;
     let state = client.state().await;
     state.has("/replies/0/result/action", "cancel");
     // So is what it says then.
-    for (method, params) in [
-        (
-            "notifications/elicitation/complete",
-            json!({"elicitationId": "e"}),
-        ),
-        (
-            "notifications/message",
-            json!({"level": "info", "data": "x"}),
-        ),
-    ] {
+    for [method, params] in rows(
+        r#"
+        notifications/elicitation/complete | {"elicitationId": "e"}
+        notifications/message              | {"level": "info", "data": "x"}
+    "#,
+    ) {
+        let params = cell(params);
         client.called(asks("tell", method, params.clone())).await;
         let told = next(&mut client.stream).await;
         let expected = (&json!(method), &params);
@@ -460,7 +432,7 @@ async fn progress_of_an_answer_reaches_the_server_by_its_own_token() {
     let progress = json!({"progressToken": token, "progress": 0.5});
     let message = notification("notifications/progress", progress);
     client.send(&message).await;
-    let message = answer_to(&question, json!({"role": "assistant"}));
+    let message = response(&question, json!({"role": "assistant"}));
     client.send(&message).await;
     let answer = next(&mut call).await;
     let told = &answer["result"]["told"][0];
@@ -502,7 +474,7 @@ async fn clients_of_one_server_never_get_each_other_s_questions() {
                 }
                 for (mut call, question, label) in open.into_iter().rev() {
                     let said = json!({"action": "accept", "content": {"label": label}});
-                    client.send(&answer_to(&question, said.clone())).await;
+                    client.send(&response(&question, said.clone())).await;
                     let answer = next(&mut call).await;
                     answer.has("/result/reply/result", said);
                 }
@@ -531,8 +503,7 @@ async fn a_connection_of_one_s_own_ends_with_its_session() {
     let (gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &all()).await;
     let pid = client.state().await["pid"].clone();
-    let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
-    assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+    client.legacy.delete().await;
     is_gone(&pid).await;
 
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({"elicitation": {}})).await;
@@ -564,16 +535,11 @@ async fn who_is_idle_gives_way_and_who_is_not_does_not() {
     // The first is idle.
     assert_ne!(second.state().await["pid"], pid);
     is_gone(&pid).await;
-    let mut call = second.asking_call("ask").await;
-    call.head().await;
-    let question = next(&mut call).await;
+    let (mut call, question) = second.asked().await;
     let refused = first.call(tool("state")).await.response().await.json();
-    let message = refused["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("`peer`") && message.contains("all are in use"),
-        "{message}"
-    );
-    second.send(&answer_to(&question, json!({}))).await;
+    refused.contains("/error/message", "`peer`");
+    refused.contains("/error/message", "all are in use");
+    second.send(&response(&question, json!({}))).await;
     assert!(next(&mut call).await["result"].is_object());
     first.state().await;
 }
@@ -582,24 +548,20 @@ async fn who_is_idle_gives_way_and_who_is_not_does_not() {
 async fn a_reload_leaves_a_connection_to_its_client() {
     let (gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
-    let mut call = client.asking_call("ask").await;
-    call.head().await;
-    let question = next(&mut call).await;
+    let (mut call, question) = client.asked().await;
     gateway.reload(asking()).await.unwrap();
     let pid = client.state().await["pid"].clone();
-    client.send(&answer_to(&question, json!({"a": 1}))).await;
+    client.send(&response(&question, json!({"a": 1}))).await;
     let answer = next(&mut call).await;
     answer.has("/result/reply/result", json!({"a": 1}));
     assert_eq!(answer["result"]["pid"], pid);
     // Another server takes its place: who is asked can still answer.
-    let mut call = client.asking_call("ask").await;
-    call.head().await;
-    let question = next(&mut call).await;
+    let (mut call, question) = client.asked().await;
     let mut other = asking();
     other.servers[0].limits.ready_timeout = Duration::from_secs(7);
     gateway.reload(other).await.unwrap();
     assert_ne!(client.state().await["pid"], pid);
-    client.send(&answer_to(&question, json!({"a": 2}))).await;
+    client.send(&response(&question, json!({"a": 2}))).await;
     let answer = next(&mut call).await;
     assert_eq!(answer["result"]["pid"], pid);
     is_gone(&pid).await;
@@ -617,7 +579,7 @@ async fn an_isolated_session_is_asked_on_its_one_connection() {
     assert!(state["lists"].as_u64() >= Some(1), "{state}");
     let question = next(&mut client.stream).await;
     let roots = json!({"roots": [{"uri": "file:///mine"}]});
-    client.send(&answer_to(&question, roots.clone())).await;
+    client.send(&response(&question, roots.clone())).await;
     client.state().await.has("/roots", roots);
 }
 
@@ -627,12 +589,9 @@ async fn requests_without_a_session_have_a_connection_while_they_run() {
     let (_gateway, address) = before(asking()).await;
     let state = async || {
         let capabilities = json!({"elicitation": {}});
-        let call = modern(json!(1), "tools/call", tool("state"), &capabilities);
-        let answer = RawHttp::connect(address)
-            .await
-            .ask(&HttpRequest::modern(&call))
-            .await
-            .json();
+        let mut http = RawHttp::connect(address).await;
+        let answer = http.ask_modern_as("tools/call", tool("state"), &capabilities);
+        let answer = answer.await.json();
         assert!(answer["result"].is_object(), "{answer}");
         answer["result"].clone()
     };

@@ -27,18 +27,11 @@ fn served(method: &str, meta: &str) -> Option<String> {
 async fn harness(meta: &'static str, adapt: impl FnOnce(Config) -> Config) -> Harness {
     let peer = ScriptedServer::start(move |seen: &ReceivedRequest| {
         if let Some(result) = served(seen.method(), meta) {
-            let body = format!(
-                r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-                seen.id()
-            );
-            return Some(Reply::new(200, "application/json", body));
+            return Some(seen.answer_text(&result));
         }
         let result = match seen.method() {
-            "initialize" => introduced(
-                "trips",
-                json!({"tools": {}, "resources": {}, "prompts": {}}),
-            ),
-            "tools/list" => json!({"tools": [{"name": "rows", "inputSchema": {"type": "object"}}]}),
+            "initialize" => introduced("trips", places_server::capabilities()),
+            "tools/list" => tool_list(&["rows"]),
             "resources/list" => json!({"resources": [{"uri": "map://bern", "name": "bern"}]}),
             "prompts/list" => json!({"prompts": [{"name": "plan"}]}),
             _ => return None,
@@ -80,34 +73,26 @@ const FORMATS: [&[&str]; 7] = [
 #[tokio::test]
 async fn who_declared_is_told_what_was_applied() {
     let harness = harness(r#"{"acme/own":1.0}"#, ruled).await;
-    for (tags, call, read, prompt) in [
-        (
-            &["agent", "format=json"][..],
-            json!({"format": "json", "variant": "standard"}),
-            json!({"format": "markdown", "variant": "standard"}),
-            json!({"variant": "standard"}),
-        ),
-        (
-            &["human", "verbosity=standard"],
-            json!({"format": "markdown", "verbosity": "standard", "variant": "standard"}),
-            json!({"format": "markdown", "verbosity": "standard", "variant": "standard"}),
-            json!({"verbosity": "standard", "variant": "standard"}),
-        ),
-        (
-            &["format=text"],
-            json!({"format": "text", "variant": "standard"}),
-            json!({"format": "markdown", "variant": "standard"}),
-            json!({"variant": "standard"}),
-        ),
-    ] {
+    for [tags, method, applied] in rows(
+        r#"
+        agent,format=json        | tools/call     | {"format": "json", "variant": "standard"}
+        agent,format=json        | resources/read | {"format": "markdown", "variant": "standard"}
+        agent,format=json        | prompts/get    | {"variant": "standard"}
+        human,verbosity=standard | tools/call     | {"format": "markdown", "verbosity": "standard", "variant": "standard"}
+        human,verbosity=standard | resources/read | {"format": "markdown", "verbosity": "standard", "variant": "standard"}
+        human,verbosity=standard | prompts/get    | {"verbosity": "standard", "variant": "standard"}
+        format=text              | tools/call     | {"format": "text", "variant": "standard"}
+        format=text              | resources/read | {"format": "markdown", "variant": "standard"}
+        format=text              | prompts/get    | {"variant": "standard"}
+    "#,
+    ) {
+        let declared = features(&tags.split(',').collect::<Vec<_>>());
         for way in ClientKind::ALL {
-            for (method, applied) in [(CALL, &call), (READ, &read), (GET, &prompt)] {
-                let answer = ask_as(&harness, way, &features(tags), method, params(method)).await;
-                let meta = &answer["result"]["_meta"];
-                let found = &meta["vary/applied"];
-                assert_eq!(*found, *applied, "{way:?} {method} {tags:?}: {answer}");
-                assert_eq!(meta["acme/own"].to_string(), "1.0", "{way:?} {method}");
-            }
+            let answer = ask_as(&harness, way, &declared, method, params(method)).await;
+            let meta = &answer["result"]["_meta"];
+            let found = &meta["vary/applied"];
+            assert_eq!(*found, cell(applied), "{way:?} {method} {tags}: {answer}");
+            assert_eq!(meta["acme/own"].to_string(), "1.0", "{way:?} {method}");
         }
     }
 }
@@ -188,15 +173,12 @@ async fn nothing_is_shaped_twice() {
     let harness = self::harness("{}", ruled).await;
     for tags in FORMATS {
         for method in [CALL, READ, GET] {
-            let way = ClientKind::HttpModern;
-            let answer = way
-                .text(&harness, &features(tags), method, params(method))
-                .await;
+            let (declared, params) = (features(tags), params(method));
+            let answer = ClientKind::HttpModern.text(&harness, &declared, method, params);
+            let answer = answer.await;
             let served = served(method, "{}").unwrap();
-            assert!(
-                !answer.contains(&served[1..served.len() - 1]),
-                "{method} {tags:?}: {answer}"
-            );
+            let is_untouched = answer.contains(&served[1..served.len() - 1]);
+            assert!(!is_untouched, "{method} {tags:?}: {answer}");
         }
     }
 }

@@ -107,7 +107,7 @@ impl Told {
             features(&ask.tags)
         };
         let response = if ask.is_modern {
-            let post = HttpRequest::modern(&modern(json!(1), method, params, &declared));
+            let post = HttpRequest::modern_request_as(method, params, &declared);
             self.http.ask(&post).await
         } else {
             if !self.sessions.contains_key(&ask.tags) {

@@ -6,32 +6,12 @@ use crate::support::*;
 const NEGOTIATED: &str = "mcp_vary_results::negotiation_log";
 
 /// A method, the kind of content, what the client declares, and the chosen representation.
-const CASES: [(&str, &str, &str, &str); 4] = [
-    (
-        "tools/call",
-        "result",
-        "human,x-a=1",
-        r#"format="markdown"; variant="standard"; "#,
-    ),
-    (
-        "tools/call",
-        "result",
-        "agent,verbosity=standard",
-        r#"format="json"; verbosity="standard"; variant="standard"; "#,
-    ),
-    (
-        "resources/read",
-        "resource",
-        "format=markdown",
-        r#"format="markdown"; variant="standard"; "#,
-    ),
-    (
-        "prompts/get",
-        "prompt",
-        "human,interactive",
-        r#"variant="standard"; "#,
-    ),
-];
+const CASES: &str = r#"
+    tools/call     | result   | human,x-a=1              | format="markdown"; variant="standard";
+    tools/call     | result   | agent,verbosity=standard | format="json"; verbosity="standard"; variant="standard";
+    resources/read | resource | format=markdown          | format="markdown"; variant="standard";
+    prompts/get    | prompt   | human,interactive        | variant="standard";
+"#;
 
 /// CN-21: which tags there were, which were ignored and why, and what was chosen, of every kind of content.
 #[tokio::test]
@@ -39,7 +19,7 @@ async fn negotiation_is_logged() {
     let harness = operated().await;
     let mut count = 0;
     for way in ClientKind::ALL {
-        for (method, what, tags, said) in CASES {
+        for [method, what, tags, said] in rows(CASES) {
             // Told apart from what another way and method declared, which is remembered.
             let unknown = format!("{way:?}={method}=");
             let mut declared: Vec<&str> = tags.split(',').collect();
@@ -48,11 +28,8 @@ async fn negotiation_is_logged() {
             let answer = ask_as(&harness, way, &features(&declared), method, params(method)).await;
             assert!(answer["result"].is_object(), "{answer}");
             count += 1;
-            let level = if count <= 8 || count == 16 {
-                "WARN"
-            } else {
-                "DEBUG"
-            };
+            let is_warned_of = count <= 8 || count == 16;
+            let level = if is_warned_of { "WARN" } else { "DEBUG" };
             let grammar = "a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='";
             let expected = [
                 format!(
@@ -60,7 +37,7 @@ async fn negotiation_is_logged() {
                          ignored=`format==json`: {grammar}; `{unknown}`: {grammar}; count={count}; "
                 ),
                 format!("DEBUG feature tags declared; tags={tags}; ignored=2; "),
-                format!("DEBUG content negotiated; what=\"{what}\"; tags={tags}; {said}"),
+                format!("DEBUG content negotiated; what=\"{what}\"; tags={tags}; {said} "),
             ];
             assert_eq!(log.take(), expected, "{way:?} {method}");
         }
@@ -131,8 +108,8 @@ async fn all_ways(harness: &Harness, declared: &Value) {
             client_kind.ask(harness, declared, method, params).await;
         }
     }
-    let call = modern(json!(1), "tools/call", params("tools/call"), declared);
-    let post = HttpRequest::modern(&call).with("Authorization", format!("Bearer {SECRET}"));
+    let post = HttpRequest::modern_request_as("tools/call", params("tools/call"), declared)
+        .with("Authorization", format!("Bearer {SECRET}"));
     harness.connect().await.ask(&post).await;
 }
 
@@ -163,23 +140,13 @@ async fn an_unknown_format_or_verbosity_is_warned_of() {
     let harness = operated().await;
     for (number, way) in ClientKind::ALL.into_iter().enumerate() {
         let mark = format!("x-way={number}");
-        let tags = [
-            "format=xml",
-            "format!=pdf",
-            "verbosity=loud",
-            "frobnicate",
-            "agent",
-            &mark,
-        ];
+        let mut tags: Vec<_> = "format=xml format!=pdf verbosity=loud frobnicate agent"
+            .split(' ')
+            .collect();
+        tags.push(&mark);
         let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::WARN);
-        let answer = way
-            .ask(
-                &harness,
-                &features(&tags),
-                "tools/call",
-                params("tools/call"),
-            )
-            .await;
+        let (declared, params) = (features(&tags), params("tools/call"));
+        let answer = ask_as(&harness, way, &declared, "tools/call", params).await;
         assert!(answer["result"].is_object(), "{answer}");
         let count = number + 1;
         let expected = [format!(
@@ -201,7 +168,7 @@ async fn tags_without_room_in_a_session_are_counted_and_warned_of() {
     let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::WARN);
     let client = LegacyClient::open(&harness, "2025-11-25", &features(&tags)).await;
     assert!(client.session.len() <= 2048, "{}", client.session.len());
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     let dropped = status["counters"]["dropped-tags"].as_u64().unwrap();
     assert!((1..=8).contains(&dropped), "{dropped}");
     assert_eq!(
@@ -232,23 +199,16 @@ async fn selections_and_refusals_of_variants_are_logged() {
         HttpRequest::modern(&request)
     };
     let (log, _listening) = listen();
+    let selected = |variant: &str, by: &str| {
+        format!(r#"DEBUG variant selected; variant={variant}; by="{by}"; method="tools/list"; "#)
+    };
+    let refused = r#"DEBUG variant refused; requested="no\nsuch\u{202e}"; "#;
+    let by_header = list(Value::Null).with("MCP-Server-Variant", "read-only");
     for (post, expected) in [
-        (
-            list(Value::Null),
-            r#"DEBUG variant selected; variant=standard; by="ranking"; method="tools/list"; "#,
-        ),
-        (
-            list(json!("compact")),
-            r#"DEBUG variant selected; variant=compact; by="selector"; method="tools/list"; "#,
-        ),
-        (
-            list(Value::Null).with("MCP-Server-Variant", "read-only"),
-            r#"DEBUG variant selected; variant=read-only; by="header"; method="tools/list"; "#,
-        ),
-        (
-            list(json!("no\nsuch\u{202e}")),
-            r#"DEBUG variant refused; requested="no\nsuch\u{202e}"; "#,
-        ),
+        (list(Value::Null), selected("standard", "ranking")),
+        (list(json!("compact")), selected("compact", "selector")),
+        (by_header, selected("read-only", "header")),
+        (list(json!("no\nsuch\u{202e}")), refused.to_owned()),
     ] {
         http.ask(&post).await;
         assert_eq!(about(&log), [expected]);

@@ -189,17 +189,14 @@ async fn a_variant_without_the_tool_reads_nothing_of_it() {
         params["_meta"] = json!({"io.modelcontextprotocol/server-variant": variant});
         params
     };
-    let way = ClientKind::HttpModern;
-    let told = way
-        .ask(&harness, &few(), "tools/call", select("all", tool("rows")))
-        .await;
+    let told = ask_modern_as(&harness, &few(), "tools/call", select("all", tool("rows"))).await;
     let uri = link(&told["result"]).to_owned();
     for (variant, is_read) in [("all", true), ("some", false)] {
         let params = select(variant, json!({"uri": uri}));
-        let read = way.ask(&harness, &few(), "resources/read", params).await;
+        let read = ask_modern_as(&harness, &few(), "resources/read", params).await;
         assert_eq!(read.get("result").is_some(), is_read, "{variant}: {read}");
         let params = json!({"name": "read_result", "arguments": {"uri": uri}});
-        let read = ask_as(&harness, way, &few(), "tools/call", select(variant, params)).await;
+        let read = ask_modern_as(&harness, &few(), "tools/call", select(variant, params)).await;
         assert_eq!(
             read["result"]["isError"] != true,
             is_read,

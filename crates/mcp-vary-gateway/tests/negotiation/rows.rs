@@ -4,33 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::support::*;
 
-const SETS: [(&str, &str); 5] = [
-    (
-        "connections",
-        include_str!("../../../mcp-vary/tests/fixtures/rows/connections.json"),
-    ),
-    (
-        "issues",
-        include_str!("../../../mcp-vary/tests/fixtures/rows/issues.json"),
-    ),
-    (
-        "logs",
-        include_str!("../../../mcp-vary/tests/fixtures/rows/logs.json"),
-    ),
-    (
-        "staff",
-        include_str!("../../../mcp-vary/tests/fixtures/rows/staff.json"),
-    ),
-    (
-        "stations",
-        include_str!("../../../mcp-vary/tests/fixtures/rows/stations.json"),
-    ),
-];
+const SETS: [&str; 5] = ["connections", "issues", "logs", "staff", "stations"];
 
 /// The set `name`: its value, its list of rows, and the key of each.
 fn set(name: &str) -> (Value, String, String) {
-    let (_, text) = SETS.into_iter().find(|(known, _)| *known == name).unwrap();
-    let mut set: Value = serde_json::from_str(text).unwrap();
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../mcp-vary/tests/fixtures/rows"
+    );
+    let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
+    let mut set = cell(&text);
     let text = |key: &str| set[key].as_str().unwrap().to_owned();
     let (list, key) = (text("rows"), text("key"));
     (set["structuredContent"].take(), list, key)
@@ -40,11 +23,7 @@ fn set(name: &str) -> (Value, String, String) {
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let result = match seen.method() {
         "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => {
-            let tools =
-                SETS.map(|(name, _)| json!({"name": name, "inputSchema": {"type": "object"}}));
-            json!({"tools": tools})
-        }
+        "tools/list" => tool_list(&SETS),
         "tools/call" => {
             let (value, _, _) = set(seen.body["params"]["name"].as_str()?);
             json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
@@ -65,10 +44,7 @@ async fn reads(harness: &Harness, client_kind: ClientKind, name: &str, tags: &[&
     let rows = value[&list].as_array().unwrap();
 
     let blocks = sent["content"].as_array().unwrap();
-    let mut inline: Vec<_> = blocks
-        .iter()
-        .filter_map(|block| block["text"].as_str())
-        .collect();
+    let mut inline = texts(&sent);
     // What stands beside a text is for programs.
     let structured = sent["structuredContent"].to_string();
     if tags.contains(&"agent") {
@@ -97,9 +73,8 @@ async fn reads(harness: &Harness, client_kind: ClientKind, name: &str, tags: &[&
     while let Some(uri) = next {
         let params = json!({"uri": uri});
         let part = client.ask("resources/read", params).await["result"].take();
-        let page: Vec<Value> =
-            serde_json::from_str(part["contents"][0]["text"].as_str().unwrap()).unwrap();
-        read.extend(page);
+        let page = cell(part["contents"][0]["text"].as_str().unwrap());
+        read.extend(page.as_array().unwrap().clone());
         next = part["contents"][1]["uri"].as_str().map(str::to_owned);
         pages += 1;
     }
@@ -138,11 +113,6 @@ async fn every_row_is_reached_in_every_form() {
 #[tokio::test]
 async fn five_thousand_rows_are_reached() {
     let harness = Harness::scripted(answer).await;
-    reads(
-        &harness,
-        ClientKind::StdioLegacy,
-        "logs",
-        &["verbosity=compact"],
-    )
-    .await;
+    let kind = ClientKind::StdioLegacy;
+    reads(&harness, kind, "logs", &["verbosity=compact"]).await;
 }

@@ -45,14 +45,8 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
             "capabilities": {"logging": {}, "prompts": {}, "resources": {}, "tools": {}},
             "instructions": INSTRUCTIONS,
         }),
-        "tools/list" => {
-            json!({"tools": [{"name": "get_weather", "inputSchema": {"type": "object"}}]})
-        }
-        "tools/call" => {
-            let (id, result) = (seen.id(), served());
-            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-            return Some(Reply::new(200, "application/json", body));
-        }
+        "tools/list" => tool_list(&["get_weather"]),
+        "tools/call" => return Some(seen.answer_text(&served())),
         "resources/list" => json!({"resources": [{"uri": VALLEY, "name": "valley"}]}),
         "resources/read" => json!({"contents": [
             {"uri": VALLEY, "mimeType": "application/json", "text": feature().to_string()},
@@ -206,11 +200,8 @@ async fn holds(harness: &Harness, case: &Case) {
         for (pointer, expected) in case.finds.as_object().unwrap() {
             let found = answer["result"].pointer(pointer);
             let expected = Some(expected).filter(|expected| !expected.is_null());
-            assert_eq!(
-                found, expected,
-                "{}: {pointer} {kind:?}: {answer}",
-                case.name
-            );
+            let name = case.name;
+            assert_eq!(found, expected, "{name}: {pointer} {kind:?}: {answer}");
         }
     }
 }
@@ -265,12 +256,9 @@ async fn who_says_nothing_usable_gets_the_servers_default() {
             let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, unshaped(way));
             assert_eq!(answer, expected, "{way:?} {declared}");
             let said = log.take().join("\n");
-            assert_eq!(
-                said.contains("`format==json`"),
-                is_warned,
-                "{way:?}: {said}"
-            );
-            assert_eq!(said.contains("`@#$%`"), is_warned, "{way:?}: {said}");
+            for tag in ["`format==json`", "`@#$%`"] {
+                assert_eq!(said.contains(tag), is_warned, "{way:?}: {said}");
+            }
         }
     }
 }
@@ -285,41 +273,25 @@ struct Scenario {
 }
 
 /// The capabilities of a client that negotiates with these tags.
-fn negotiating(tags: &[&str]) -> Value {
+fn negotiating(tags: &str) -> Value {
+    let tags: Vec<_> = tags.split(' ').collect();
     json!({"extensions": {EXTENSION: {"version": "1.0", "features": tags}}})
 }
 
 /// What the agent declares.
 fn full_capabilities() -> Value {
-    let mut capabilities = negotiating(&[
-        "agent",
-        "mcp-capable",
-        "sampling",
-        "elicitation",
-        "roots",
-        "tasks",
-        "verbosity=compact",
-        "format=json",
-    ]);
-    for (name, value) in [
-        ("sampling", json!({})),
-        ("elicitation", json!({"form": {}, "url": {}})),
-        ("roots", json!({"listChanged": true})),
-        ("tasks", json!({})),
-    ] {
-        capabilities[name] = value;
-    }
+    let mut capabilities = negotiating(
+        "agent mcp-capable sampling elicitation roots tasks verbosity=compact format=json",
+    );
+    capabilities["sampling"] = json!({});
+    capabilities["elicitation"] = json!({"form": {}, "url": {}});
+    capabilities["roots"] = json!({"listChanged": true});
+    capabilities["tasks"] = json!({});
     capabilities
 }
 
 fn scenarios() -> [Scenario; 3] {
-    let chat = [
-        "human",
-        "!mcp-capable",
-        "interactive",
-        "verbosity=standard",
-        "format=markdown",
-    ];
+    let chat = "human !mcp-capable interactive verbosity=standard format=markdown";
     let plan = |text: &str| json!({"/messages/0/content/text": text});
     [
         Scenario {
@@ -340,7 +312,7 @@ fn scenarios() -> [Scenario; 3] {
         Scenario {
             name: "Scenario 2: Human User in Chat Interface",
             client: "ChatGPT Web Client",
-            capabilities: negotiating(&chat),
+            capabilities: negotiating(chat),
             finds: [
                 json!({
                     "/content/0/type": "text",
@@ -377,13 +349,10 @@ async fn begun(kind: ClientKind, harness: &Harness, scenario: &Scenario) -> Valu
         let params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
         modern(json!(1), "server/discover", params, &scenario.capabilities)
     } else {
-        request(
-            json!(1),
-            "initialize",
-            json!({
-                "protocolVersion": "2025-11-25", "capabilities": scenario.capabilities, "clientInfo": info,
-            }),
-        )
+        let mut begin = initialize("2025-11-25", &scenario.capabilities);
+        begin["id"] = json!(1);
+        begin["params"]["clientInfo"] = info;
+        begin
     };
     let post = match kind {
         ClientKind::HttpLegacy => HttpRequest::new(begin.to_string()),

@@ -76,16 +76,17 @@ async fn what_is_left_out_can_be_read() {
 async fn an_agent_is_told_what_is_missing() {
     let harness = harness(|config| config).await;
     let declared = features(&["agent", "format=json", "verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     link(&call["result"]);
     let found = &call["result"]["_meta"]["vary/applied"]["verbosity"];
     assert_eq!(*found, "compact");
-    let bound = ask_as(&harness, way, &declared, "tools/call", tool("bound")).await;
-    let rows = bound["result"]["structuredContent"]["rows"]
-        .as_array()
-        .unwrap();
-    assert_eq!(rows.len(), ROWS, "the listed schema asks for all of them");
+    let bound = ask_modern_as(&harness, &declared, "tools/call", tool("bound")).await;
+    let rows = bound["result"]["structuredContent"]["rows"].as_array();
+    assert_eq!(
+        rows.unwrap().len(),
+        ROWS,
+        "the listed schema asks for all of them"
+    );
 }
 
 /// CN-13: a client that gets the text alone reads what is left of the value there, and not merely what is missing,
@@ -96,9 +97,8 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
     let harness = harness(|config| {
         let mut words = variant("words");
         words.style.result = ResultFields::Content;
-        config
-            .with_variants_of(vec![variant("all"), words])
-            .unwrap()
+        let all = vec![variant("all"), words];
+        config.with_variants_of(all).unwrap()
     })
     .await;
     for tags in [
@@ -107,8 +107,7 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
     ] {
         for name in ["rows", "bare"] {
             let params = under("words", tool(name));
-            let way = ClientKind::HttpModern;
-            let call = ask_as(&harness, way, &features(tags), "tools/call", params).await;
+            let call = ask_modern_as(&harness, &features(tags), "tools/call", params).await;
             let result = &call["result"];
             assert_eq!(result.get("structuredContent"), None, "{tags:?} {name}");
             let text = result["content"][0]["text"].as_str().unwrap();
@@ -123,10 +122,8 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
 async fn one_session_reads_nothing_of_another() {
     let harness = harness(|config| config).await;
     let declared = features(&["verbosity=compact"]);
-    let mine = LegacyClient::open(&harness, "2025-11-25", &declared).await;
-    let other = LegacyClient::open(&harness, "2025-11-25", &declared).await;
-    let mut mine = mine;
-    let mut other = other;
+    let mut mine = LegacyClient::open(&harness, "2025-11-25", &declared).await;
+    let mut other = LegacyClient::open(&harness, "2025-11-25", &declared).await;
     let call = mine.answer("tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     let params = json!({"uri": uri});
@@ -145,8 +142,7 @@ async fn one_session_reads_nothing_of_another() {
 async fn a_part_that_is_none_is_refused() {
     let harness = harness(|config| config).await;
     let declared = features(&["verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     for (query, why) in [
         ("limit=0", "write `pointer=/rows&offset=0&limit=50`"),
@@ -154,10 +150,8 @@ async fn a_part_that_is_none_is_refused() {
         ("pointer=/rows&offset=9999", "begin before that"),
     ] {
         let params = json!({"uri": format!("{uri}?{query}")});
-        let read = way.ask(&harness, &declared, "resources/read", params).await;
-        read.has("/error/code", -32602);
-        let message = read["error"]["message"].as_str().unwrap();
-        assert!(message.contains(why), "{query}: {message}");
+        let read = ask_modern_as(&harness, &declared, "resources/read", params).await;
+        read.fails(-32602, why);
     }
 }
 
@@ -170,19 +164,18 @@ async fn offered(harness: &Harness, kind: ClientKind, declared: &Value) -> Value
 
 /// The results of both lists of resources, or the codes of their errors.
 async fn resource_lists(harness: &Harness, kind: ClientKind, declared: &Value) -> [Value; 2] {
-    let mut lists = [json!("resources"), json!("resourceTemplates")];
-    for (list, method) in lists
-        .iter_mut()
-        .zip(["resources/list", "resources/templates/list"])
-    {
+    let list = async |method: &str, key: &str| {
         let answer = kind.ask(harness, declared, method, json!({})).await;
-        let key = list.as_str().unwrap();
-        *list = match &answer["error"] {
+        match &answer["error"] {
             Value::Null => answer["result"][key].clone(),
             error => error["code"].clone(),
-        };
-    }
-    lists
+        }
+    };
+    let resources = list("resources/list", "resources").await;
+    [
+        resources,
+        list("resources/templates/list", "resourceTemplates").await,
+    ]
 }
 
 /// CN-16, SV-11: a client may read what was left out of its results, whatever tags it declares; a client without the
@@ -240,7 +233,6 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 async fn without_room_there_is_no_link() {
     let harness = harness(edited(|config| config.limits.result_store = 0)).await;
     let declared = features(&["verbosity=compact"]);
-    let way = ClientKind::HttpModern;
-    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
+    let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     assert!(!call["result"].to_string().contains("vary://"));
 }

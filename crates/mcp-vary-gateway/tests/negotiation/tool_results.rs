@@ -50,10 +50,9 @@ async fn harness(rules: &str) -> Harness {
 }
 
 async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
-    let declared = if tags.is_empty() {
-        json!({})
-    } else {
-        features(tags)
+    let declared = match tags {
+        [] => json!({}),
+        tags => features(tags),
     };
     let mut params = tool(name);
     params["arguments"] = json!({"line": "S1"});
@@ -94,13 +93,10 @@ async fn a_result_is_told_as_the_operator_says() {
     let markdown = result(&harness, &["human", "format=markdown"], "list").await;
     assert_eq!(texts(&markdown), [words]);
     assert_eq!(markdown.get("structuredContent"), None);
-    let kinds: Vec<_> = markdown["content"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| &it["type"])
-        .collect();
-    assert_eq!(kinds, ["image", "text"], "in the place of what it replaces");
+    // In the place of what it replaces.
+    markdown.has("/content/0/type", "image");
+    markdown.has("/content/1/type", "text");
+    markdown.has("/content/2", Value::Null);
 }
 
 /// CN-19: the report names the verbosity of the condition that chose a rule, and `standard` where none asks for one.
@@ -133,24 +129,17 @@ async fn hints_reach_clients_that_sample() {
     let expected = json!(["2 stations, all of them"]);
     json.has("/structuredContent/hints", expected);
     let bound = result(&harness, &["agent", "format=json", "sampling"], "bound").await;
-    assert_eq!(
-        bound["structuredContent"].get("hints"),
-        None,
-        "no property that the schema does not declare"
-    );
+    // No property that the schema does not declare.
+    assert_eq!(bound["structuredContent"].get("hints"), None);
 }
 
 /// TR-4: a value that the listed schema does not take is told in the text alone.
 #[tokio::test]
 async fn a_schema_keeps_its_value() {
     let harness = harness(PROJECTED).await;
-    for tags in [
-        &["agent", "format=json"][..],
-        &["format=json"],
-        &["human"],
-        &["format=text"],
-    ] {
-        let bound = result(&harness, tags, "bound").await;
+    for tags in ["agent format=json", "format=json", "human", "format=text"] {
+        let declared: Vec<_> = tags.split(' ').collect();
+        let bound = result(&harness, &declared, "bound").await;
         let found = bound["structuredContent"]["took"].to_string();
         assert_eq!(found, "1.5", "{tags:?}");
         let found = &bound["structuredContent"]["stations"][0]["log"];
@@ -177,11 +166,8 @@ async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() 
     let told = result(&everyone, &[], "list").await;
     told.has("/structuredContent", json!({"names": ["Bern", "Thun|See"]}));
     assert_eq!(texts(&told), [r#"{"names":["Bern","Thun|See"]}"#]);
-    assert_eq!(
-        told.get("_meta"),
-        None,
-        "they are told nothing of what was applied"
-    );
+    // They are told nothing of what was applied.
+    assert_eq!(told.get("_meta"), None);
 }
 
 /// CN-20: the most specific condition decides, then the order.
@@ -250,19 +236,15 @@ async fn what_fails_leaves_the_result_and_is_counted() {
 async fn what_takes_too_much_is_stopped() {
     let long = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
     let large = "{{ range(99999) | join(text) }}";
+    let endless = "[limit(1000000000; repeat(1))] | length";
+    let many = "[range(300000) | \"0123456789012345678901234567890123456789\"]";
     for (part, rule) in [
         ("markdown", json!({"markdown": long})),
         ("markdown", json!({"markdown": large})),
         ("text", json!({"text": long})),
         ("hints", json!({"hints": [long]})),
-        (
-            "project",
-            json!({"project": "[limit(1000000000; repeat(1))] | length"}),
-        ),
-        (
-            "project",
-            json!({"project": "[range(300000) | \"0123456789012345678901234567890123456789\"]"}),
-        ),
+        ("project", json!({"project": endless})),
+        ("project", json!({"project": many})),
     ] {
         let (log, _guard) = CapturedLog::listen("mcp_vary", Level::WARN);
         let harness = harness(&json!([rule]).to_string()).await;
@@ -272,10 +254,10 @@ async fn what_takes_too_much_is_stopped() {
         assert_eq!(told["_meta"]["vary/applied"]["format"], expected, "{rule}");
         assert_eq!(harness.gateway.failed_results(), 1, "{rule}");
         let lines = log.take();
-        let said: Vec<_> = lines
+        let said = lines
             .iter()
-            .filter(|line| line.contains("result not rewritten"))
-            .collect();
+            .filter(|line| line.contains("result not rewritten"));
+        let said: Vec<_> = said.collect();
         assert_eq!(said.len(), 1, "{rule}: {lines:?}");
         assert!(said[0].contains(&format!("part=\"{part}\"")), "{}", said[0]);
         assert!(!said[0].contains("longer"), "{}", said[0]);

@@ -66,32 +66,30 @@ async fn a_drain_is_told_to_the_program_and_ends_reloads() {
 #[tokio::test]
 async fn commands_need_the_token_and_this_machines_name() {
     let (_harness, address, requests) = commanded().await;
+    let drain = || post("/drain");
+    let with_token = |token: &str| post("/reload").with("Authorization", token);
     for (request, status, part) in [
         (
-            post("/drain").without("Authorization"),
+            drain().without("Authorization"),
             401,
             "the token is missing or wrong",
         ),
         (
-            post("/drain").with("Authorization", "Bearer wrong-horse-battery"),
+            with_token("Bearer wrong-horse-battery"),
             401,
             "Authorization: Bearer TOKEN",
         ),
         (
-            post("/reload").with("Authorization", "Basic correct-horse-battery"),
+            with_token("Basic correct-horse-battery"),
             401,
             "`admin-token`",
         ),
-        (post("/drain").with("Host", "evil.example"), 403, ""),
+        (drain().with("Host", "evil.example"), 403, ""),
+        (drain().with("Origin", "http://evil.example"), 403, ""),
+        (drain().line("GET /drain HTTP/1.1"), 405, ""),
+        (drain().line("POST /status HTTP/1.1"), 405, ""),
         (
-            post("/drain").with("Origin", "http://evil.example"),
-            403,
-            "",
-        ),
-        (post("/drain").line("GET /drain HTTP/1.1"), 405, ""),
-        (post("/drain").line("POST /status HTTP/1.1"), 405, ""),
-        (
-            post("/drain").line("POST /drain/ HTTP/1.1"),
+            drain().line("POST /drain/ HTTP/1.1"),
             404,
             "the status is at /status",
         ),

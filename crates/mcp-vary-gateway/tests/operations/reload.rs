@@ -106,11 +106,8 @@ impl Drop for Diary {
 /// Whether a process is there and not a zombie.
 fn is_running(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .and_then(|remaining| remaining.trim().chars().next());
-    state.is_some_and(|state| state != 'Z')
+    let state = stat.rsplit(')').next().unwrap_or_default().trim();
+    !state.is_empty() && !state.starts_with('Z')
 }
 
 async fn started(config: Config) -> Harness {
@@ -121,6 +118,14 @@ async fn started(config: Config) -> Harness {
 fn offering(config: Config, ids: &[&str]) -> Config {
     let variants = ids.iter().map(|id| variant(id)).collect();
     config.with_variants_of(variants).unwrap()
+}
+
+/// A gateway that offers these variants, and its configuration without them.
+async fn offered(ids: &[&str]) -> (Config, Harness) {
+    let peer = places_server::start(Era::Legacy).await;
+    let base = config(Target::http(peer.url.clone()));
+    let harness = Harness::behind(peer, offering(base.clone(), ids)).await;
+    (base, harness)
 }
 
 async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
@@ -143,10 +148,8 @@ async fn process(harness: &Harness, tool_name: &str) -> u64 {
 async fn servers_that_are_as_before_run_on_and_are_not_even_asked() {
     let diary = Diary::new();
     let harness = started(diary.config(&["one", "two"])).await;
-    let [one, two] = [
-        process(&harness, "one_who").await,
-        process(&harness, "two_who").await,
-    ];
+    let one = process(&harness, "one_who").await;
+    let two = process(&harness, "two_who").await;
     let mut servers = vec![diary.server("three"), diary.changed("two", 1)];
     servers.push(diary.server("one"));
     let reloaded = harness.reload(diary.config_of(servers)).await;
@@ -154,21 +157,12 @@ async fn servers_that_are_as_before_run_on_and_are_not_even_asked() {
         reloaded.to_string(),
         "servers: 1 added (three), 1 connected anew (two), 1 as before; variants: 4 as before"
     );
-    let listed = [
-        "three_who",
-        "three_change",
-        "two_who",
-        "two_change",
-        "one_who",
-        "one_change",
-    ];
-    assert_eq!(tools(&harness).await, listed);
+    let listed = "three_who three_change two_who two_change one_who one_change";
+    assert_eq!(tools(&harness).await.join(" "), listed);
     assert_eq!(process(&harness, "one_who").await, one);
     assert_ne!(process(&harness, "two_who").await, two);
-    assert_eq!(
-        (diary.count("one", "start"), diary.count("one", "list")),
-        (1, 1)
-    );
+    let counts = ["start", "list"].map(|what| diary.count("one", what));
+    assert_eq!(counts, [1, 1]);
     diary.runs(3).await;
     let reloaded = harness.reload(diary.config(&["one"])).await;
     assert_eq!(reloaded.servers.removed, ["three", "two"]);
@@ -292,10 +286,10 @@ async fn what_belongs_to_a_session_is_still_its_own() {
     };
     let harness = started(diary.config_of(own())).await;
     let with_ui = json!({"extensions": {UI: {"mimeTypes": ["text/html"]}}});
-    let mut clients = vec![
-        LegacyClient::open(&harness, "2025-11-25", &json!({})).await,
-        LegacyClient::open(&harness, "2025-11-25", &with_ui).await,
-    ];
+    let mut clients = Vec::new();
+    for capabilities in [json!({}), with_ui] {
+        clients.push(LegacyClient::open(&harness, "2025-11-25", &capabilities).await);
+    }
     let mut before = Vec::new();
     for round in 0..4 {
         let mut now = Vec::new();
@@ -317,10 +311,8 @@ async fn what_belongs_to_a_session_is_still_its_own() {
     // The first connection to either server, that of each session to its own, that of clients with a UI to the
     // shared one, and the server that changes.
     diary.runs(6).await;
-    for client in clients {
-        let mut http = harness.connect().await;
-        let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
-        assert_eq!(http.ask(&delete).await.status, 200);
+    for mut client in clients {
+        client.delete().await;
     }
     harness.gateway.close().await;
     diary.runs(0).await;
@@ -329,9 +321,7 @@ async fn what_belongs_to_a_session_is_still_its_own() {
 /// Who has no session is offered what there is now (SV-2).
 #[tokio::test]
 async fn variants_change_and_no_server_hears_of_it() {
-    let peer = places_server::start(Era::Legacy).await;
-    let base = config(Target::http(peer.url.clone()));
-    let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+    let (base, harness) = offered(&["a", "b"]).await;
     let seen = harness.peer.received().len();
     let mut second = variant("c").with_base(Base::ReadOnly);
     second.tools = serde_json::from_str(r#"{"exclude": ["bound"]}"#).unwrap();
@@ -359,9 +349,7 @@ async fn variants_change_and_no_server_hears_of_it() {
 /// Ids and ranking are the session's, contents are the configuration's (SV-2).
 #[tokio::test]
 async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
-    let peer = places_server::start(Era::Legacy).await;
-    let base = config(Target::http(peer.url.clone()));
-    let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+    let (base, harness) = offered(&["a", "b"]).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
     let mut less = variant("a");
@@ -422,9 +410,7 @@ async fn a_variant_that_is_added_can_be_selected_in_an_open_session() {
 #[tokio::test]
 async fn a_session_of_which_a_variant_is_gone_begins_anew() {
     for without_variants in [false, true] {
-        let peer = places_server::start(Era::Legacy).await;
-        let base = config(Target::http(peer.url.clone()));
-        let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+        let (base, harness) = offered(&["a", "b"]).await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
         let mut other = offering(base.clone(), &["b", "c"]);
@@ -436,8 +422,7 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
         // On stdio there is no other session to begin: it is told once.
         let list = request(json!(1), "tools/list", json!({}));
         let told = pipe.ask(&list).await;
-        let message = told["error"]["message"].as_str().unwrap();
-        assert!(message.contains("list what there is now"), "{told}");
+        told.contains("/error/message", "list what there is now");
         assert!(pipe.ask(&list).await["result"].is_object());
         let under_new = request(json!(2), "tools/list", under("c", json!({})));
         let answer = pipe.ask(&under_new).await;
@@ -448,17 +433,15 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
 /// What runs when a stdio session begins anew can be cancelled all the same, and its level stays.
 #[tokio::test]
 async fn what_is_in_flight_when_a_session_begins_anew_is_still_the_clients() {
-    let peer = places_server::start(Era::Legacy).await;
-    let base = config(Target::http(peer.url.clone()));
-    let harness = Harness::behind(peer, offering(base.clone(), &["a"])).await;
+    let (base, harness) = offered(&["a"]).await;
     let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
-    pipe.send(request(json!("w"), "tools/call", tool("wait")).to_string())
-        .await;
+    let wait = request(json!("w"), "tools/call", tool("wait"));
+    pipe.send(wait.to_string()).await;
     harness.peer.wait_for("tools/call", 1).await;
     harness.reload(offering(base, &["b"])).await;
     let told = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
     assert!(told["error"].is_object());
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}});
+    let cancel = notification("notifications/cancelled", json!({"requestId": "w"}));
     pipe.send(cancel.to_string()).await;
     harness.peer.wait_for("notifications/cancelled", 1).await;
 }
@@ -469,9 +452,7 @@ async fn links_that_a_client_was_given_lead_where_they_led() {
     let peer = |name: &'static str| async move {
         ScriptedServer::start(move |seen| {
             let result = match seen.method() {
-                "tools/list" => {
-                    json!({"tools": [{"name": "who", "inputSchema": {"type": "object"}}]})
-                }
+                "tools/list" => tool_list(&["who"]),
                 "tools/call" => json!({"content": [
                     {"type": "resource_link", "uri": "linked:1", "name": "x"},
                 ]}),
@@ -502,11 +483,8 @@ async fn what_cannot_be_connected_to_changes_nothing() {
     let harness = started(diary.config(&["one"])).await;
     let process_before = process(&harness, "one_who").await;
     let missing = || UpstreamConfig::new("one", Target::command("no-such-program", []));
-    let refused = harness
-        .gateway
-        .reload(diary.config_of(vec![missing()]))
-        .await;
-    let error = refused.unwrap_err();
+    let without = diary.config_of(vec![missing()]);
+    let error = harness.gateway.reload(without).await.unwrap_err();
     assert!(error.to_string().contains("no-such-program"), "{error}");
     assert_eq!(process(&harness, "one_who").await, process_before);
     // One of several is no reason to keep the others from clients.
@@ -524,18 +502,14 @@ async fn a_reload_that_is_given_up_leaves_nothing_behind() {
     let harness = started(diary.config(&["one"])).await;
     let silent = ScriptedServer::start(|_| Some(Reply::silence())).await;
     let mut servers = vec![diary.server("one"), diary.server("two")];
-    servers.push(UpstreamConfig::new(
-        "silent",
-        Target::http(silent.url.clone()),
-    ));
+    let silent = Target::http(silent.url.clone());
+    servers.push(UpstreamConfig::new("silent", silent));
     {
         let reload = harness.gateway.reload(diary.config_of(servers));
         let mut reload = std::pin::pin!(reload);
         tokio::select! {
             _ = &mut reload => panic!("the silent server was not waited for"),
-            () = async { while diary.count("two", "list") == 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            } } => {}
+            () = until(async || diary.count("two", "list") != 0) => {}
         }
     }
     assert_eq!(tools(&harness).await, ["one_who", "one_change"]);
@@ -559,8 +533,8 @@ async fn the_end_of_the_gateway_is_the_end_of_what_it_gave_up() {
     let harness = started(diary.config(&["one", "two"])).await;
     let slow = json!({"name": "two_who", "arguments": {"until": diary.gate(), "n": 1}});
     let mut http = harness.connect().await;
-    let message = modern(json!(1), "tools/call", slow, &json!({}));
-    http.send(&HttpRequest::modern(&message).bytes()).await;
+    let slow = HttpRequest::modern_request("tools/call", slow);
+    http.send(&slow.bytes()).await;
     until(async || diary.count("two", "call 1") != 0).await;
     harness.reload(diary.config(&["one"])).await;
     assert_eq!(diary.running().len(), 2);
@@ -572,9 +546,8 @@ async fn the_end_of_the_gateway_is_the_end_of_what_it_gave_up() {
 async fn what_takes_effect_at_the_next_start_is_named() {
     let diary = Diary::new();
     let harness = started(diary.config(&["one"])).await;
-    let mut other = diary
-        .config(&["one"])
-        .with_limits(limits().with_sessions(7).with_body(64));
+    let narrow = limits().with_sessions(7).with_body(64);
+    let mut other = diary.config(&["one"]).with_limits(narrow);
     other.limits.orphaned_requests = 1;
     other.selection = SelectionConfig::default();
     let reloaded = harness.reload(other).await;

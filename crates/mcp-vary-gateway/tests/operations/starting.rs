@@ -50,12 +50,10 @@ impl Late {
         let mut state = self.state.lock().unwrap();
         state.is_ready = true;
         for (sender, seen) in state.waiting.drain(..) {
-            let handshake = handshake("late", self.era, &seen);
-            let message = match handshake {
+            let error = json!({"code": -32601, "message": "no"});
+            let message = match handshake("late", self.era, &seen) {
                 Some(result) => seen.message(&result),
-                None => {
-                    json!({"jsonrpc": "2.0", "id": seen.id(), "error": {"code": -32601, "message": "no"}})
-                }
+                None => json!({"jsonrpc": "2.0", "id": seen.id(), "error": error}),
             };
             let _ = sender.send(event(&message).into());
         }
@@ -71,10 +69,7 @@ fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
         return Some(seen.refuse(400, -32601, "Method not found"));
     }
     let result = match seen.method() {
-        "tools/list" => json!({"tools": [
-            {"name": "who", "inputSchema": {"type": "object"}},
-            {"name": format!("{name}-only"), "inputSchema": {"type": "object"}},
-        ]}),
+        "tools/list" => tool_list(&["who", &format!("{name}-only")]),
         "tools/call" => json!({"by": name, "content": []}),
         "resources/list" => json!({"resources": [{"uri": "same:1", "name": "same"}]}),
         "resources/templates/list" => json!({"resourceTemplates": []}),
@@ -109,19 +104,9 @@ fn waiting_little(config: Config) -> Config {
 
 /// Waits until the gateway lists what the server has that was released.
 async fn arrived(harness: &Harness) {
-    soon(async {
-        let has_arrived = || harness.gateway.servers()[0].counts.len() == 3;
-        while !has_arrived()
-            || harness
-                .gateway
-                .served()
-                .iter()
-                .all(|it| it.server != "late")
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    let gateway = &harness.gateway;
+    let is_listed = || gateway.served().iter().any(|it| it.server == "late");
+    until(async || gateway.servers()[0].counts.len() == 3 && is_listed()).await;
 }
 
 #[tokio::test]
@@ -139,13 +124,8 @@ async fn what_is_there_is_listed_while_a_server_starts() {
         arrived(&harness).await;
         for way in ClientKind::ALL {
             let list = harness.ask(way, "tools/list", json!({})).await;
-            let all = [
-                "late_who",
-                "late_late-only",
-                "quick_who",
-                "quick_quick-only",
-            ];
-            assert_eq!(names(&list), all, "{way:?}");
+            let all = "late_who late_late-only quick_who quick_quick-only";
+            assert_eq!(names(&list).join(" "), all, "{way:?}");
         }
     }
 }
@@ -157,11 +137,9 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
     let said =
         "`late_who` is not known yet: server `late` is still starting; try again in a moment";
     for way in ClientKind::ALL {
-        let asked = tool("late_who");
-        let answer = harness.ask(way, "tools/call", asked).await;
-        let error = &answer["error"];
-        error.has("/code", -32603);
-        error.has("/message", json!(said));
+        let answer = harness.ask(way, "tools/call", tool("late_who")).await;
+        let expected = json!({"code": -32603, "message": said});
+        assert_eq!(answer["error"], expected, "{way:?}");
     }
     late.release();
     arrived(&harness).await;
@@ -191,9 +169,8 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
     late.release();
     arrived(&harness).await;
     for (method, key, name, unknown) in asked {
-        let way = ClientKind::HttpLegacy;
         let params = json!({key: name});
-        let answer = harness.ask(way, method, params).await;
+        let answer = harness.ask(ClientKind::HttpLegacy, method, params).await;
         answer.has("/error/code", unknown);
     }
 }
@@ -221,8 +198,7 @@ async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready()
             let (address, _stop) = serve(&gateway).await;
             let asking = async {
                 if is_modern {
-                    let message = modern(json!(1), method, params.clone(), &json!({}));
-                    let post = HttpRequest::modern(&message);
+                    let post = HttpRequest::modern_request(method, params.clone());
                     RawHttp::connect(address).await.ask(&post).await
                 } else {
                     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
@@ -242,6 +218,13 @@ async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready()
     }
 }
 
+#[track_caller]
+fn is_down(answer: &Value) {
+    answer.has("/error/code", -32603);
+    let expected = "server `gone` is down: its program was not found";
+    answer.starts("/error/message", expected);
+}
+
 /// Its names are not known, but its prefix is.
 #[tokio::test]
 async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
@@ -254,10 +237,7 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
     let (address, _stop) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
     let said = client.answer("tools/call", tool("gone_x")).await;
-    said.has("/error/code", -32603);
-    let message = said["error"]["message"].as_str().unwrap();
-    let expected = "server `gone` is down: its program was not found";
-    assert!(message.starts_with(expected), "{message}");
+    is_down(&said);
     let said = client.answer("tools/call", tool("quick_x")).await;
     said.has("/error/message", "Unknown tool: quick_x");
 }
@@ -278,10 +258,7 @@ async fn a_call_of_an_unknown_name_says_that_a_server_was_never_reached_where_na
         let (address, _stop) = serve(&gateway).await;
         let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
         let said = client.answer("tools/call", tool("hello")).await;
-        said.has("/error/code", -32603);
-        let message = said["error"]["message"].as_str().unwrap();
-        let expected = "server `gone` is down: its program was not found";
-        assert!(message.starts_with(expected), "{message}");
+        is_down(&said);
     }
 }
 
@@ -330,9 +307,7 @@ async fn what_arrives_late_is_announced() {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         client.ask("tools/list", json!({})).await;
         let mut stream = harness.connect().await;
-        let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
-        stream.send(&get.head()).await;
-        assert_eq!(stream.head().await.status, 200);
+        stream.open_stream(&HttpRequest::get(&client.session)).await;
         let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
         let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
         assert_eq!(names(&list).len(), 2);
@@ -358,9 +333,8 @@ async fn before_servers_that_all_start_the_first_list_is_empty() {
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
     let list = client.ask("tools/list", json!({})).await;
     assert!(names(&list.json()).is_empty());
-    let set = json!({"level": "info"});
-    let set = client.ask("logging/setLevel", set).await;
-    set.json().has("/result", json!({}));
+    let set = client.answer("logging/setLevel", json!({"level": "info"}));
+    set.await.has("/result", json!({}));
     late.release();
     let changed = "notifications/tools/list_changed";
     soon(async { while pipe.receive().await["method"] != changed {} }).await;
@@ -405,14 +379,14 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
         arrived(&harness).await;
         let list = ask("tools/list", json!({})).await;
         assert_eq!(names(&list), ["late-only", "who", "quick-only"]);
-        assert_eq!(
-            ask("tools/call", tool("who")).await["result"]["by"],
-            "quick"
-        );
-        let read = ask("resources/read", json!({"uri": "same:1"})).await;
-        read.has("/result/by", "quick");
-        let compact = under("compact", tool("who"));
-        assert_eq!(ask("tools/call", compact).await["result"]["by"], "quick");
+        for (method, params) in [
+            ("tools/call", tool("who")),
+            ("resources/read", json!({"uri": "same:1"})),
+            ("tools/call", under("compact", tool("who"))),
+        ] {
+            let answer = ask(method, params).await;
+            answer.has("/result/by", "quick");
+        }
         let collisions = harness.gateway.collisions();
         let who = collisions.iter().find(|it| it.id == "who").unwrap();
         assert_eq!((&*who.reachable, &*who.hidden), ("quick", "late"));
@@ -422,17 +396,11 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
 #[tokio::test]
 async fn a_name_that_collides_late_means_nobodys_tool() {
     let (harness, late) = beside(Era::Legacy, Naming::OnCollision).await;
-    let post =
-        |params: Value| HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
-    let mut http = harness.connect().await;
-    let said = http.ask(&post(tool("who"))).await.json();
-    said.has("/result/by", "quick");
+    let call = async |name: &str| harness.ask_modern("tools/call", tool(name)).await;
+    call("who").await.has("/result/by", "quick");
     late.release();
     arrived(&harness).await;
-    for (name, by) in [("late_who", "late"), ("quick_who", "quick")] {
-        let said = http.ask(&post(tool(name))).await.json();
-        said.has("/result/by", by);
-    }
-    let said = http.ask(&post(tool("who"))).await.json();
-    said.has("/error/code", -32602);
+    call("late_who").await.has("/result/by", "late");
+    call("quick_who").await.has("/result/by", "quick");
+    call("who").await.has("/error/code", -32602);
 }

@@ -25,17 +25,18 @@ fn variants(config: Config) -> Config {
     config.with_variants_of(all.into()).unwrap()
 }
 
-fn random(bytes: &mut [u8]) {
-    getrandom::fill(bytes).unwrap();
+/// A gateway with this clock.
+async fn with_clock(now: fn() -> u64, adapt: fn(Config) -> Config) -> Harness {
+    let environment = Environment::new(now, |bytes| getrandom::fill(bytes).unwrap());
+    Harness::with(|config| edited(|config| config.environment = environment)(adapt(config))).await
 }
 
 /// What a client that calls itself `test` is answered under `old`.
 async fn list(harness: &Harness, client_kind: ClientKind, variant: &str) {
     let info =
         json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    let list = harness
-        .ask(client_kind, "tools/list", under(variant, info))
-        .await;
+    let params = under(variant, info);
+    let list = harness.ask(client_kind, "tools/list", params).await;
     assert!(list["result"].is_object(), "{client_kind:?}: {list}");
 }
 
@@ -43,12 +44,7 @@ async fn list(harness: &Harness, client_kind: ClientKind, variant: &str) {
 #[tokio::test]
 async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::with(|config| {
-        let mut config = variants(config);
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
-        config
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), variants).await;
     let (log, _listening) = CapturedLog::listen("mcp_vary_session::deprecation", Level::WARN);
     for way in ClientKind::ALL {
         list(&harness, way, "standard").await;
@@ -69,12 +65,8 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     assert_eq!((used.variant.as_str(), used.requests, used.last), expected);
     let said = log.take();
     assert_eq!(said.len(), 1, "{said:?}");
-    for part in [
-        r#"client="test";"#,
-        "variant=old;",
-        "replacement=standard;",
-        "days_left=8;",
-    ] {
+    let parts = r#"client="test"; variant=old; replacement=standard; days_left=8;"#;
+    for part in parts.split(' ') {
         assert!(said[0].contains(part), "{part}: {}", said[0]);
     }
     for (hours, days) in [
@@ -104,7 +96,7 @@ async fn the_status_shows_the_variant_of_each_client_and_its_reason() {
     let meta = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
     let list = harness.ask_modern("tools/list", meta).await;
     assert!(list["result"].is_object(), "{list}");
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     let mut clients = status["clients"].clone();
     for client in clients.as_array_mut().unwrap() {
         assert!(client.as_object_mut().unwrap().remove("last").is_some());
@@ -139,12 +131,7 @@ async fn status(address: SocketAddr) -> Value {
 #[tokio::test]
 async fn the_status_says_how_the_gateway_stands() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::with(|config| {
-        let mut config = variants(config);
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
-        config
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), variants).await;
     let (address, stop) = administered(&harness).await;
     NOW.store(START + 90, Ordering::Relaxed);
     list(&harness, ClientKind::HttpLegacy, "old").await;
@@ -201,10 +188,7 @@ async fn the_status_is_for_this_machine_only() {
 #[tokio::test]
 async fn hints_are_ranked_once() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::of(|config| {
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random)
-    })
-    .await;
+    let harness = with_clock(|| NOW.load(Ordering::Relaxed), |config| config).await;
     let ask = async |wanted: Value, way: ClientKind| {
         let list = ask_as(&harness, way, &hints(wanted), "tools/list", json!({})).await;
         list["result"]["tools"].as_array().unwrap().len()
@@ -249,12 +233,7 @@ async fn the_calls_of_each_server_are_counted() {
         let (p50, p95) = (all.p50.unwrap(), all.p95.unwrap());
         assert!(0.0 < p50 && p50 <= p95 && p95 < 60_000.0, "{all:?}");
         drop(harness.unanswered(17).await);
-        let counted = async {
-            while calls(&harness) != [17, 8, 1] {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        soon(counted).await;
+        until(async || calls(&harness) == [17, 8, 1]).await;
     }
 }
 
@@ -262,32 +241,28 @@ async fn the_calls_of_each_server_are_counted() {
 #[tokio::test]
 async fn percentiles_are_those_of_what_clients_waited() {
     const SLOW: Duration = Duration::from_millis(300);
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         if seen.method() == "tools/call" {
             std::thread::sleep(SLOW);
         }
         places_server::answer(Era::Legacy, seen)
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
-    let kind = ClientKind::HttpModern;
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    })
+    .await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
-    assert!(
-        calls.p50.unwrap() > 0.95 * SLOW.as_millis() as f64,
-        "{calls:?}"
-    );
+    let least = 0.95 * SLOW.as_millis() as f64;
+    assert!(calls.p50.unwrap() > least, "{calls:?}");
     assert_eq!(calls.p50, calls.p95);
 }
 
 #[tokio::test]
 async fn a_call_whose_server_breaks_the_connection_is_an_error() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tools/call" => Some(Reply::broken()),
         _ => places_server::answer(Era::Legacy, seen),
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
-    let kind = ClientKind::HttpModern;
-    let answer = harness.ask(kind, "tools/call", tool("say")).await;
+    })
+    .await;
+    let answer = harness.ask_modern("tools/call", tool("say")).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert_eq!(calls(&harness), [1, 1, 0]);
 }
@@ -296,13 +271,12 @@ async fn a_call_whose_server_breaks_the_connection_is_an_error() {
 #[tokio::test]
 async fn calls_are_counted_on_over_a_reload() {
     let harness = Harness::start().await;
-    let kind = ClientKind::HttpModern;
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     let mut config = config(Target::http(harness.peer.url.clone()));
     config.servers[0].limits.concurrency = 7;
     let reloaded = harness.reload(config).await;
     assert_eq!(reloaded.servers.replaced, ["peer"]);
-    harness.ask(kind, "tools/call", tool("odd")).await;
+    harness.ask_modern("tools/call", tool("odd")).await;
     assert_eq!(calls(&harness), [2, 0, 0]);
 }
 
@@ -310,10 +284,7 @@ async fn calls_are_counted_on_over_a_reload() {
 #[tokio::test]
 async fn a_server_without_templates_is_healthy() {
     let answer = |seen: &ReceivedRequest| match seen.method() {
-        "initialize" => {
-            let capabilities = json!({"resources": {}});
-            Some(seen.answer(&introduced("plain", capabilities)))
-        }
+        "initialize" => Some(seen.answer(&introduced("plain", json!({"resources": {}})))),
         "resources/list" => Some(seen.answer(&json!({"resources": []}))),
         _ => None,
     };

@@ -12,12 +12,12 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// What a server of `era` without capabilities answers.
 fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match (seen.method(), era) {
+    let mut result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => return Some(seen.answer(&introduced("plain", json!({})))),
         ("server/discover", Era::Modern) => {
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
         }
-        ("tools/list", _) => json!({"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}),
+        ("tools/list", _) => tool_list(&["one"]),
         ("tools/call", _) => {
             let name = seen.body["params"]["name"].as_str().unwrap();
             json!({"content": [{"type": "text", "text": format!("called {name}")}]})
@@ -27,7 +27,6 @@ fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
         ("logging/setLevel", Era::Legacy) => json!({}),
         _ => return None,
     };
-    let mut result = result;
     if era == Era::Modern {
         result["resultType"] = json!("complete");
     }
@@ -51,12 +50,8 @@ impl Server {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/undeclared.py");
         let script = script.display().to_string();
         let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
-        let spoken = if era == Era::Legacy {
-            "legacy"
-        } else {
-            "modern"
-        };
-        let args = [script, spoken.to_owned(), log.display().to_string()];
+        let spoken = format!("{era:?}").to_lowercase();
+        let args = [script, spoken, log.display().to_string()];
         let target = if is_program {
             Target::command("python3", args)
         } else {
@@ -200,13 +195,13 @@ async fn a_resource_that_is_not_declared_is_read() {
 #[tokio::test]
 async fn a_method_that_a_server_refuses_is_passed_on_once() {
     for era in [Era::Legacy, Era::Modern] {
-        let peer = ScriptedServer::start(move |seen| match seen.method() {
+        let harness = Harness::scripted(move |seen| match seen.method() {
             "completion/complete" | "resources/read" | "logging/setLevel" => {
                 Some(seen.refuse(200, -32601, "Method not found"))
             }
             _ => answer(era, seen),
-        });
-        let harness = Harness::behind_one(peer.await, |config| config).await;
+        })
+        .await;
         for way in ClientKind::ALL {
             let answer = ask(&harness, way, "completion/complete", completion()).await;
             is_refused(&answer, METHOD_NOT_FOUND);
@@ -232,24 +227,24 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
         assert_eq!(client.ask(&set).await["result"], json!({}), "{level}");
     }
     let levels = server.peer.of("logging/setLevel");
-    let levels: Vec<_> = levels
+    let levels: Value = levels
         .iter()
-        .map(|it| &it.body["params"]["level"])
+        .map(|it| it.body["params"]["level"].clone())
         .collect();
-    assert_eq!(levels, ["warning", "debug"]);
+    assert_eq!(levels, json!(["warning", "debug"]));
     assert_eq!(learned(&harness.gateway), json!({"logging/setLevel": true}));
 }
 
 #[tokio::test]
 async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
     for has in [true, false] {
-        let peer = ScriptedServer::start(move |seen| match (seen.method(), has) {
+        let harness = Harness::scripted(move |seen| match (seen.method(), has) {
             ("resources/subscribe" | "resources/unsubscribe", true) => {
                 Some(seen.answer(&json!({})))
             }
             _ => answer(Era::Legacy, seen),
-        });
-        let harness = Harness::behind_one(peer.await, |config| config).await;
+        })
+        .await;
         for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
             let answer = ask(&harness, way, "resources/subscribe", json!({"uri": "a:b"})).await;
             if has {

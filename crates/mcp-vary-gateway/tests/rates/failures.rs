@@ -18,8 +18,8 @@ async fn start() -> (Harness, FakeRelativeClock) {
 
 /// The answer to a request from `address` with this `Authorization`.
 async fn ask(harness: &Harness, address: &str, authorization: Option<&str>) -> HttpResponse {
-    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
-    let mut post = HttpRequest::modern(&list).with("X-Forwarded-For", address);
+    let mut post =
+        HttpRequest::modern_request("tools/list", json!({})).with("X-Forwarded-For", address);
     if let Some(authorization) = authorization {
         post = post.with("Authorization", authorization);
     }

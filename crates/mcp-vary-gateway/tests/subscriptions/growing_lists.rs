@@ -92,8 +92,7 @@ impl Growing {
                     state.sessions
                 });
                 let result = introduced("growing", json!({"tools": {"listChanged": true}}));
-                let reply = seen.answer(&result);
-                Some(reply.with_header("mcp-session-id", format!("s-{number}")))
+                Some(seen.open(format!("s-{number}"), &result))
             }
             "GET" => {
                 let (sender, reply) = Reply::stream();
@@ -105,9 +104,8 @@ impl Growing {
                     *state.listed.entry(session.clone()).or_default() += 1;
                     state.names(&session)
                 });
-                let tool = |name: &String| json!({"name": name, "inputSchema": {"type": "object"}});
-                let tools: Vec<_> = names.iter().map(tool).collect();
-                Some(seen.answer(&json!({"tools": tools})))
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                Some(seen.answer(&tool_list(&names)))
             }
             "tools/call" => Some(self.call(seen, &session)),
             _ => None,
@@ -130,15 +128,11 @@ impl Growing {
         let grown = event(&notification("notifications/tools/list_changed", json!({})));
         let grown = grown.repeat(arguments["times"].as_u64().unwrap_or(1).try_into().unwrap());
         self.with(|state| {
-            if arguments["everywhere"] == true {
-                state.shared.push(tool)
-            } else {
-                state
-                    .alone
-                    .entry(session.to_owned())
-                    .or_default()
-                    .push(tool)
-            }
+            let list = match arguments["everywhere"].as_bool() {
+                Some(true) => &mut state.shared,
+                _ => state.alone.entry(session.to_owned()).or_default(),
+            };
+            list.push(tool);
             if self.announcement == Announcement::Get {
                 let stream = &state.streams[session];
                 let _ = stream.send(grown.clone().into());
@@ -267,9 +261,8 @@ async fn what_one_session_enables_is_there_for_it_alone(
 
 /// The same for each kind of client.
 async fn each_way_alone(announcement: Announcement) {
-    let ways =
-        RECOGNISED.map(|by| what_one_session_enables_is_there_for_it_alone(announcement, by));
-    join_all(ways).await;
+    let alone = |kind| what_one_session_enables_is_there_for_it_alone(announcement, kind);
+    join_all(RECOGNISED.map(alone)).await;
 }
 
 #[tokio::test]
@@ -332,25 +325,23 @@ async fn what_a_server_enables_for_all_reaches_every_client(
     }
 }
 
+/// The same for each kind of client.
+async fn each_way_for_all(announcement: Announcement) {
+    let for_all = |kind| what_a_server_enables_for_all_reaches_every_client(announcement, kind);
+    join_all(ClientKind::ALL.map(for_all)).await;
+}
+
 /// SV-16.
 #[tokio::test]
 async fn what_a_session_enables_for_all_reaches_every_client() {
-    for announcement in [
-        Announcement::Call,
-        Announcement::Get,
-        Announcement::ModernCall,
-    ] {
-        let ways = ClientKind::ALL
-            .map(|way| what_a_server_enables_for_all_reaches_every_client(announcement, way));
-        join_all(ways).await;
-    }
+    each_way_for_all(Announcement::Call).await;
+    each_way_for_all(Announcement::Get).await;
+    each_way_for_all(Announcement::ModernCall).await;
 }
 
 #[tokio::test]
 async fn what_a_process_enables_for_all_reaches_every_client() {
-    let ways = ClientKind::ALL
-        .map(|way| what_a_server_enables_for_all_reaches_every_client(Announcement::Pipe, way));
-    join_all(ways).await;
+    each_way_for_all(Announcement::Pipe).await;
 }
 
 /// Nothing tells clients over HTTP without a session apart: what a call of one did in a session of the server is there
@@ -369,14 +360,13 @@ async fn what_a_client_without_a_session_enables_is_there_for_its_like() {
         let listed = lists(&mut like).await;
         assert_eq!(listed, ["enable", "new"], "{announcement:?}");
         let what = (everything(&[]), None);
-        let mut plain =
-            NotificationClient::listening_as(&harness, ClientKind::HttpModern, what, &json!({}))
-                .await;
-        assert_eq!(lists(&mut plain).await, ["enable"], "{announcement:?}");
-        is_unknown(&calls(&mut plain, tool("new")).await);
-        let mut other = listening(&harness, ClientKind::StdioModern).await;
-        assert_eq!(lists(&mut other).await, ["enable"], "{announcement:?}");
-        is_unknown(&calls(&mut other, tool("new")).await);
+        let kind = ClientKind::HttpModern;
+        let plain = NotificationClient::listening_as(&harness, kind, what, &json!({})).await;
+        let other = listening(&harness, ClientKind::StdioModern).await;
+        for mut client in [plain, other] {
+            assert_eq!(lists(&mut client).await, ["enable"], "{announcement:?}");
+            is_unknown(&calls(&mut client, tool("new")).await);
+        }
     }
 }
 
@@ -434,11 +424,8 @@ impl Silent {
     }
 
     fn list(&self) -> Value {
-        let tools = self.tools.lock().unwrap();
-        let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-        let tools: Vec<_> = tools.iter().map(tool).collect();
         let mut result = self.says.clone();
-        result["tools"] = json!(tools);
+        result["tools"] = tool_list(&self.tools.lock().unwrap())["tools"].take();
         result
     }
 
@@ -453,10 +440,8 @@ impl Silent {
             ("tools/list", _) => self.list(),
             ("tools/call", _) => {
                 let name = seen.body["params"]["name"].as_str().unwrap();
-                assert!(
-                    self.tools.lock().unwrap().contains(&name),
-                    "{name} is sent on"
-                );
+                let is_there = self.tools.lock().unwrap().contains(&name);
+                assert!(is_there, "{name} is sent on");
                 json!({"content": [{"type": "text", "text": name}]})
             }
             _ => return None,
@@ -468,27 +453,12 @@ impl Silent {
 /// Servers of both eras that announce nothing, with what bounds the life of their lists.
 fn silent() -> [(Silent, Duration); 3] {
     let (short, long) = (Duration::from_millis(1), Duration::from_secs(3_600));
+    let legacy = |tools: Value| Silent::new(Era::Legacy, json!({"tools": tools}), json!({}));
+    let says = json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "public"});
     [
-        (
-            Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
-            short,
-        ),
-        (
-            Silent::new(
-                Era::Legacy,
-                json!({"tools": {"listChanged": false}}),
-                json!({}),
-            ),
-            short,
-        ),
-        (
-            Silent::new(
-                Era::Modern,
-                json!({"tools": {}}),
-                json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "public"}),
-            ),
-            long,
-        ),
+        (legacy(json!({})), short),
+        (legacy(json!({"listChanged": false})), short),
+        (Silent::new(Era::Modern, json!({"tools": {}}), says), long),
     ]
 }
 
@@ -528,11 +498,8 @@ async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
             assert_eq!(lists(&mut client).await, ["old"]);
         }
         // Less than the wait for a server that is slow to list.
-        assert!(
-            began.elapsed() < Duration::from_secs(5),
-            "{:?}",
-            began.elapsed()
-        );
+        let elapsed = began.elapsed();
+        assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
     }
 }
 
@@ -690,14 +657,13 @@ async fn a_question_beside_an_announcement_holds_no_request_up() {
     let server = growing.clone();
     let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
     // Longer than any test.
-    let edit =
-        |config: &mut Config| config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
+    let long = Duration::from_secs(3600);
+    let edit = |config: &mut Config| config.servers[0].limits.ready_timeout = long;
     let harness = Harness::edited(peer, edit).await;
     let mut client = listening(&harness, ClientKind::HttpLegacy).await;
     for number in 0..3 {
         let arguments = json!({"tool": format!("more-{number}"), "everywhere": true, "asks": true});
-        let enable = json!({"name": "enable", "arguments": arguments});
-        let answer = soon(client.ask("tools/call", enable)).await;
+        let answer = calls(&mut client, enable(arguments)).await;
         assert!(answer["result"].is_object(), "{answer}");
     }
     let list = soon(client.ask("tools/list", json!({}))).await;

@@ -11,6 +11,13 @@ fn asking() -> Config {
     config(of_script("asks.py"))
 }
 
+/// A gateway, and where it serves.
+async fn before(config: Config) -> (Arc<Gateway>, std::net::SocketAddr) {
+    let gateway = Gateway::start(config).await.unwrap();
+    let (address, _) = serve(&gateway).await;
+    (gateway, address)
+}
+
 /// Capabilities that no two clients have alike, with which each can be asked for a form.
 fn capabilities(count: usize) -> impl Iterator<Item = Value> {
     (0..count).map(|at| {
@@ -37,8 +44,7 @@ async fn is_asked(address: std::net::SocketAddr, client: &mut LegacyClient) -> V
     http.head().await;
     let question = soon(http.event()).await.expect("it is asked");
     question.has("/method", "elicitation/create");
-    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
-    let post = client.post(&answer);
+    let post = client.post(&response(&question, json!({"action": "decline"})));
     // The client's own connection may have been idle for too long.
     let mut other = RawHttp::connect(address).await;
     assert_eq!(other.ask(&post).await.status, 202);
@@ -49,8 +55,7 @@ async fn is_asked(address: std::net::SocketAddr, client: &mut LegacyClient) -> V
 /// All nine are there at once, so that none of their classes is idle.
 #[tokio::test]
 async fn nine_clients_that_can_do_different_things_are_all_asked() {
-    let gateway = Gateway::start(asking()).await.unwrap();
-    let (address, _) = serve(&gateway).await;
+    let (_gateway, address) = before(asking()).await;
     let mut clients = Vec::new();
     for capabilities in capabilities(9) {
         let mut client = LegacyClient::at(address, "2025-11-25", &capabilities).await;
@@ -67,13 +72,11 @@ async fn nine_clients_that_can_do_different_things_are_all_asked() {
 /// Its requests end with what the server asks.
 #[tokio::test]
 async fn so_are_clients_without_a_session() {
-    let gateway = Gateway::start(asking()).await.unwrap();
-    let (address, _) = serve(&gateway).await;
+    let (_gateway, address) = before(asking()).await;
     for capabilities in capabilities(9) {
-        let call = modern(json!(1), "tools/call", asks(), &capabilities);
-        let answer = RawHttp::connect(address)
-            .await
-            .ask(&HttpRequest::modern(&call))
+        let mut http = RawHttp::connect(address).await;
+        let answer = http
+            .ask_modern_as("tools/call", asks(), &capabilities)
             .await;
         let answer = answer.json();
         let found = &answer["result"]["resultType"];
@@ -85,11 +88,8 @@ async fn so_are_clients_without_a_session() {
 #[tokio::test]
 async fn how_many_classes_there_are_is_a_setting() {
     let mut config = asking();
-    let mut limits = config.limits;
-    limits.classes = 1;
-    config = config.with_limits(limits);
-    let gateway = Gateway::start(config).await.unwrap();
-    let (address, _) = serve(&gateway).await;
+    config.limits.classes = 1;
+    let (_gateway, address) = before(config).await;
     let mut lists = 0;
     for capabilities in capabilities(3) {
         let mut client = LegacyClient::at(address, "2025-11-25", &capabilities).await;

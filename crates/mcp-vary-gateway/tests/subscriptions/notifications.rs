@@ -32,12 +32,8 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
                     .await;
             stage.set_tools(&["first", name]);
             stage.notify_list_changed("tools");
-            let expected = if way.is_modern() {
-                vec!["compact"]
-            } else {
-                vec!["standard", "compact", "directory"]
-            };
-            for variant in expected {
+            let all = ["standard", "compact", "directory"];
+            for variant in if way.is_modern() { &all[1..2] } else { &all } {
                 let found = subscriber.change().await;
                 assert_eq!(found, changed("tools", variant), "{era:?} {way:?}");
             }
@@ -50,6 +46,13 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
     join_all(every_pair().map(check)).await;
 }
 
+/// The server ends and begins anew.
+async fn restart(harness: &mut Harness, server: &ChangingServer) {
+    let other = ScriptedServer::start(|_| None).await;
+    let gone = std::mem::replace(&mut harness.peer, other);
+    harness.peer = server.restart_at(gone.stop().await).await;
+}
+
 /// What the gateway only suspects is told if it is so: a server that returns and lists the same is no news.
 #[tokio::test]
 async fn a_server_that_returns_as_it_was_is_not_told() {
@@ -59,12 +62,7 @@ async fn a_server_that_returns_as_it_was_is_not_told() {
     for way in ClientKind::ALL {
         ears.push(listening(&harness, way, &[]).await);
     }
-    let gone = std::mem::replace(
-        &mut harness.peer,
-        ChangingServer::new(Era::Modern).start().await,
-    );
-    let address = gone.stop().await;
-    harness.peer = stage.restart_at(address).await;
+    restart(&mut harness, &stage).await;
     stage.wait_for_listener().await;
     stage.set_prompts(&["other"]);
     stage.notify_list_changed("prompts");
@@ -104,22 +102,13 @@ async fn a_stream_begins_with_what_it_will_tell_of() {
                 {"resourceSubscriptions": ["note:a", "note:b", "note:all/7"]} | {"resourceSubscriptions": ["note:a", "note:all/7"]}
             "#,
             ) {
-                let asked: Value = serde_json::from_str(asked).unwrap();
-                let expected: Value = serde_json::from_str(expected).unwrap();
                 let mut subscriber =
-                    NotificationClient::open(&harness, way, asked, Some("compact")).await;
+                    NotificationClient::open(&harness, way, cell(asked), Some("compact")).await;
+                let meta = json!({VARIANT: "compact", SUBSCRIPTION: "listen"});
+                let params = json!({"notifications": cell(expected), "_meta": meta});
+                let method = "notifications/subscriptions/acknowledged";
                 let told = subscriber.receive().await;
-                assert_eq!(
-                    told,
-                    json!({
-                        "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
-                        "params": {
-                            "notifications": expected,
-                            "_meta": {VARIANT: "compact", SUBSCRIPTION: "listen"},
-                        },
-                    }),
-                    "{era:?} {way:?}"
-                );
+                assert_eq!(told, notification(method, params), "{era:?} {way:?}");
             }
         }
     }
@@ -208,9 +197,8 @@ async fn a_subscription_is_bound_to_its_variant() {
             let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
             let a = |variant: &str| under(variant, json!({"uri": "note:a"}));
             for _ in 0..2 {
-                subscriber
-                    .succeeds("resources/subscribe", a("compact"))
-                    .await;
+                let params = a("compact");
+                subscriber.succeeds("resources/subscribe", params).await;
             }
             let answer = subscriber.ask("resources/subscribe", a("standard")).await;
             answer.has("/error/code", -32602);
@@ -221,14 +209,13 @@ async fn a_subscription_is_bound_to_its_variant() {
             assert_eq!(subscriber.change().await, updated("note:a", "compact"));
 
             // Whatever is selected, and as often as one likes.
-            for variant in ["standard", "read-only"] {
-                subscriber
-                    .succeeds("resources/unsubscribe", a(variant))
-                    .await;
+            for (method, variant) in [
+                ("resources/unsubscribe", "standard"),
+                ("resources/unsubscribe", "read-only"),
+                ("resources/subscribe", "standard"),
+            ] {
+                subscriber.succeeds(method, a(variant)).await;
             }
-            subscriber
-                .succeeds("resources/subscribe", a("standard"))
-                .await;
             stage.notify_updated("note:a");
             assert_eq!(subscriber.change().await, updated("note:a", "standard"));
             let params = json!({"uri": "note:none"});
@@ -269,43 +256,26 @@ async fn a_resource_that_is_gone_is_told_once() {
                 subscriber.ask("resources/subscribe", subscribe(uri)).await;
             }
         }
-        let variant = if way.is_modern() {
-            "standard"
-        } else {
-            "compact"
-        };
+        let (is_modern, standard) = (way.is_modern(), ["standard"].as_slice());
+        let variant = if is_modern { "standard" } else { "compact" };
         // What was said before the list was read again may still come.
         stage.notify_updated("note:a");
-        loop {
-            if subscriber.change().await == updated("note:a", variant) {
-                break;
-            }
-        }
+        while subscriber.change().await != updated("note:a", variant) {}
         stage.set_resources(&["note:b"]);
         stage.notify_list_changed("resources");
         stage.notify_updated("note:a");
         stage.notify_updated("note:b");
-        let mut received = Vec::new();
-        loop {
-            received.push(subscriber.change().await);
-            if received.last() == Some(&updated("note:b", variant)) {
-                break;
-            }
+        let all = ["standard", "compact", "directory", "read-only"];
+        for variant in if is_modern { standard } else { &all } {
+            let once = changed("resources", variant);
+            assert_eq!(subscriber.change().await, once, "{era:?} {way:?}");
         }
-        let once: Vec<_> = if way.is_modern() {
-            vec![changed("resources", "standard")]
-        } else {
-            ["standard", "compact", "directory", "read-only"]
-                .map(|variant| changed("resources", variant))
-                .into()
-        };
-        let lists: Vec<_> = received[..received.len() - 1].to_vec();
-        assert_eq!(lists, once, "{era:?} {way:?}");
-        if !way.is_modern() {
+        let last = updated("note:b", variant);
+        assert_eq!(subscriber.change().await, last, "{era:?} {way:?}");
+        if !is_modern {
             // It stands in the way of no other, and can still be ended.
-            subscriber
-                .succeeds("resources/unsubscribe", subscribe("note:a"))
-                .await;
+            let params = subscribe("note:a");
+            subscriber.succeeds("resources/unsubscribe", params).await;
         }
     };
     join_all(every_pair().map(check)).await;
@@ -336,7 +306,7 @@ async fn a_server_is_subscribed_to_once() {
     // A session that ends takes what it was subscribed to along.
     one.ask("resources/subscribe", params()).await;
     let legacy = one.session();
-    let delete = HttpRequest::of(&legacy, "").line("DELETE /mcp HTTP/1.1");
+    let delete = HttpRequest::delete(&legacy);
     harness.connect().await.send(&delete.head()).await;
     harness.peer.wait_for("resources/unsubscribe", 2).await;
 }
@@ -384,10 +354,7 @@ async fn a_server_that_returns_is_subscribed_to_again() {
             ears.push(subscriber);
         }
         stage.set_tools(&["other"]);
-        let again = stage.clone();
-        let gone = std::mem::replace(&mut harness.peer, ChangingServer::new(era).start().await);
-        let address = gone.stop().await;
-        harness.peer = again.restart_at(address).await;
+        restart(&mut harness, &stage).await;
         for subscriber in &mut ears {
             let mut received = Vec::new();
             while !received.contains(&updated("note:a", "standard"))
@@ -409,17 +376,11 @@ async fn a_server_that_returns_is_subscribed_to_again() {
 async fn a_stream_that_the_gateway_ends_says_so() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing(&stage).await;
-    let filter = everything(&[]);
-    let mut http = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        filter.clone(),
-        Some("compact"),
-    )
-    .await;
-    let mut pipe =
-        NotificationClient::listening(&harness, ClientKind::StdioModern, filter, Some("compact"))
-            .await;
+    let compact = async |kind: ClientKind| {
+        NotificationClient::listening(&harness, kind, everything(&[]), Some("compact")).await
+    };
+    let mut http = compact(ClientKind::HttpModern).await;
+    let mut pipe = compact(ClientKind::StdioModern).await;
     pipe.pipe().stop.cancel();
     harness.stop();
     for subscriber in [&mut http, &mut pipe] {
@@ -493,15 +454,12 @@ async fn a_session_has_only_so_many_subscriptions() {
     let harness = Harness::changing_edited(&stage, |config| config.limits.subscriptions = 1).await;
     for way in LEGACY {
         let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
-        let params = json!({"uri": "note:a"});
-        subscriber.succeeds("resources/subscribe", params).await;
-        let params = json!({"uri": "note:b"});
-        let answer = subscriber.ask("resources/subscribe", params).await;
+        let [a, b] = ["note:a", "note:b"].map(|uri| json!({"uri": uri}));
+        subscriber.succeeds("resources/subscribe", a.clone()).await;
+        let answer = subscriber.ask("resources/subscribe", b.clone()).await;
         answer.has("/error/code", -32602);
-        let params = json!({"uri": "note:a"});
-        subscriber.ask("resources/unsubscribe", params).await;
-        let params = json!({"uri": "note:b"});
-        subscriber.succeeds("resources/subscribe", params).await;
+        subscriber.ask("resources/unsubscribe", a).await;
+        subscriber.succeeds("resources/subscribe", b).await;
     }
 }
 
@@ -509,17 +467,9 @@ async fn a_session_has_only_so_many_subscriptions() {
 #[tokio::test]
 async fn the_capabilities_say_what_is_told() {
     let stage = ChangingServer::new(Era::Legacy);
-    for (subscribe, capabilities) in [
-        (
-            json!(true),
-            json!({"tools": {}, "prompts": {}, "resources": {"subscribe": true}}),
-        ),
-        (
-            Value::Null,
-            json!({"tools": {}, "prompts": {}, "resources": {}}),
-        ),
-    ] {
-        stage.declare(capabilities);
+    for resources in [json!({"subscribe": true}), json!({})] {
+        let subscribe = &resources["subscribe"];
+        stage.declare(json!({"tools": {}, "prompts": {}, "resources": resources}));
         let harness = Harness::changing(&stage).await;
         for way in ClientKind::ALL {
             let told = way.introduction(&harness, &json!({})).await;
@@ -527,13 +477,7 @@ async fn the_capabilities_say_what_is_told() {
             for kind in ["tools", "prompts", "resources"] {
                 assert_eq!(told[kind]["listChanged"], true, "{way:?}");
             }
-            assert_eq!(
-                told["resources"]
-                    .get("subscribe")
-                    .cloned()
-                    .unwrap_or_default(),
-                subscribe
-            );
+            assert_eq!(told["resources"]["subscribe"], *subscribe, "{way:?}");
         }
         // The server has what it does not declare.
         for method in ["resources/subscribe", "resources/unsubscribe"] {
@@ -574,17 +518,14 @@ async fn who_does_not_read_is_closed() {
 /// Of two servers with a resource of one name, the one is told of that is read.
 #[tokio::test]
 async fn of_several_servers_the_one_is_told_of_that_has_the_resource() {
-    let (one, other) = (
-        ChangingServer::new(Era::Legacy),
-        ChangingServer::new(Era::Modern),
-    );
+    let one = ChangingServer::new(Era::Legacy);
+    let other = ChangingServer::new(Era::Modern);
     other.set_resources(&["note:a", "other:a"]);
     let (first, second) = (one.start().await, other.start().await);
     let target = |peer: &ScriptedServer| Target::http(peer.url.clone());
     let mut config = config(target(&first));
-    config
-        .servers
-        .push(UpstreamConfig::new("other", target(&second)));
+    let entry = UpstreamConfig::new("other", target(&second));
+    config.servers.push(entry);
     let harness = Harness::behind(first, config).await;
     one.wait_for_listener().await;
     other.wait_for_listener().await;

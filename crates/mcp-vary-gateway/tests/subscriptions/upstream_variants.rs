@@ -12,22 +12,31 @@ async fn chain(stage: &ChangingServer) -> (Harness, Harness) {
     let mut config = config(Target::http(url));
     config.servers[0].variant = Some("compact".parse().unwrap());
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
-    let listens = async {
-        while inner.gateway.status().listeners == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    soon(listens).await;
+    until(async || inner.gateway.status().listeners != 0).await;
     (outer, inner)
+}
+
+/// The eras of servers, with a client of each era.
+const PAIRS: [(Era, ClientKind); 4] = [
+    (Era::Legacy, ClientKind::HttpLegacy),
+    (Era::Legacy, ClientKind::HttpModern),
+    (Era::Modern, ClientKind::HttpLegacy),
+    (Era::Modern, ClientKind::HttpModern),
+];
+
+/// The server says that a resource has changed as soon as the inner gateway has subscribed to it.
+async fn reports_update(era: Era, stage: &ChangingServer, inner: &Harness) {
+    match era {
+        Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
+        Era::Modern => stage.wait_for_subscriptions(&["note:a"]).await,
+    }
+    stage.notify_updated("note:a");
 }
 
 /// EXT-9: clients of both eras hear of changes of the selected variant, and see the list that it has by then. Their
 /// notifications have the variant of their own gateway.
 #[tokio::test]
 async fn changes_of_the_selected_variant_reach_clients() {
-    let pairs = [Era::Legacy, Era::Modern]
-        .into_iter()
-        .flat_map(|era| [ClientKind::HttpLegacy, ClientKind::HttpModern].map(|way| (era, way)));
     let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let (outer, inner) = chain(&stage).await;
@@ -38,11 +47,7 @@ async fn changes_of_the_selected_variant_reach_clients() {
             let uri = json!({"uri": "note:a"});
             subscriber.succeeds("resources/subscribe", uri).await;
         }
-        match era {
-            Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
-            Era::Modern => stage.wait_for_subscriptions(&["note:a"]).await,
-        }
-        stage.notify_updated("note:a");
+        reports_update(era, &stage, &inner).await;
         let expected = updated("note:a", "standard");
         assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         stage.set_tools(&["first", "added"]);
@@ -52,16 +57,13 @@ async fn changes_of_the_selected_variant_reach_clients() {
         let listed = way.ask(&outer, &json!({}), "tools/list", json!({})).await;
         listed.has("/result/tools/1/name", "added");
     };
-    join_all(pairs.map(check)).await;
+    join_all(PAIRS.map(check)).await;
 }
 
 /// EXT-9: the same for a variant of the server that the client selects itself. Its list and its resources change under its
 /// own name.
 #[tokio::test]
 async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
-    let pairs = [Era::Legacy, Era::Modern]
-        .into_iter()
-        .flat_map(|era| [ClientKind::HttpLegacy, ClientKind::HttpModern].map(|way| (era, way)));
     let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let inner = Harness::changing(&stage).await;
@@ -70,12 +72,7 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
         config.servers[0].passthrough = Some(Passthrough::default());
         let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
         // The default, and four variants.
-        let listens = async {
-            while inner.gateway.status().listeners < 5 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        soon(listens).await;
+        until(async || inner.gateway.status().listeners >= 5).await;
         let compact = "peer/compact";
         let filter = everything(&["note:a"]);
         let mut subscriber =
@@ -84,11 +81,7 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
             let uri = under(compact, json!({"uri": "note:a"}));
             subscriber.succeeds("resources/subscribe", uri).await;
         }
-        match era {
-            Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
-            Era::Modern => stage.wait_for_subscriptions(&["note:a"]).await,
-        }
-        stage.notify_updated("note:a");
+        reports_update(era, &stage, &inner).await;
         let expected = updated("note:a", compact);
         assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         stage.set_tools(&["first", "added"]);
@@ -101,5 +94,5 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
         let listed = way.ask(&outer, &json!({}), "tools/list", list).await;
         listed.has("/result/tools/1/name", "added");
     };
-    join_all(pairs.map(check)).await;
+    join_all(PAIRS.map(check)).await;
 }

@@ -147,6 +147,11 @@ impl Harness {
         self.ask(ClientKind::HttpModern, method, params).await
     }
 
+    /// The status for operators, as JSON.
+    pub(crate) fn status(&self) -> Value {
+        serde_json::to_value(self.gateway.status()).unwrap()
+    }
+
     /// Goes on with another configuration, which is valid.
     pub(crate) async fn reload(&self, config: Config) -> Reloaded {
         self.gateway.reload(config).await.unwrap()

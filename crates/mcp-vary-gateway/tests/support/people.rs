@@ -88,8 +88,7 @@ pub(crate) async fn ask_modern(
     method: &str,
     params: Value,
 ) -> HttpResponse {
-    let message = modern(json!(1), method, params, &json!({}));
-    let post = with_credential(HttpRequest::modern(&message), token);
+    let post = with_credential(HttpRequest::modern_request(method, params), token);
     harness.connect().await.ask(&post).await
 }
 
@@ -102,7 +101,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn open(harness: &Harness, token: &str, capabilities: &Value) -> Self {
         let mut http = harness.connect().await;
-        let post = HttpRequest::new(initialize("2025-11-25", capabilities).to_string());
+        let post = HttpRequest::initialize(capabilities);
         let answer = http.ask(&with_credential(post, token)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         let id = answer.header("mcp-session-id").unwrap().to_owned();

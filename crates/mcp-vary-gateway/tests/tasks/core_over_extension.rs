@@ -62,6 +62,11 @@ impl Works {
         self.set(id, "input_required", json!({"inputRequests": requested}));
     }
 
+    /// The id of the newest task.
+    fn newest(&self) -> String {
+        self.with(|state| format!("work-{}", state.tasks.len()))
+    }
+
     /// Waits until it is asked to tell of exactly these tasks.
     async fn tells_of(&self, ids: &[&str]) {
         let holds = |state: &State| {
@@ -159,14 +164,18 @@ impl Works {
     }
 }
 
+/// A server without tasks yet, and a gateway in front of it.
+async fn started() -> (Works, Harness) {
+    let works = Works::default();
+    let harness = works.harness().await;
+    (works, harness)
+}
+
 fn tools() -> Value {
-    let named = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-    let mut tools: Vec<_> = ["job", "first", "quick", "broken", "refused"]
-        .map(named)
-        .into();
-    tools[3]["execution"] = json!({"taskSupport": "forbidden", "x": 1.0});
-    tools[4]["execution"] = json!({"x": 1.0});
-    json!({"tools": tools})
+    let mut list = tool_list(&["job", "first", "quick", "broken", "refused"]);
+    list["tools"][3]["execution"] = json!({"taskSupport": "forbidden", "x": 1.0});
+    list["tools"][4]["execution"] = json!({"x": 1.0});
+    list
 }
 
 fn done() -> Value {
@@ -194,14 +203,9 @@ impl Client {
         match self {
             Self::Http(legacy, _) => legacy.answer(method, params).await,
             Self::Stdio(pipe) => {
-                pipe.send(request(json!(1), method, params).to_string())
-                    .await;
-                loop {
-                    let received = pipe.receive().await;
-                    if received["id"] == 1 {
-                        return received;
-                    }
-                }
+                let message = request(json!(1), method, params);
+                pipe.send(message.to_string()).await;
+                pipe.receive_until(|received| received["id"] == 1).await
             }
         }
     }
@@ -212,6 +216,12 @@ impl Client {
         let id = created["result"]["task"]["taskId"].as_str();
         id.unwrap_or_else(|| panic!("no task: {created}"))
             .to_owned()
+    }
+
+    /// Has a task made; its id, and that of the server.
+    async fn make_at(&mut self, works: &Works) -> (String, String) {
+        let id = self.make("job").await;
+        (id, works.newest())
     }
 
     /// Begins to wait for the result of a task.
@@ -261,18 +271,13 @@ impl Client {
     }
 
     async fn reply(&mut self, question: &Value, result: &Value) {
-        let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": result});
-        self.send(&reply).await;
+        self.send(&response(question, result.clone())).await;
     }
 }
 
 async fn past_status(pipe: &mut StdioPipe) -> Value {
-    loop {
-        let received = pipe.receive().await;
-        if received["method"] != "notifications/tasks/status" {
-            return received;
-        }
-    }
+    let is_other = |it: &Value| it["method"] != "notifications/tasks/status";
+    pipe.receive_until(is_other).await
 }
 
 fn as_task(name: &str) -> Value {
@@ -289,15 +294,6 @@ fn accepts(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
 
-#[track_caller]
-fn fails(answer: &Value, code: i64, terms: &str) {
-    let message = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(
-        answer["error"]["code"] == code && message.contains(terms),
-        "{answer}"
-    );
-}
-
 /// > If `execution.taskSupport` is not present or `"forbidden"`, clients MUST NOT attempt to invoke the tool as a
 /// > task. (MCP 2025-11-25, basic/utilities/tasks)
 #[tokio::test]
@@ -307,23 +303,13 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
     let expected = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
     client.initialized.has("/capabilities/tasks", expected);
     let listed = client.answer("tools/list", json!({})).await;
-    let support: Vec<_> = listed["result"]["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["execution"].clone())
-        .collect();
+    let all = listed["result"]["tools"].as_array().unwrap().iter();
+    let support: Value = all.map(|tool| tool["execution"].clone()).collect();
     let optional = json!({"taskSupport": "optional"});
-    assert_eq!(
-        support,
-        [
-            optional.clone(),
-            optional.clone(),
-            optional,
-            json!({"taskSupport": "forbidden", "x": 1.0}),
-            json!({"x": 1.0, "taskSupport": "optional"}),
-        ]
-    );
+    let expected = json!([
+        optional, optional, optional, {"taskSupport": "forbidden", "x": 1.0}, {"x": 1.0, "taskSupport": "optional"},
+    ]);
+    assert_eq!(support, expected);
     let modern = harness.ask_modern("tools/list", json!({})).await;
     assert_eq!(modern["result"]["tools"], tools()["tools"]);
     // A client that declares the extension has tasks by that.
@@ -335,8 +321,7 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
 /// SV-28, CN-19: from the wish to the result, which is told as the call's would have been.
 #[tokio::test]
 async fn a_task_of_the_extension_is_one_of_the_core_form() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     for mut client in Client::each(&harness, &features(&["agent", "format=json"])).await {
         let plain = client.ask("tools/call", tool("job")).await;
         plain.has("/result/content", json!([]));
@@ -344,7 +329,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
         let made = client.ask("tools/call", call).await;
         let task = made["result"]["task"].clone();
         let id = task["taskId"].as_str().unwrap();
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let own = works.newest();
         assert_ne!(id, own);
         let expected = json!({
             "taskId": id, "status": "working", "createdAt": "2026-11-20T20:00:00Z",
@@ -385,11 +370,9 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
 /// > (MCP 2025-11-25, basic/utilities/tasks)
 #[tokio::test]
 async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     for mut client in Client::each(&harness, &asks()).await {
-        let id = client.make("job").await;
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let (id, own) = client.make_at(&works).await;
         works.ask(&own, &["who", "where"]);
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
         got.has("/result/status", "input_required");
@@ -421,11 +404,9 @@ async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
 /// Of two that wait one asks; when that one leaves the other does.
 #[tokio::test]
 async fn two_that_wait_for_one_task_ask_once() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     for mut client in Client::each(&harness, &asks()).await {
-        let id = client.make("job").await;
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let (id, own) = client.make_at(&works).await;
         client.begin(&harness, 7, &id).await;
         works.ask(&own, &["who"]);
         let question = client.receive(0).await;
@@ -451,34 +432,24 @@ async fn two_that_wait_for_one_task_ask_once() {
 /// What a client cannot be asked, refuses, or does not want to be asked any more.
 #[tokio::test]
 async fn a_question_that_nobody_answers_ends_the_waiting() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     for mut client in Client::each(&harness, &json!({})).await {
-        let id = client.make("job").await;
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let (id, own) = client.make_at(&works).await;
         works.ask(&own, &["who"]);
         client.begin(&harness, 7, &id).await;
         let answer = client.receive(0).await;
-        fails(
-            &answer,
-            -32603,
-            "server `peer` asks for `elicitation/create`",
-        );
+        answer.fails(-32603, "server `peer` asks for `elicitation/create`");
     }
     for mut client in Client::each(&harness, &asks()).await {
-        let id = client.make("job").await;
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let (id, own) = client.make_at(&works).await;
         works.ask(&own, &["who"]);
         client.begin(&harness, 7, &id).await;
         let question = client.receive(0).await;
         let refusal =
             json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "no"}});
         client.send(&refusal).await;
-        fails(
-            &client.receive_more(0).await,
-            -32603,
-            "the client refused it",
-        );
+        let answer = client.receive_more(0).await;
+        answer.fails(-32603, "the client refused it");
         // It may be asked once more, and what is settled otherwise is not asked any more.
         client.begin(&harness, 8, &id).await;
         let at = if let Client::Http(..) = client { 1 } else { 0 };
@@ -487,11 +458,8 @@ async fn a_question_that_nobody_answers_ends_the_waiting() {
         let withdrawn = client.receive_more(at).await;
         withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
-        fails(
-            &client.receive_more(at).await,
-            -32603,
-            "the task was cancelled",
-        );
+        let answer = client.receive_more(at).await;
+        answer.fails(-32603, "the task was cancelled");
     }
 }
 
@@ -514,23 +482,16 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
             let result = &result["result"];
             assert_eq!(result["content"], json!([]), "as agents are told");
             assert_eq!(result["_meta"][RELATED], json!({"taskId": id}));
-            let expected = json!(name == "broken")
-                .as_bool()
-                .filter(|it| *it)
-                .map_or(Value::Null, Value::Bool);
-            result.has("/isError", expected);
+            let is_error = (name == "broken").then_some(true);
+            result.has("/isError", json!(is_error));
             let cancelled = client.ask("tasks/cancel", about(&id)).await;
-            fails(&cancelled, -32602, "Cannot cancel task");
+            cancelled.fails(-32602, "Cannot cancel task");
             let listed = client.ask("tasks/list", json!({})).await;
-            assert!(
-                listed["result"]["tasks"]
-                    .as_array()
-                    .unwrap()
-                    .contains(&got["result"])
-            );
+            let tasks = listed["result"]["tasks"].as_array().unwrap();
+            assert!(tasks.contains(&got["result"]), "{listed}");
         }
         let refused = client.ask("tools/call", as_task("refused")).await;
-        fails(&refused, -32602, "not like this");
+        refused.fails(-32602, "not like this");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let listed = other.answer("tasks/list", json!({})).await;
@@ -546,8 +507,7 @@ async fn a_call_may_ask_before_it_is_a_task() {
     let call = request(json!(1), "tools/call", as_task("first"));
     let question = client.ask(&call).await;
     question.has("/params/message", "Who?");
-    let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepts("Ada")});
-    let made = client.ask(&reply).await;
+    let made = client.ask(&response(&question, accepts("Ada"))).await;
     made.has("/result/task/status", "working");
     let second = &harness.peer.of("tools/call")[1];
     let found = &second.body["params"]["_meta"][CAPABILITIES]["extensions"];
@@ -556,8 +516,7 @@ async fn a_call_may_ask_before_it_is_a_task() {
 
 #[tokio::test]
 async fn how_a_task_ends_is_told_to_whoever_waits() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     let error = json!({"code": -32042, "message": "work-9 is closed", "data": {"a": 1.0}});
     for mut client in Client::each(&harness, &json!({})).await {
         let ends: [(&str, Value, i64, &str); 4] = [
@@ -572,16 +531,14 @@ async fn how_a_task_ends_is_told_to_whoever_waits() {
             ("cancelled", json!({}), -32603, "the task was cancelled"),
         ];
         for (at, (status, more, code, words)) in ends.into_iter().enumerate() {
-            let id = client.make("job").await;
-            let own = works.with(|state| format!("work-{}", state.tasks.len()));
+            let (id, own) = client.make_at(&works).await;
             works.set(&own, status, more);
             client.begin(&harness, 7, &id).await;
             let at = if let Client::Http(..) = client { at } else { 0 };
-            fails(&client.receive(at).await, code, words);
+            client.receive(at).await.fails(code, words);
         }
         // A tool that fails is `completed` to the extension alone.
-        let id = client.make("job").await;
-        let own = works.with(|state| format!("work-{}", state.tasks.len()));
+        let (id, own) = client.make_at(&works).await;
         let failed = json!({"content": [], "isError": true});
         works.set(&own, "completed", json!({"result": failed}));
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
@@ -593,15 +550,14 @@ async fn how_a_task_ends_is_told_to_whoever_waits() {
 /// > (MCP 2025-11-25, basic/utilities/tasks)
 #[tokio::test]
 async fn a_task_is_cancelled_before_that_is_said() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     for mut client in Client::each(&harness, &json!({})).await {
         let id = client.make("job").await;
         let cancelled = client.ask("tasks/cancel", json!({"taskId": id})).await;
         cancelled.has("/result/status", "cancelled");
         cancelled.has("/result/taskId", id.as_str());
         let again = client.ask("tasks/cancel", json!({"taskId": id})).await;
-        fails(&again, -32602, "it is `cancelled` already");
+        again.fails(-32602, "it is `cancelled` already");
     }
     assert_eq!(harness.peer.of("tasks/cancel").len(), 2);
     works.with(|state| state.is_stubborn = true);
@@ -609,14 +565,13 @@ async fn a_task_is_cancelled_before_that_is_said() {
     let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
     let answer = client.answer("tasks/cancel", json!({"taskId": id})).await;
-    let expected = "working";
-    assert_eq!(answer["result"]["status"], expected, "what the server says");
+    // What the server says.
+    answer.has("/result/status", "working");
 }
 
 #[tokio::test]
 async fn a_list_has_the_tasks_of_the_client_page_by_page() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut ids = Vec::new();
     for _ in 0..52 {
@@ -635,16 +590,15 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
     second.has("/nextCursor", Value::Null);
     let pages = [first, second].map(|page| page["tasks"].as_array().unwrap());
     let listed: Vec<_> = pages.into_iter().flatten().collect();
-    assert!(
-        listed
-            .iter()
-            .all(|task| task["ttl"] == 1.5 && task["ttlMs"].is_null())
-    );
+    for task in &listed {
+        task.has("/ttl", 1.5);
+        task.has("/ttlMs", Value::Null);
+    }
     let listed: Vec<_> = listed.iter().map(|task| task["taskId"].clone()).collect();
     assert_eq!(listed, ids);
     for cursor in [json!("x"), json!(7)] {
         let answer = client.ask("tasks/list", json!({"cursor": cursor})).await;
-        fails(&answer.json(), -32602, "Invalid cursor");
+        answer.json().fails(-32602, "Invalid cursor");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let listed = other.answer("tasks/list", json!({})).await;
@@ -663,16 +617,18 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
 /// A server without sessions is asked to tell; nothing more is asked of a task that stays as it is.
 #[tokio::test]
 async fn a_session_hears_how_its_tasks_stand_in_the_core_form() {
-    let works = Works::default();
-    let harness = works.harness().await;
+    let (works, harness) = started().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut stream = stream_of(&harness, &client).await;
     let made = client.answer("tools/call", as_task("job")).await;
     let task = &made["result"]["task"];
     works.tells_of(&["work-1"]).await;
     for status in ["input_required", "completed"] {
-        let params = json!({"inputRequests": {}, "result": done()});
-        works.set("work-1", status, params);
+        works.set(
+            "work-1",
+            status,
+            json!({"inputRequests": {}, "result": done()}),
+        );
         let told = soon(stream.event()).await.unwrap();
         let mut expected = task.clone();
         expected["status"] = json!(status);
@@ -684,21 +640,15 @@ async fn a_session_hears_how_its_tasks_stand_in_the_core_form() {
 
 #[tokio::test]
 async fn a_server_that_is_gone_is_named() {
-    let works = Works::default();
-    let mut harness = works.harness().await;
+    let (_works, mut harness) = started().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
     let other = ScriptedServer::start(|_| None).await;
     std::mem::replace(&mut harness.peer, other).stop().await;
-    for (method, params) in [
-        ("tasks/result", json!({"taskId": id})),
-        ("tasks/cancel", json!({"taskId": id})),
-        ("tasks/get", json!({"taskId": id})),
-        ("tasks/list", json!({})),
-    ] {
-        let answer = client.answer(method, params).await;
-        fails(&answer, -32603, "server `peer`");
+    for method in ["tasks/result", "tasks/cancel", "tasks/get", "tasks/list"] {
+        let answer = client.answer(method, json!({"taskId": id})).await;
+        answer.fails(-32603, "server `peer`");
     }
 }
 

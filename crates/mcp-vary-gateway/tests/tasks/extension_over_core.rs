@@ -50,11 +50,8 @@ impl<'a> Asks<'a> {
     }
 
     async fn ask(&self, method: &str, params: Value) -> Value {
-        soon(
-            self.client_kind
-                .ask(self.harness, &self.capabilities, method, params),
-        )
-        .await
+        let (kind, capabilities) = (self.client_kind, &self.capabilities);
+        soon(kind.ask(self.harness, capabilities, method, params)).await
     }
 
     /// The id of a task that is made for it.
@@ -73,14 +70,9 @@ impl<'a> Asks<'a> {
 
     /// The task when it stands so.
     async fn until(&self, id: &str, status: &str) -> Value {
-        soon(async {
-            loop {
-                let task = self.get(id).await;
-                if task["status"] == status {
-                    return task;
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+        until_some(async || {
+            let task = self.get(id).await;
+            (task["status"] == status).then_some(task)
         })
         .await
     }
@@ -134,19 +126,13 @@ async fn a_tool_that_needs_a_task_gets_one() {
         let mut result = done();
         result["resultType"] = json!("complete");
         result["_meta"][RELATED]["taskId"] = json!(id);
-        assert_eq!(
-            task["result"], result,
-            "what the tool says of itself is no failure of the call"
-        );
+        // What the tool says of itself is no failure of the call.
+        task.has("/result", result);
         task.has("/resultType", "complete");
 
-        for (name, is_made) in [("may", false), ("plain", false)] {
+        for name in ["may", "plain"] {
             let answer = client.ask("tools/call", tool(name)).await;
-            assert_eq!(
-                answer["result"]["resultType"] == "task",
-                is_made,
-                "{answer}"
-            );
+            assert_ne!(answer["result"]["resultType"], "task", "{name} {answer}");
         }
     }
 }
@@ -155,9 +141,8 @@ async fn a_tool_that_needs_a_task_gets_one() {
 #[tokio::test]
 async fn who_does_not_declare_the_extension_gets_no_task() {
     let (_works, harness) = started().await;
-    let id = Asks::new(&harness, ClientKind::HttpModern, knows_tasks())
-        .created()
-        .await;
+    let knowing = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = knowing.created().await;
     let other = Asks::new(&harness, ClientKind::HttpModern, json!({}));
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let answer = other.ask(method, json!({"taskId": id})).await;
@@ -173,16 +158,14 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
 #[tokio::test]
 async fn a_task_asks_and_is_answered() {
     for way in MODERN {
-        for aside in [false, true] {
+        for aside in ["result", "stream"] {
             let (works, harness) = started().await;
             let client = Asks::new(&harness, way, can_be_asked());
             let id = client.created().await;
-            let number = if aside {
-                works
-                    .asks_aside("work-1", "elicitation/create", form())
-                    .await
-            } else {
-                works.asks("work-1", "elicitation/create", form()).await
+            let method = "elicitation/create";
+            let number = match aside {
+                "stream" => works.asks_aside("work-1", method, form()).await,
+                _ => works.asks("work-1", method, form()).await,
             };
             let task = client.until(&id, "input_required").await;
             let mut params = form();
@@ -259,10 +242,8 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
             assert!(task["error"].is_null() && task["inputRequests"].is_null());
         }
         assert_eq!(harness.peer.of("tasks/cancel").len(), 1);
-        assert!(
-            works.reply(number).await["code"].is_i64(),
-            "nobody is asked any more"
-        );
+        // Nobody is asked any more.
+        assert!(works.reply(number).await["code"].is_i64());
         // Answers that are late are taken, and dropped.
         let params = json!({"1": {"action": "accept"}});
         client.updated(&id, params).await;
@@ -338,20 +319,15 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
 #[tokio::test]
 async fn no_more_tasks_are_watched_than_may_be() {
     let works = Works::default();
-    let harness = Harness::edited(works.peer().await, |config| {
-        config.limits.suspended_calls_per_principal = 1
-    })
-    .await;
+    let limit = |config: &mut Config| config.limits.suspended_calls_per_principal = 1;
+    let harness = Harness::edited(works.peer().await, limit).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let refused = client.ask("tools/call", tool("job")).await;
-    let why = refused["error"]["message"].as_str().unwrap();
-    assert!(why.contains("too many tasks are running"), "{refused}");
+    refused.contains("/error/message", "too many tasks are running");
     harness.peer.wait_for("tasks/cancel", 1).await;
-    assert_eq!(
-        harness.peer.of("tasks/cancel")[0].body["params"]["taskId"],
-        "work-2"
-    );
+    let cancelled = &harness.peer.of("tasks/cancel")[0].body;
+    cancelled.has("/params/taskId", "work-2");
     // One that is over does not count.
     works.ends("work-1", Ok(json!({"content": []}))).await;
     client.until(&id, "completed").await;
@@ -375,12 +351,8 @@ async fn a_task_has_its_time() {
     until(async || status().proxied_tasks + status().dedicated_connections == 0).await;
     let id = made["result"]["taskId"].as_str().unwrap();
     let answer = client.ask("tasks/get", json!({"taskId": id})).await;
-    answer.has("/error/code", -32602);
-    let why = answer["error"]["message"].as_str().unwrap();
-    assert!(
-        why.contains("its time is over") && !why.contains("work-1"),
-        "{why}"
-    );
+    answer.fails(-32602, "its time is over");
+    assert!(!answer["error"].to_string().contains("work-1"), "{answer}");
 }
 
 /// A stream that breaks has not taken the task with it.
@@ -403,8 +375,7 @@ async fn a_task_whose_server_is_lost_has_failed() {
     works.is_waited_for("work-1").await;
     works.forgets("work-1");
     let task = client.until(&id, "failed").await;
-    let why = task["error"]["message"].as_str().unwrap();
-    assert!(why.contains("its task is gone"), "{task}");
+    task.contains("/error/message", "its task is gone");
 }
 
 /// A server that lets go of a task with its result may say that there is none before the result has come.
@@ -633,13 +604,9 @@ async fn tasks_of_processes_are_told_apart() {
         let said = json!({"1": {"action": "accept", "content": {"at": at}}});
         let update = json!({"taskId": id, "inputResponses": said});
         ask("tasks/update", update, &can_be_asked()).await;
-        let task = soon(async {
-            loop {
-                let task = ask("tasks/get", get.clone(), &can_be_asked()).await;
-                if task["status"] == "completed" {
-                    return task;
-                }
-            }
+        let task = until_some(async || {
+            let task = ask("tasks/get", get.clone(), &can_be_asked()).await;
+            (task["status"] == "completed").then_some(task)
         })
         .await;
         let text = task["result"]["content"][0]["text"].as_str().unwrap();

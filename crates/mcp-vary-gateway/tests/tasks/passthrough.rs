@@ -98,6 +98,11 @@ async fn two(era: Era) -> (Harness, ScriptedServer) {
     (Harness::behind(one, config).await, other)
 }
 
+/// The params of a call that wishes for a task.
+fn as_task(name: &str) -> Value {
+    json!({"name": name, "arguments": {}, "task": {}})
+}
+
 fn knows_tasks() -> Value {
     json!({"extensions": {TASKS: {}}})
 }
@@ -117,7 +122,7 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
     let mut call = under("compact", tool("two_job"));
     call["task"] = json!({"ttl": 60_000});
     let made = client.ask("tools/call", call).await;
-    let made = last_event(&made.text());
+    let made = made.answer();
     let task = &made["result"]["task"];
     let id = task["taskId"].as_str().unwrap();
     assert!(id != "two-7" && task["ttl"] == 1.50, "{made}");
@@ -135,13 +140,9 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
     update.has("/error/code", -32601);
 
     let listed = client.answer("tasks/list", json!({})).await;
-    let ids: Vec<_> = listed["result"]["tasks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|task| &task["taskId"])
-        .collect();
-    assert_eq!(ids, [id], "the client's own, and no other");
+    listed.has("/result/tasks/0/taskId", id);
+    // No other client's.
+    listed.has("/result/tasks/1", Value::Null);
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let listed = other.answer("tasks/list", json!({})).await;
     listed.has("/result/tasks", json!([]));
@@ -153,14 +154,9 @@ async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
     let harness = Harness::scripted(|seen| match seen.method() {
         "initialize" => {
             let params = &seen.body["params"];
-            let mut reply = answer("one", Era::Legacy, seen)?;
-            let own = if params["capabilities"]["roots"].is_object() {
-                "own"
-            } else {
-                "shared"
-            };
-            reply = reply.with_header("mcp-session-id", own);
-            Some(reply)
+            let is_asked = params["capabilities"]["roots"].is_object();
+            let session = if is_asked { "own" } else { "shared" };
+            Some(answer("one", Era::Legacy, seen)?.with_header("mcp-session-id", session))
         }
         "tasks/list" if seen.header("mcp-session-id") != Some("own") => {
             Some(seen.answer(&json!({"tasks": []})))
@@ -169,38 +165,25 @@ async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
     })
     .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"roots": {}})).await;
-    let mut call = tool("job");
-    call["task"] = json!({});
-    let made = last_event(&client.ask("tools/call", call).await.text());
+    let call = as_task("job");
+    let made = client.ask("tools/call", call).await.answer();
     let listed = client.answer("tasks/list", json!({})).await;
     let listed = &listed["result"]["tasks"];
     assert_eq!(listed[0]["taskId"], made["result"]["task"]["taskId"]);
-}
-
-/// The answer at the end of what was said, be it a stream or not.
-fn last_event(reported: &str) -> Value {
-    let mut data = reported
-        .lines()
-        .rev()
-        .filter_map(|line| line.strip_prefix("data: "));
-    serde_json::from_str(data.next().unwrap_or(reported)).unwrap()
 }
 
 /// A status is told where the task is known to be the client's: not of others, and not before it has the id.
 #[tokio::test]
 async fn the_status_of_a_task_reaches_nobody_else() {
     let (harness, _two) = two(Era::Legacy).await;
-    let mut call = tool("one_job");
-    call["task"] = json!({});
+    let call = as_task("one_job");
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     for told in [0, 1] {
         let text = client.ask("tools/call", call.clone()).await.text();
         let found = text.matches("notifications/tasks/status").count();
         assert_eq!(found, told, "{text}");
-        assert!(
-            !text.contains("of-another") && !text.contains("one-7"),
-            "{text}"
-        );
+        let is_foreign = text.contains("of-another") || text.contains("one-7");
+        assert!(!is_foreign, "{text}");
     }
 }
 
@@ -240,10 +223,9 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
         let plain = harness.ask(way, "tools/call", tool("two_job")).await;
         plain.has("/result/content", json!([]));
     }
-    for asked in two.of("tasks/update") {
-        asked
-            .body
-            .has("/params/inputResponses", json!({"a": {"b": 1.0}}));
+    for update in two.of("tasks/update") {
+        let expected = json!({"a": {"b": 1.0}});
+        update.body.has("/params/inputResponses", expected);
     }
     for asked in two.of("tasks/get") {
         assert_eq!(asked.header("mcp-name"), Some("two-7"));
@@ -255,9 +237,11 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
 async fn a_task_is_found_without_the_header_that_repeats_its_id() {
     let (harness, _two) = two(Era::Modern).await;
     let knows_tasks = knows_tasks();
-    let call = modern(json!(1), "tools/call", tool("two_job"), &knows_tasks);
     let mut http = harness.connect().await;
-    let made = http.ask(&HttpRequest::modern(&call)).await.json();
+    let made = http
+        .ask_modern_as("tools/call", tool("two_job"), &knows_tasks)
+        .await
+        .json();
     let id = &made["result"]["taskId"];
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let params = json!({"taskId": id, "inputResponses": {}});
@@ -287,19 +271,13 @@ async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_
     })
     .await;
     let extension = |id: &str| json!({"extensions": {id: {}}});
+    let sampling = |value: Value| json!({"sampling": value});
+    let (plain, with_tools) = (sampling(json!({})), sampling(json!({"tools": {}})));
     for (required, declared, code) in [
         (extension(OTHER), extension(NEGOTIATION), -32021),
         (extension(OTHER), extension(OTHER), -32603),
-        (
-            json!({"sampling": {"tools": {}}}),
-            json!({"sampling": {}}),
-            -32021,
-        ),
-        (
-            json!({"sampling": {}}),
-            json!({"sampling": {"tools": {}}}),
-            -32603,
-        ),
+        (with_tools.clone(), plain.clone(), -32021),
+        (plain, with_tools, -32603),
     ] {
         let call = json!({"name": "job", "arguments": required});
         let answer = ask_modern_as(&harness, &declared, "tools/call", call).await;
@@ -323,9 +301,8 @@ async fn the_result_of_a_task_is_shaped_as_that_of_a_call() {
     let (harness, _two) = two(Era::Legacy).await;
     let mut client =
         LegacyClient::open(&harness, "2025-11-25", &features(&["agent", "format=json"])).await;
-    let mut call = tool("one_job");
-    call["task"] = json!({});
-    let made = last_event(&client.ask("tools/call", call).await.text());
+    let call = as_task("one_job");
+    let made = client.ask("tools/call", call).await.answer();
     let id = &made["result"]["task"]["taskId"];
     let result = client.answer("tasks/result", json!({"taskId": id})).await;
     result.has("/result/content", json!([]));
@@ -358,10 +335,8 @@ async fn the_extension_crosses_the_eras() {
     let made = client.answer("tools/call", tool("one_job")).await;
     let id = &made["result"]["taskId"];
     let got = client.answer("tasks/get", json!({"taskId": id})).await;
-    assert_eq!(
-        (&got["result"]["taskId"], &got["result"]["status"]),
-        (id, &json!("completed"))
-    );
+    assert_eq!(got["result"]["taskId"], *id);
+    got.has("/result/status", "completed");
     let none = client.answer("tasks/result", json!({"taskId": id})).await;
     none.has("/error/code", -32601);
 }
@@ -380,11 +355,9 @@ async fn a_trace_goes_on_behind_the_gateway() {
             let mut call = tool("job");
             call["_meta"] = trace.clone();
             let said = harness.ask(way, "tools/call", call).await;
+            let meta = &said["result"]["said"]["_meta"];
             for (key, value) in trace.as_object().unwrap() {
-                assert_eq!(
-                    &said["result"]["said"]["_meta"][key], value,
-                    "{way:?} {said}"
-                );
+                assert_eq!(&meta[key], value, "{way:?} {said}");
             }
         }
     }
@@ -400,7 +373,7 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
                 "initialize" => {
                     let result = introduced("one", capabilities(Era::Legacy));
                     let id = format!("s-{}", opened.fetch_add(1, Ordering::Relaxed));
-                    return Some(seen.answer(&result).with_header("mcp-session-id", &id));
+                    return Some(seen.open(id, &result));
                 }
                 "tools/call" => {
                     json!({"task": {"taskId": "one-7", "status": "working", "ttl": lasts}})
@@ -415,8 +388,7 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
         let harness = harness.await;
         let ui = |n: usize| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
         let mut client = LegacyClient::open(&harness, "2025-11-25", &ui(1)).await;
-        let mut call = tool("job");
-        call["task"] = json!({});
+        let call = as_task("job");
         let made = client.answer("tools/call", call).await;
         let id = &made["result"]["task"]["taskId"];
         // Another connection, which was used later, is closed.
@@ -424,9 +396,8 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
         soon(harness.peer.wait_for("DELETE", 1)).await;
         client.ask("tasks/get", json!({"taskId": id})).await;
         let session = |method| {
-            harness.peer.of(method)[0]
-                .header("mcp-session-id")
-                .map(str::to_owned)
+            let seen = &harness.peer.of(method)[0];
+            seen.header("mcp-session-id").map(str::to_owned)
         };
         assert_eq!(session("tasks/get"), session("tools/call"));
         assert_ne!(session("DELETE"), session("tools/call"));
@@ -440,10 +411,9 @@ async fn asking() -> (Harness, Slot) {
     let peer = ScriptedServer::start(move |seen| {
         let result = match seen.method() {
             "initialize" => {
-                let result = introduced("asking", capabilities(Era::Legacy));
-                return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
+                return Some(seen.open("s-1", &introduced("asking", capabilities(Era::Legacy))));
             }
-            "tools/list" => json!({"tools": [{"name": "job", "inputSchema": {"type": "object"}}]}),
+            "tools/list" => tool_list(&["job"]),
             "tools/call" => json!({"task": {"taskId": "t-7", "status": "working"}}),
             "tasks/result" => {
                 let (sender, reply) = Reply::stream();
@@ -470,8 +440,7 @@ fn related(id: &str) -> Value {
 async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     let (harness, slot) = asking().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"elicitation": {}})).await;
-    let mut call = tool("job");
-    call["task"] = json!({});
+    let mut call = as_task("job");
     call["_meta"]["progressToken"] = json!("p");
     let made = client.answer("tools/call", call).await;
     let id = made["result"]["task"]["taskId"].as_str().unwrap();
@@ -507,12 +476,10 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     let question = hear().await;
     let params = &question["params"];
     // No server is told that the client makes tasks of its own.
-    assert_eq!(
-        params,
-        &json!({"message": "m", "requestedSchema": {}, "_meta": ours})
-    );
+    let expected = json!({"message": "m", "requestedSchema": {}, "_meta": ours});
+    assert_eq!(*params, expected);
     let answer = json!({"action": "accept", "content": {}, "_meta": ours});
-    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+    let answer = response(&question, answer);
     assert_eq!(client.send(&answer).await.status, 202);
     let answer = message_with_id(&harness, 5).await;
     answer.body.has("/result/_meta", related("t-7"));
@@ -522,36 +489,30 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
 
 /// The message with this id, once the server has received it.
 async fn message_with_id(harness: &Harness, id: i64) -> ReceivedRequest {
-    soon(async {
-        loop {
-            let mut seen = harness.peer.received().into_iter();
-            match seen.find(|seen| *seen.id() == id) {
-                Some(message) => return message,
-                None => tokio::time::sleep(Duration::from_millis(5)).await,
-            }
-        }
-    })
-    .await
+    let find = || {
+        let mut seen = harness.peer.received().into_iter();
+        seen.find(|seen| *seen.id() == id)
+    };
+    until_some(async || find()).await
 }
 
 /// What a client is told of the task `id` by each method: code and message.
 async fn asked_in_vain(client: &mut LegacyClient, id: &str) -> Vec<(i64, String)> {
     let mut sent = Vec::new();
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
-        let answer = soon(client.ask(method, json!({"taskId": id}))).await.json();
-        let error = &answer["error"];
-        let message = error["message"]
+        let answer = soon(client.ask(method, json!({"taskId": id}))).await;
+        let (_, code, _) = answer.refusal();
+        let message = answer.json()["error"]["message"]
             .as_str()
-            .unwrap_or_else(|| panic!("{answer}"));
-        sent.push((error["code"].as_i64().unwrap(), message.to_owned()));
+            .unwrap()
+            .to_owned();
+        sent.push((code, message));
     }
     sent
 }
 
 async fn made_in_a_session(client: &mut LegacyClient, name: &str) -> String {
-    let mut call = tool(name);
-    call["task"] = json!({});
-    let created = last_event(&client.ask("tools/call", call).await.text());
+    let created = client.ask("tools/call", as_task(name)).await.answer();
     let id = created["result"]["task"]["taskId"].as_str();
     id.unwrap_or_else(|| panic!("{created}")).to_owned()
 }
@@ -561,10 +522,8 @@ async fn made_in_a_session(client: &mut LegacyClient, name: &str) -> String {
 async fn a_task_whose_server_is_gone_is_told_so() {
     let (harness, two) = two(Era::Legacy).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let (one_task, two_task) = (
-        made_in_a_session(&mut client, "one_job").await,
-        made_in_a_session(&mut client, "two_job").await,
-    );
+    let one_task = made_in_a_session(&mut client, "one_job").await;
+    let two_task = made_in_a_session(&mut client, "two_job").await;
     // It does not answer any more.
     two.stop().await;
     for (code, message) in asked_in_vain(&mut client, &two_task).await {
@@ -583,10 +542,8 @@ async fn a_task_whose_server_is_gone_is_told_so() {
         }
     }
     let (code, message) = asked_in_vain(&mut client, &one_task).await.remove(0);
-    assert!(
-        code == -32602 && message.contains("server `one`"),
-        "{message}"
-    );
+    assert_eq!(code, -32602, "{message}");
+    assert!(message.contains("server `one`"), "{message}");
 }
 
 /// A server that was started again knows nothing of its tasks, and says so in its own words.
@@ -605,14 +562,9 @@ async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
             _ => answer("two", Era::Legacy, seen),
         });
         let _again = again.await;
-        soon(async {
-            loop {
-                let told = asked_in_vain(&mut client, &id).await.remove(0);
-                if told.0 != -32603 {
-                    return told;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+        until_some(async || {
+            let told = asked_in_vain(&mut client, &id).await.remove(0);
+            (told.0 != -32603).then_some(told)
         })
         .await
     };
@@ -623,7 +575,7 @@ async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
 #[tokio::test]
 async fn an_id_that_is_too_long_is_refused() {
     for (length, is_made) in [(1024, true), (1025, false)] {
-        let peer = ScriptedServer::start(move |seen| match seen.method() {
+        let harness = Harness::scripted(move |seen| match seen.method() {
             "tools/call" => {
                 let id = "x".repeat(length);
                 let made = json!({"task": {"taskId": id, "status": "working"}});
@@ -631,20 +583,18 @@ async fn an_id_that_is_too_long_is_refused() {
             }
             "tasks/get" => Some(seen.answer(&json!({"taskId": seen.body["params"]["taskId"]}))),
             _ => answer("peer", Era::Legacy, seen),
-        });
-        let harness = Harness::behind_one(peer.await, |config| config).await;
+        })
+        .await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let mut call = tool("job");
-        call["task"] = json!({});
+        let call = as_task("job");
         let made = client.answer("tools/call", call).await;
         if is_made {
             let id = &made["result"]["task"]["taskId"];
             let got = client.answer("tasks/get", json!({"taskId": id})).await;
             assert_eq!(&got["result"]["taskId"], id);
         } else {
-            let message = made["error"]["message"].as_str().unwrap();
             let expected = "server `peer` created a task with an id of 1025 bytes";
-            assert!(message.starts_with(expected), "{made}");
+            made.starts("/error/message", expected);
         }
     }
 }
@@ -653,7 +603,7 @@ async fn an_id_that_is_too_long_is_refused() {
 /// > (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
 #[tokio::test]
 async fn a_task_asks_only_what_its_client_declared() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tasks/get" => {
             let question = json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
             Some(seen.answer(&json!({
@@ -662,8 +612,7 @@ async fn a_task_asks_only_what_its_client_declared() {
             })))
         }
         _ => answer("one", Era::Modern, seen),
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
+    }).await;
     let mut knows = knows_tasks();
     let made = ask_modern_as(&harness, &knows, "tools/call", tool("job")).await;
     let get = json!({"taskId": made["result"]["taskId"]});

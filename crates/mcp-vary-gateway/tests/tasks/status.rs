@@ -71,10 +71,7 @@ impl Jobs {
     /// Waits until it was asked to tell of exactly these tasks, by whatever streams are open.
     async fn tells_of(&self, ids: &[&str]) {
         self.until(|state| {
-            let open = state
-                .streams
-                .iter()
-                .filter(|stream| !stream.sender.is_closed());
+            let open = state.streams.iter().filter(|it| !it.sender.is_closed());
             let sent = open.map(|stream| stream.filter["taskIds"].clone());
             let sent: Vec<_> = sent.filter(|ids| !ids.is_null()).collect();
             match ids {
@@ -104,9 +101,8 @@ impl Jobs {
                 } else if state.made.get(id) != Some(&stream.session) {
                     continue;
                 }
-                let _ = stream
-                    .sender
-                    .send(event(&notification(method, params)).into());
+                let message = event(&notification(method, params));
+                let _ = stream.sender.send(message.into());
             }
         });
     }
@@ -135,9 +131,7 @@ impl Jobs {
             ("subscriptions/listen", Era::Modern) => {
                 return Some(self.listen(session, seen.id(), &params["notifications"]));
             }
-            ("tools/list", _) => {
-                json!({"tools": [{"name": "job", "inputSchema": {"type": "object"}}]})
-            }
+            ("tools/list", _) => tool_list(&["job"]),
             ("resources/list", _) => json!({"resources": []}),
             ("resources/templates/list", _) => json!({"resourceTemplates": []}),
             ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "7"}]}),
@@ -162,8 +156,7 @@ impl Jobs {
             state.sessions += 1;
             format!("s-{}", state.sessions)
         });
-        let result = introduced("jobs", self.capabilities());
-        seen.answer(&result).with_header("mcp-session-id", session)
+        seen.open(session, &introduced("jobs", self.capabilities()))
     }
 
     fn make(&self, session: String) -> Value {
@@ -212,13 +205,10 @@ async fn with_a_task(harness: &Harness, capabilities: &Value) -> (LegacyClient, 
     call["task"] = json!({});
     let created = client.answer("tools/call", call).await;
     let result = &created["result"];
-    let id = result["task"]["taskId"]
-        .as_str()
-        .or(result["taskId"].as_str());
-    let id = id
-        .unwrap_or_else(|| panic!("no task: {created}"))
-        .to_owned();
-    (client, stream, id)
+    let id = result["task"]["taskId"].as_str();
+    let id = id.or(result["taskId"].as_str());
+    let id = id.unwrap_or_else(|| panic!("no task: {created}"));
+    (client, stream, id.to_owned())
 }
 
 /// Method, id and status of what is told next, past what else changed.
@@ -260,21 +250,15 @@ async fn a_session_hears_of_its_own_tasks() {
         };
         jobs.until(received("job-1")).await;
         jobs.until(received("job-2")).await;
-        for (id, stands) in [
-            ("job-1", "working"),
-            ("job-2", "working"),
-            ("job-1", "completed"),
-        ] {
-            jobs.say(id, stands);
-        }
+        jobs.say("job-1", "working");
+        jobs.say("job-2", "working");
+        jobs.say("job-1", "completed");
         jobs.say("job-2", "failed");
-        for stands in ["working", "completed"] {
-            let expected = status(method, &a, stands);
-            assert_eq!(sent(&mut first).await, expected, "{form:?}");
-        }
-        for stands in ["working", "failed"] {
-            let expected = status(method, &b, stands);
-            assert_eq!(sent(&mut second).await, expected, "{form:?}");
+        for (stream, id, last) in [(&mut first, a, "completed"), (&mut second, b, "failed")] {
+            for stands in ["working", last] {
+                let expected = status(method, &id, stands);
+                assert_eq!(sent(stream).await, expected, "{form:?}");
+            }
         }
     }
 }
@@ -310,12 +294,10 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
         let jobs = Jobs::new(era, Form::Extension);
         let (harness, _two) = jobs.harness().await;
         let knows = knows_tasks();
-        let (a, b) = (
-            created(&harness, &knows).await,
-            created(&harness, &knows).await,
-        );
-        let (mut first, told_of) =
-            listening_to_tasks(&harness, &knows, &[&a, "of nobody", &a]).await;
+        let a = created(&harness, &knows).await;
+        let b = created(&harness, &knows).await;
+        let ids = [&*a, "of nobody", &*a];
+        let (mut first, told_of) = listening_to_tasks(&harness, &knows, &ids).await;
         assert_eq!(told_of, json!({"taskIds": [a]}), "{era:?}");
         let (mut both, told_of) = listening_to_tasks(&harness, &knows, &[&b, &a]).await;
         assert_eq!(told_of, json!({"taskIds": [b, a]}));
@@ -348,9 +330,8 @@ async fn the_result_in_a_status_is_that_of_the_task() {
         let mut knows = features(&["agent", "format=json"]);
         knows["extensions"][TASKS] = json!({});
         let id = created(&harness, &knows).await;
-        let read = || {
-            ClientKind::HttpModern.ask(&harness, &knows, "resources/read", json!({"uri": "made:7"}))
-        };
+        let uri = json!({"uri": "made:7"});
+        let read = || ask_modern_as(&harness, &knows, "resources/read", uri.clone());
         assert_eq!(read().await["error"]["code"], -32602);
         let (mut stream, _) = listening_to_tasks(&harness, &knows, &[&id]).await;
         jobs.until(|state| !state.streams.is_empty()).await;
@@ -384,18 +365,17 @@ async fn what_the_result_of_a_task_points_to_can_be_read() {
 /// > return a JSON-RPC error (SEP-2663, "Task Status Notifications")
 #[tokio::test]
 async fn only_who_knows_tasks_can_listen_to_them() {
-    let params = |ids: Value| json!({"notifications": {"taskIds": ids}});
-    async fn ask(harness: &Harness, params: Value) -> Value {
-        let none = json!({});
-        ask_modern_as(harness, &none, "subscriptions/listen", params).await
-    }
+    let ask = async |harness: &Harness, ids: Value| {
+        let params = json!({"notifications": {"taskIds": ids}});
+        harness.ask_modern("subscriptions/listen", params).await
+    };
     for (era, form) in [(Era::Modern, Form::Extension), (Era::Legacy, Form::Core)] {
         let (harness, _two) = Jobs::new(era, form).harness().await;
-        let refused = ask(&harness, params(json!(["x"]))).await;
+        let refused = ask(&harness, json!(["x"])).await;
         refused.has("/error/code", -32021);
         let missing = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
         assert_eq!(missing, &json!({TASKS: {}}));
-        let wrong = ask(&harness, params(json!("x"))).await;
+        let wrong = ask(&harness, json!("x")).await;
         wrong.has("/error/code", -32602);
     }
     // Where there are no tasks nothing is promised.

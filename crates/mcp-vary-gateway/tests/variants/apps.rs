@@ -21,8 +21,7 @@ async fn clock(name: &'static str, only: &'static [&'static str]) -> ScriptedSer
         let params = &seen.body["params"];
         let result = match seen.method() {
             "initialize" => {
-                let result = introduced(name, json!({"tools": {}, "resources": {}}));
-                return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
+                return Some(seen.open("s-1", &introduced(name, json!({"tools": {}, "resources": {}}))));
             }
             "resources/list" => json!({"resources": []}),
             "resources/templates/list" => json!({"resourceTemplates": []}),

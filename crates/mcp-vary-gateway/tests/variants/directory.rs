@@ -51,10 +51,8 @@ async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
 /// A gateway with these `variants:`.
 async fn configured(variants: &str) -> Harness {
     let peer = ScriptedServer::start(answer).await;
-    let text = format!(
-        "servers: {{a: {{url: \"{}\"}}}}\nvariants:\n{variants}",
-        peer.url
-    );
+    let url = &peer.url;
+    let text = format!("servers: {{a: {{url: \"{url}\"}}}}\nvariants:\n{variants}");
     Harness::behind(peer, of_file(&text)).await
 }
 
@@ -71,7 +69,19 @@ async fn call(
     arguments: Value,
 ) -> Value {
     let params = under(variant, json!({"name": name, "arguments": arguments}));
-    harness.ask(kind, "tools/call", params).await["result"].clone()
+    harness.ask(kind, "tools/call", params).await["result"].take()
+}
+
+/// The description of a tool of `describe_tools`, or why there is none.
+async fn describe(harness: &Harness, variant: &str, arguments: Value) -> Value {
+    let kind = ClientKind::HttpModern;
+    call(harness, kind, variant, "describe_tools", arguments).await
+}
+
+#[track_caller]
+fn is_not_called(harness: &Harness) {
+    let found = harness.peer.of("tools/call");
+    assert!(found.is_empty(), "no server is asked");
 }
 
 /// The only text of a result.
@@ -113,14 +123,9 @@ async fn a_directory_lists_every_tool_with_the_types_of_its_arguments() {
 async fn two_clients_of_a_directory_get_the_same_bytes() {
     let harness = harness(|config| config).await;
     for kind in ClientKind::ALL {
-        let params = || under("directory", json!({}));
-        let one = kind
-            .text(&harness, &json!({}), "tools/list", params())
-            .await;
-        let other = kind
-            .text(&harness, &json!({}), "tools/list", params())
-            .await;
-        assert_eq!(one, other, "{kind:?}");
+        let (params, none) = (under("directory", json!({})), json!({}));
+        let list = || kind.text(&harness, &none, "tools/list", params.clone());
+        assert_eq!(list().await, list().await, "{kind:?}");
     }
 }
 
@@ -140,48 +145,26 @@ async fn a_description_has_the_whole_text_and_the_schema() {
         assert_eq!(text(&result), expected, "{kind:?}");
         assert_eq!(result.get("isError"), None);
     }
-    let found = harness.peer.of("tools/call");
-    assert!(found.is_empty(), "no server is asked");
+    is_not_called(&harness);
 }
 
 #[tokio::test]
 async fn what_a_description_cannot_be_asked_for_is_said() {
     let harness = harness(|config| config).await;
     let many: Vec<_> = (0..21).map(|at| format!("t{at}")).collect();
-    for (asked, expected) in [
-        (
-            json!({}),
-            r#"`names` must be a list of names of tools, such as ["a", "b"]"#,
-        ),
-        (
-            json!({"names": "a"}),
-            r#"`names` must be a list of names of tools, such as ["a", "b"]"#,
-        ),
-        (
-            json!({"names": []}),
-            r#"`names` must be a list of names of tools, such as ["a", "b"]"#,
-        ),
-        (
-            json!({"names": many}),
-            "at most 20 tools are described at once; ask for fewer",
-        ),
-        (
-            json!({"names": ["a"], "x": 1}),
-            "there are no other arguments than `names`",
-        ),
-        (
-            json!({"names": ["a".repeat(513)]}),
-            "a name has more than 512 bytes; write it as the list has it",
-        ),
-    ] {
-        let result = call(
-            &harness,
-            ClientKind::HttpModern,
-            "directory",
-            "describe_tools",
-            asked,
-        )
-        .await;
+    let (many, long) = (json!(many).to_string(), "a".repeat(513));
+    for [asked, expected] in rows(
+        r#"
+        {}                      | `names` must be a list of names of tools, such as ["a", "b"]
+        {"names": "a"}          | `names` must be a list of names of tools, such as ["a", "b"]
+        {"names": []}           | `names` must be a list of names of tools, such as ["a", "b"]
+        {"names": MANY}         | at most 20 tools are described at once; ask for fewer
+        {"names": ["a"], "x": 1} | there are no other arguments than `names`
+        {"names": ["LONG"]}     | a name has more than 512 bytes; write it as the list has it
+    "#,
+    ) {
+        let asked = asked.replace("MANY", &many).replace("LONG", &long);
+        let result = describe(&harness, "directory", cell(&asked)).await;
         result.has("/isError", true);
         assert_eq!(text(&result), expected);
     }
@@ -208,29 +191,24 @@ async fn a_call_that_does_not_fit_is_answered_with_its_errors_and_the_schema() {
         let wrong = json!({"dryRun": true, "limit": 11});
         let result = call(&harness, kind, "directory", "search_issues", wrong).await;
         assert_eq!(result["isError"], true, "{kind:?}");
-        assert_eq!(
-            text(&result),
-            [
-                "invalid arguments: there is no argument `dryRun`; did you mean `dry_run`?; the argument `query` is missing; ",
-                "`/limit`: expected at most 10, got 11\nthe tool was not called; its arguments: ",
-                &schema(),
-            ]
-            .concat()
-        );
+        let expected = [
+            "invalid arguments: there is no argument `dryRun`; did you mean `dry_run`?; the argument `query` is missing; ",
+            "`/limit`: expected at most 10, got 11\nthe tool was not called; its arguments: ",
+            &schema(),
+        ];
+        assert_eq!(text(&result), expected.concat());
         let result = call(&harness, kind, "directory", "purge", json!({"sure": false})).await;
         assert!(text(&result).starts_with("invalid arguments: `/sure`: expected true, got false"));
     }
-    let found = harness.peer.of("tools/call");
-    assert!(found.is_empty(), "no server is asked");
+    is_not_called(&harness);
 }
 
 /// Objects with a key that a common parser reads as the value in their text. Servers read them as objects.
 #[tokio::test]
 async fn a_call_is_checked_as_every_server_reads_it() {
-    let harness = configured(
-        "  strict: {schemas: on-demand}\n  loose: {schemas: on-demand, check: types-off}\n",
-    )
-    .await;
+    let variants =
+        "  strict: {schemas: on-demand}\n  loose: {schemas: on-demand, check: types-off}\n";
+    let harness = configured(variants).await;
     for kind in ClientKind::ALL {
         for (variant, key) in [
             ("strict", "RawValue"),
@@ -253,8 +231,7 @@ async fn a_call_is_checked_as_every_server_reads_it() {
             assert!(text(&result).contains(&expected), "{result}");
         }
     }
-    let found = harness.peer.of("tools/call");
-    assert!(found.is_empty(), "no server is asked");
+    is_not_called(&harness);
 }
 
 /// A file of the recorded lists and calls of `mcp-vary-view`.
@@ -273,24 +250,14 @@ fn recorded_answer(seen: &ReceivedRequest) -> Option<Reply> {
         return answer(seen);
     }
     let mut tools = Vec::new();
-    for list in RECORDED {
+    for list in RECORDED.split(' ') {
         let list = recorded(&format!("tool-lists/{list}.json"));
         tools.extend(list["tools"].as_array().unwrap().clone());
     }
     Some(seen.answer(&json!({"tools": tools})))
 }
 
-const RECORDED: [&str; 9] = [
-    "everything",
-    "filesystem",
-    "git",
-    "memory",
-    "mongo",
-    "notion",
-    "playwright",
-    "sqlite",
-    "time",
-];
+const RECORDED: &str = "everything filesystem git memory mongo notion playwright sqlite time";
 
 /// Each answer to a wrong call names the argument and has its schema, and the server is not called.
 #[tokio::test]
@@ -302,14 +269,8 @@ async fn wrong_calls_of_recorded_tools_are_answered_with_the_argument_and_its_sc
     for (at, wrong) in calls.iter().enumerate() {
         let kind = ClientKind::ALL[at % ClientKind::ALL.len()];
         let (tool, named) = (wrong["tool"].as_str().unwrap(), &wrong["named"]);
-        let result = call(
-            &harness,
-            kind,
-            "directory",
-            tool,
-            wrong["arguments"].clone(),
-        )
-        .await;
+        let arguments = wrong["arguments"].clone();
+        let result = call(&harness, kind, "directory", tool, arguments).await;
         assert_eq!(result["isError"], true, "{wrong}");
         let (errors, schema) = text(&result)
             .split_once("\nthe tool was not called; its arguments: ")
@@ -389,12 +350,9 @@ async fn a_schema_that_cannot_be_checked_lets_calls_pass_and_is_counted() {
     let params = json!({"a": 1});
     let result = call(&harness, ClientKind::HttpModern, "directory", "odd", params).await;
     assert_eq!(text(&result), "done");
-    let uses = serde_json::to_value(harness.gateway.status().directory_use).unwrap();
     let reason = "its `$schema` names an unknown draft of JSON Schema";
-    assert_eq!(
-        uses,
-        json!([{"server": "peer", "tool": "odd", "described": 0, "refused": 0, "repaired": 0, "unchecked": 1, "reason": reason}])
-    );
+    let uses = json!({"server": "peer", "tool": "odd", "described": 0, "refused": 0, "repaired": 0, "unchecked": 1, "reason": reason});
+    harness.status().has("/directoryUse", json!([uses]));
 }
 
 #[tokio::test]
@@ -413,11 +371,8 @@ async fn descriptions_refusals_and_repairs_are_counted() {
     for _ in 0..2 {
         ask("search_issues", json!({"query": "x"})).await;
     }
-    let uses = serde_json::to_value(harness.gateway.status().directory_use).unwrap();
-    assert_eq!(
-        uses,
-        json!([{"server": "peer", "tool": "search_issues", "described": 1, "refused": 2, "repaired": 1, "unchecked": 0}])
-    );
+    let uses = json!({"server": "peer", "tool": "search_issues", "described": 1, "refused": 2, "repaired": 1, "unchecked": 0});
+    harness.status().has("/directoryUse", json!([uses]));
 }
 
 #[tokio::test]
@@ -426,28 +381,20 @@ async fn a_check_may_be_loose_or_off() {
     let kind = ClientKind::HttpModern;
     let spelled = || json!({"query": "x", "limit": "3"});
     for variant in ["loose", "open"] {
-        assert_eq!(
-            text(&call(&harness, kind, variant, "search_issues", spelled()).await),
-            "done"
-        );
+        let result = call(&harness, kind, variant, "search_issues", spelled()).await;
+        assert_eq!(text(&result), "done");
     }
-    let sent = harness.peer.of("tools/call");
-    assert!(
-        sent.iter()
-            .all(|call| call.body["params"]["arguments"] == spelled()),
-        "nothing is converted"
-    );
+    for sent in harness.peer.of("tools/call") {
+        // Nothing is converted.
+        sent.body.has("/params/arguments", spelled());
+    }
     let wrong = || json!({"query": "x", "limit": "30"});
     let result = call(&harness, kind, "loose", "search_issues", wrong()).await;
-    assert!(
-        text(&result).starts_with("invalid arguments: `/limit`: expected at most 10, got 30\n")
-    );
-    assert_eq!(
-        text(&call(&harness, kind, "open", "search_issues", wrong()).await),
-        "done"
-    );
-    let params = json!({"names": ["purge"]});
-    let described = call(&harness, kind, "open", "describe_tools", params).await;
+    let expected = "invalid arguments: `/limit`: expected at most 10, got 30\n";
+    assert!(text(&result).starts_with(expected), "{result}");
+    let result = call(&harness, kind, "open", "search_issues", wrong()).await;
+    assert_eq!(text(&result), "done");
+    let described = describe(&harness, "open", json!({"names": ["purge"]})).await;
     assert!(text(&described).contains("Removes all. Forever."));
 }
 
@@ -535,21 +482,15 @@ async fn a_client_with_a_dialect_gets_compact_schemas() {
     let listed = list(&harness, ClientKind::HttpLegacy, "directory").await;
     assert_eq!(names(&listed), ["search_issues", "purge", "odd"]);
     listed.has("/result/tools/0/inputSchema/additionalProperties", false);
-    let result = call(
-        &harness,
-        ClientKind::HttpLegacy,
-        "directory",
-        "describe_tools",
-        json!({}),
-    )
-    .await;
+    let kind = ClientKind::HttpLegacy;
+    let result = call(&harness, kind, "directory", "describe_tools", json!({})).await;
     assert_eq!(result, Value::Null, "there is no such tool");
 }
 
 /// A server's tool keeps its name, and the operator is told.
 #[tokio::test]
 async fn a_servers_tool_of_that_name_keeps_it() {
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
         match seen.method() {
             "tools/list" => {
@@ -559,62 +500,47 @@ async fn a_servers_tool_of_that_name_keeps_it() {
             }
             _ => answer(seen),
         }
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
+    }).await;
     let kind = ClientKind::HttpModern;
     let listed = list(&harness, kind, "directory").await;
-    let expected = [
-        "describe_tools",
-        "vary_describe_tools",
-        "vary_describe_tools_2",
-    ];
-    assert_eq!(names(&listed), expected);
-    assert_eq!(
-        text(&call(&harness, kind, "directory", "describe_tools", json!({})).await),
-        "done"
-    );
+    let expected = "describe_tools vary_describe_tools vary_describe_tools_2";
+    assert_eq!(names(&listed).join(" "), expected);
+    let described = describe(&harness, "directory", json!({})).await;
+    assert_eq!(text(&described), "done");
     let asked = json!({"names": ["describe_tools"]});
     let result = call(&harness, kind, "directory", "vary_describe_tools_2", asked).await;
     let expected = r#""tools":[{"name":"describe_tools","#;
     assert!(text(&result).contains(expected), "{result}");
-    let collisions = harness.gateway.collisions();
-    let [collision] = collisions.as_slice() else {
-        panic!("{collisions:?}")
-    };
+    let collisions = harness.gateway.collisions().into_iter();
+    let collisions = collisions.map(|it| [it.id, it.reachable, it.hidden]);
+    let hidden = "Vary, as `vary_describe_tools_2` in `directory`";
     assert_eq!(
-        (collision.id.as_str(), collision.reachable.as_str()),
-        ("describe_tools", "peer")
+        collisions.collect::<Vec<_>>(),
+        [["describe_tools", "peer", hidden]]
     );
-    let expected = "Vary, as `vary_describe_tools_2` in `directory`";
-    assert_eq!(collision.hidden, expected);
 }
 
 /// Descriptions are bounded: what does not fit is asked for in parts.
 #[tokio::test]
 async fn descriptions_that_are_too_long_together_are_asked_for_in_parts() {
-    let peer = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         let tool = |name: &str, length: usize| json!({"name": name, "description": "word ".repeat(length), "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
         let tools = json!({"tools": [tool("a", 6000), tool("b", 6000), tool("c", 6000), tool("d", 20_000)]});
         match seen.method() {
             "tools/list" => Some(seen.answer(&tools)),
             _ => answer(seen),
         }
-    });
-    let harness = Harness::behind_one(peer.await, |config| config).await;
-    let kind = ClientKind::HttpModern;
-    let arguments = json!({"names": ["a", "b", "c"]});
-    let result = call(&harness, kind, "directory", "describe_tools", arguments).await;
+    }).await;
+    let described =
+        async |names: &[&str]| describe(&harness, "directory", json!({"names": names})).await;
+    let result = described(&["a", "b", "c"]).await;
     result.has("/isError", true);
-    assert_eq!(
-        text(&result),
-        "the descriptions of 3 tools are longer than 64512 bytes; ask for fewer, such as the first 2"
-    );
-    let arguments = json!({"names": ["a", "b"]});
-    let result = call(&harness, kind, "directory", "describe_tools", arguments).await;
+    let expected = "the descriptions of 3 tools are longer than 64512 bytes; ask for fewer, such as the first 2";
+    assert_eq!(text(&result), expected);
+    let result = described(&["a", "b"]).await;
     assert_eq!(result.get("isError"), None);
     assert!(text(&result).len() <= 64 * 1024);
-    let arguments = json!({"names": ["d"]});
-    let result = call(&harness, kind, "directory", "describe_tools", arguments).await;
+    let result = described(&["d"]).await;
     let expected = "the description of this tool is longer than 64512 bytes; call it";
     assert!(text(&result).starts_with(expected));
 }
@@ -631,14 +557,8 @@ async fn a_long_list_can_be_searched() {
     let harness = configured(LONG_AND_SHORT).await;
     for kind in ClientKind::ALL {
         let listed = list(&harness, kind, "long").await;
-        let expected = [
-            "search_issues",
-            "wipe",
-            "odd",
-            "describe_tools",
-            "search_tools",
-        ];
-        assert_eq!(names(&listed), expected, "{kind:?}");
+        let expected = "search_issues wipe odd describe_tools search_tools";
+        assert_eq!(names(&listed).join(" "), expected, "{kind:?}");
         assert!(!names(&list(&harness, kind, "short").await).contains(&"search_tools"));
         let asked = json!({"query": "remove forever", "limit": 1});
         let found = call(&harness, kind, "long", "search_tools", asked).await;
@@ -668,11 +588,8 @@ async fn a_search_that_is_asked_wrongly_says_what_to_write() {
         {"query": "a", "top": 1}    | there are no other arguments than `query` and `limit`
     "#,
     ) {
-        let asked: Value = serde_json::from_str(asked).unwrap();
-        let result = call(&harness, kind, "long", "search_tools", asked).await;
-        assert_eq!(
-            (result["isError"].as_bool(), text(&result)),
-            (Some(true), expected)
-        );
+        let result = call(&harness, kind, "long", "search_tools", cell(asked)).await;
+        result.has("/isError", true);
+        assert_eq!(text(&result), expected);
     }
 }

@@ -24,7 +24,7 @@ async fn ask_at(harness: &Harness, line: &str, header: Option<&str>, post: HttpR
 }
 
 fn list() -> HttpRequest {
-    HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({})))
+    HttpRequest::modern_request("tools/list", json!({}))
 }
 
 /// SV-9: nobody learns which variants there are by asking for one that does not exist.
@@ -76,7 +76,7 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
     assert!(listed["result"].is_object(), "{listed}");
     let listed = ask_at(&harness, "POST /mcp HTTP/1.1", Some("directory"), list()).await;
     assert!(listed["result"].is_object(), "{listed}");
-    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let open = HttpRequest::initialize(&json!({}));
     let opened = ask_at(&harness, address, None, open).await;
     assert!(opened["result"].is_object(), "{opened}");
     // A session was offered what `initialize` returned.
@@ -93,8 +93,7 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
 #[tokio::test]
 async fn clients_learn_that_there_are_more_variants_than_they_can_select() {
     let harness = harness("advertised-only: on\nranking: {advertised: 2}").await;
-    let way = ClientKind::HttpModern;
-    let answer = harness.ask(way, "server/discover", json!({})).await;
+    let answer = harness.ask_modern("server/discover", json!({})).await;
     let extensions = &answer["result"]["capabilities"]["extensions"];
     let settings = &extensions["io.modelcontextprotocol/server-variants"];
     assert_eq!(settings["moreVariantsAvailable"], true, "{answer}");

@@ -30,12 +30,16 @@ fn everybody() -> Authentication {
     Authentication::new(keys, None, true).unwrap()
 }
 
-/// Standard words against an experimental variant, half of the clients each.
-fn words() -> ExperimentConfig {
-    let arm = |variant: &str| Arm {
+/// Half of the clients.
+fn arm(variant: &str) -> Arm {
+    Arm {
         variant: variant.to_owned(),
         weight: 50,
-    };
+    }
+}
+
+/// Standard words against an experimental variant, half of the clients each.
+fn words() -> ExperimentConfig {
     ExperimentConfig {
         experiment: Experiment::new("words", vec![arm("standard"), arm("verbose")]).unwrap(),
         salt: Some("a text".to_owned()),
@@ -63,7 +67,12 @@ fn adapt(config: Config) -> Config {
 }
 
 async fn harness() -> Harness {
-    Harness::before(Era::Modern, adapt).await
+    adapted(|_| {}).await
+}
+
+/// A gateway with the experiment, and these changes.
+async fn adapted(edit: impl FnOnce(&mut Config)) -> Harness {
+    Harness::before(Era::Modern, |config| edited(edit)(adapt(config))).await
 }
 
 /// What a client declares that is willing to take part, and says `more`.
@@ -161,10 +170,8 @@ async fn clients_without_a_principal_are_assigned_by_session_and_else_get_the_co
     let harness = harness().await;
     let mut sessions = Vec::new();
     for _ in 0..PEOPLE {
-        let anonymous = Client {
-            person: None,
-            ..client(&harness, 0)
-        };
+        let mut anonymous = client(&harness, 0);
+        anonymous.person = None;
         assert_eq!(anonymous.variant().await, "standard");
         sessions.push(anonymous.open().await.1);
     }
@@ -177,33 +184,18 @@ async fn clients_without_a_principal_are_assigned_by_session_and_else_get_the_co
 async fn only_clients_that_ask_for_experiments_get_an_experimental_arm() {
     let harness = harness().await;
     let [_, verbose] = one_of_each(&harness).await;
+    let opted_in = |to: &str| declared(&json!({"com.acme/experimentOptIn": to}));
+    let without = |what: &str| willing(&json!({"com.acme/experimentExclude": what}));
     for (declares, variant) in [
         (json!({}), "standard"),
-        (
-            declared(&json!({"com.acme/experimentOptIn": "false"})),
-            "standard",
-        ),
-        (
-            declared(&json!({"com.acme/experimentOptIn": "words"})),
-            "verbose",
-        ),
-        (
-            willing(&json!({"com.acme/experimentExclude": "latency-sensitive"})),
-            "standard",
-        ),
-        (
-            willing(&json!({"com.acme/experimentExclude": "words"})),
-            "standard",
-        ),
-        (
-            willing(&json!({"com.acme/experimentExclude": "destructive"})),
-            "verbose",
-        ),
+        (opted_in("false"), "standard"),
+        (opted_in("words"), "verbose"),
+        (without("latency-sensitive"), "standard"),
+        (without("words"), "standard"),
+        (without("destructive"), "verbose"),
     ] {
-        let client = Client {
-            declared: declares.clone(),
-            ..client(&harness, verbose)
-        };
+        let mut client = client(&harness, verbose);
+        client.declared = declares.clone();
         assert_eq!(client.variant().await, variant, "{declares}");
     }
 }
@@ -223,12 +215,8 @@ async fn a_variant_that_is_named_wins() {
 
 #[tokio::test]
 async fn the_operators_default_wins() {
-    let harness = Harness::before(Era::Modern, |config| {
-        let mut config = adapt(config);
-        config.selection.default = Some("other".parse().unwrap());
-        config
-    });
-    let harness = harness.await;
+    let default = Some("other".parse().unwrap());
+    let harness = adapted(|config| config.selection.default = default).await;
     assert!(arms(&harness).await.iter().all(|arm| arm == "other"));
 }
 
@@ -267,12 +255,10 @@ async fn an_experiment_overrides_nothing_that_names_a_variant() {
             "servers: {{a: {{command: x}}}}\nvariants: {{standard: {{}}, verbose: {{}}, other: {{}}}}\n{rules}"
         );
         let file = from_file(&text);
-        let ruled = Harness::before(Era::Modern, |config| {
-            let mut config = adapt(config);
+        let ruled = adapted(|config| {
             (config.access, config.selection) = (file.access, file.selection);
-            config
-        });
-        let ruled = ruled.await;
+        })
+        .await;
         let willing = client(&ruled, verbose);
         let got = active(&willing, json!({}), None).await;
         assert_eq!(got, expected, "{rules}");
@@ -283,19 +269,10 @@ async fn an_experiment_overrides_nothing_that_names_a_variant() {
 /// SV-24: two experiments that share a control each count their own clients, in both eras.
 #[tokio::test]
 async fn experiments_that_share_an_arm_count_their_own_clients() {
-    let harness = Harness::before(Era::Modern, |config| {
-        let mut config = adapt(config);
-        let mut stable = words();
-        let arms = ["standard", "other"].map(|variant| Arm {
-            variant: variant.to_owned(),
-            weight: 50,
-        });
-        stable.experiment = Experiment::new("stable", arms.into()).unwrap();
-        stable.opt_in = None;
-        config.experiments.push(stable);
-        config
-    });
-    let harness = harness.await;
+    let mut stable = words();
+    stable.experiment = Experiment::new("stable", ["standard", "other"].map(arm).into()).unwrap();
+    stable.opt_in = None;
+    let harness = adapted(|config| config.experiments.push(stable)).await;
     let list = || request(json!(2), "tools/list", json!({})).to_string();
     for person in 0..PEOPLE {
         // Nobody asks for the experimental arm of the first experiment.
@@ -305,20 +282,15 @@ async fn experiments_that_share_an_arm_count_their_own_clients() {
         silent.post("/mcp", HttpRequest::of(&id, list())).await;
         assert_eq!(silent.variant().await, variant, "the same arm in both eras");
         silent.modern("/mcp", "tools/list", json!({})).await;
-        let anonymous = Client {
-            person: None,
-            ..silent
-        };
-        let (id, _) = anonymous.open().await;
-        anonymous.post("/mcp", HttpRequest::of(&id, list())).await;
+        silent.person = None;
+        let (id, _) = silent.open().await;
+        silent.post("/mcp", HttpRequest::of(&id, list())).await;
     }
     let status = harness.gateway.status();
-    let clients = status.experiments.iter().map(|experiment| {
-        let arms = experiment.totals.arms.iter();
-        arms.map(|arm| arm.sums(Metric::Calls).n)
-            .collect::<Vec<_>>()
+    let clients = [0, 1].map(|at| {
+        let arms = &status.experiments[at].totals.arms;
+        [0, 1].map(|arm| arms[arm].sums(Metric::Calls).n)
     });
-    let clients: Vec<_> = clients.collect();
     assert_eq!(clients[0], [0.0, 0.0], "{clients:?}");
     assert_eq!(clients[1].iter().sum::<f64>(), 2.0 * PEOPLE as f64);
     assert!(clients[1].iter().all(|count| *count >= 10.0), "{clients:?}");
@@ -374,10 +346,8 @@ async fn calls_of_clients_that_do_not_take_part_are_not_counted() {
     let [_, verbose] = one_of_each(&harness).await;
     let before = counts(&harness, Metric::Calls);
     let call = json!({"name": "say", "arguments": {"text": "x"}});
-    let silent = Client {
-        declared: json!({}),
-        ..client(&harness, verbose)
-    };
+    let mut silent = client(&harness, verbose);
+    silent.declared = json!({});
     silent.modern("/mcp", "tools/call", call.clone()).await;
     let willing = client(&harness, verbose);
     willing.modern("/mcp/v/verbose", "tools/call", call).await;

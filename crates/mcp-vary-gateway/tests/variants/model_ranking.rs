@@ -93,8 +93,8 @@ impl Client<'_> {
             post = post.with("Authorization", format!("Bearer {}", key(person)));
         }
         let mut http = RawHttp::connect(self.harness.address()).await;
-        http.ask(&post.with("X-Of-The-Client", "header-of-the-client"))
-            .await
+        let post = post.with("X-Of-The-Client", "header-of-the-client");
+        http.ask(&post).await
     }
 
     /// What a client of 2026-07-28 is offered at `path`.
@@ -138,14 +138,10 @@ fn status(harness: &Harness) -> ModelRankingStatus {
 
 /// Waits until every request to the model has ended.
 async fn settled(harness: &Harness) -> ModelRankingStatus {
-    soon(async {
-        loop {
-            let status = status(harness);
-            if status.used + status.failures.values().sum::<u64>() == status.requests {
-                return status;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    until_some(async || {
+        let status = status(harness);
+        let ended = status.used + status.failures.values().sum::<u64>();
+        (ended == status.requests).then_some(status)
     })
     .await
 }
@@ -188,6 +184,9 @@ async fn an_answer_that_cannot_be_used_changes_nothing() {
     use ModelBehavior::{Closes, Drips, Responds, Says, Silent};
     let says = |text: &str| Says(text.to_owned());
     let responds = |status: &str, body: &str| Responds(status.to_owned(), body.to_owned());
+    let ranks = |ids: &[&str]| says(&json!({"ranking": ids}).to_string());
+    let with_default = r#"{"ranking":["old","c","a","b"],"default":"old"}"#;
+    let busy = "429 Too Many Requests\r\nretry-after: 1\r\n";
     let redirect = "302 Found\r\nlocation: http://127.0.0.1:1/\r\n";
     let huge = completion(&" ".repeat(1 << 20));
     let cases = [
@@ -197,37 +196,21 @@ async fn an_answer_that_cannot_be_used_changes_nothing() {
         (says(&format!("Sure! {ORDER} Done.")), "not-json"),
         (responds("500 Internal Server Error", "{}"), "status"),
         (says(r#"["old","c","a","b"]"#), "wrong-shape"),
-        (
-            responds("429 Too Many Requests\r\nretry-after: 1\r\n", ""),
-            "status",
-        ),
-        (says(r#"{"ranking":["old","c","a"]}"#), "missing-variant"),
+        (responds(busy, ""), "status"),
+        (ranks(&["old", "c", "a"]), "missing-variant"),
         (responds("200 OK", "<html>"), "not-a-completion"),
-        (
-            says(r#"{"ranking":["old","c","a","a"]}"#),
-            "repeated-variant",
-        ),
+        (ranks(&["old", "c", "a", "a"]), "repeated-variant"),
         (responds("200 OK", r#"{"choices":[]}"#), "not-a-completion"),
-        (
-            says(r#"{"ranking":["admin","c","a","b","old"]}"#),
-            "unknown-variant",
-        ),
+        (ranks(&["admin", "c", "a", "b", "old"]), "unknown-variant"),
         (responds("200 OK", &huge), "too-large"),
-        (
-            says(r#"{"ranking":["old","c","a","b"],"default":"old"}"#),
-            "wrong-shape",
-        ),
+        (says(with_default), "wrong-shape"),
         (responds(redirect, ""), "redirect"),
         (says(""), "not-json"),
         (Closes, "connection"),
     ];
     let model = ModelServer::start(Silent).await;
-    let harness = gateway(
-        &model,
-        |model| model.timeout = Duration::from_secs(2),
-        |_| {},
-    )
-    .await;
+    let timeout = Duration::from_secs(2);
+    let harness = gateway(&model, |model| model.timeout = timeout, |_| {}).await;
     for (number, (behavior, reason)) in (0u8..).zip(cases) {
         let before = status(&harness).failures.get(reason).copied();
         model.behave(behavior.clone());
@@ -273,26 +256,19 @@ async fn the_model_sees_no_principal_session_token_or_header() {
     assert_eq!(requests.len(), 2);
     for request in &requests {
         let headers: Vec<_> = request.head.lines().skip(1).collect();
-        let mut names: Vec<_> = headers
-            .iter()
-            .map(|it| it.split(':').next().unwrap())
-            .collect();
+        let names = headers.iter().map(|it| it.split(':').next().unwrap());
+        let mut names: Vec<_> = names.collect();
         names.sort_unstable();
-        let expected = [
-            "accept",
-            "authorization",
-            "content-length",
-            "content-type",
-            "host",
-        ];
-        assert_eq!(names, expected);
+        let expected = "accept authorization content-length content-type host";
+        assert_eq!(names.join(" "), expected);
         assert!(headers.contains(&"authorization: bearer key-of-the-endpoint"));
         let expected = "post /v1/chat/completions http/1.1";
         assert!(request.head.starts_with(expected));
         let whole = format!("{}\n{}", request.head, request.body);
+        let (one, two) = (key(1), key(2));
         for secret in [
-            &*key(1),
-            &*key(2),
+            &*one,
+            &*two,
             &*session,
             "person-",
             "dev",
@@ -302,25 +278,20 @@ async fn the_model_sees_no_principal_session_token_or_header() {
         }
     }
     let variant = |id: &str, status: &str| json!({"id": id, "description": format!("words of {id}"), "hints": {}, "status": status});
-    assert_eq!(
-        requests[0].question(),
-        json!({
-            "client": {"description": "I plan", "hints": {"com.acme/team": ["blue"]}},
-            "variants": [
-                variant("a", "stable"),
-                variant("b", "stable"),
-                variant("c", "stable"),
-                variant("old", "deprecated"),
-            ],
-        })
-    );
+    let expected = json!({
+        "client": {"description": "I plan", "hints": {"com.acme/team": ["blue"]}},
+        "variants": [
+            variant("a", "stable"), variant("b", "stable"), variant("c", "stable"), variant("old", "deprecated"),
+        ],
+    });
+    assert_eq!(requests[0].question(), expected);
 }
 
 /// SV-6, SV-20: the model is asked about the variants that the client may use, and no other decides their order.
 #[tokio::test]
 async fn a_variant_that_does_not_exist_for_a_client_is_not_sent() {
-    let model =
-        ModelServer::start(ModelBehavior::Says(r#"{"ranking":["c","b"]}"#.to_owned())).await;
+    let says = ModelBehavior::Says(r#"{"ranking":["c","b"]}"#.to_owned());
+    let model = ModelServer::start(says).await;
     let id = |id: &str| id.parse().unwrap();
     let of_group = |group: &str| {
         let groups = Presence::of([group]).unwrap();
@@ -347,13 +318,9 @@ async fn a_variant_that_does_not_exist_for_a_client_is_not_sent() {
     let [request] = &model.requests()[..] else {
         panic!("{:?}", model.requests());
     };
-    let variants = request.question()["variants"].clone();
-    let ids: Vec<_> = variants
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| &it["id"])
-        .collect();
+    let question = request.question();
+    let variants = question["variants"].as_array().unwrap().iter();
+    let ids: Vec<_> = variants.map(|it| &it["id"]).collect();
     assert_eq!(ids, ["b", "c"]);
     assert!(!request.body.contains("words of a"), "{}", request.body);
     // A pin leaves one variant, and nothing to ask.
@@ -377,17 +344,13 @@ async fn an_address_wins_over_the_model() {
 #[tokio::test]
 async fn anonymous_clients_are_ranked_by_the_rules() {
     let (model, harness) = well().await;
-    let anonymous = Client {
-        person: None,
-        ..client(&harness, 1, "I plan")
-    };
+    let mut anonymous = client(&harness, 1, "I plan");
+    anonymous.person = None;
     anonymous.modern().await;
     assert_eq!((status(&harness).requests, model.requests().len()), (0, 0));
     let asked = gateway(&model, |model| model.anonymous = true, |_| {}).await;
-    let anonymous = Client {
-        person: None,
-        ..client(&asked, 1, "I plan")
-    };
+    let mut anonymous = client(&asked, 1, "I plan");
+    anonymous.person = None;
     anonymous.modern().await;
     assert_eq!(settled(&asked).await.used, 1);
     assert_eq!(anonymous.modern().await, ["a", "c", "b", "old"]);

@@ -151,7 +151,7 @@ async fn call(
 ) -> Result<(Value, Vec<String>), (u16, Value)> {
     let before = harness.peer.of("tools/call").len();
     let params = under(variant, params);
-    let mut post = HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
+    let mut post = HttpRequest::modern_request("tools/call", params);
     for (name, value) in headers {
         post = post.with(&format!("Mcp-Param-{name}"), *value);
     }
@@ -171,12 +171,11 @@ async fn call(
     Ok((seen.body["params"]["arguments"].clone(), headers.collect()))
 }
 
+/// The arguments and headers that reached the server, or the status and the error of the refusal.
+type Outcome = Result<(Value, Vec<String>), (u16, Value)>;
+
 #[track_caller]
-fn reached(
-    outcome: Result<(Value, Vec<String>), (u16, Value)>,
-    arguments: Value,
-    headers: &[&str],
-) {
+fn reached(outcome: Outcome, arguments: Value, headers: &[&str]) {
     let (got, sent) = outcome.unwrap();
     assert_eq!(got, arguments);
     assert_eq!(sent, headers);
@@ -190,14 +189,9 @@ async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
     let find = |arguments: Value| json!({"name": "find", "arguments": arguments});
     // The header of a renamed argument says what it says by its new name; what is fixed or left out has
     // no header in front, and its own behind.
-    let outcome = call(
-        &harness,
-        "ours",
-        find(json!({"q": "é"})),
-        &[("Query", "=?base64?w6k=?=")],
-    );
+    let header = [("Query", "=?base64?w6k=?=")];
     reached(
-        outcome.await,
+        call(&harness, "ours", find(json!({"q": "é"})), &header).await,
         json!({"query": "é", "region": "eu", "limit": 10}),
         &["query==?base64?w6k=?=", "region=eu", "limit=10"],
     );
@@ -209,35 +203,22 @@ async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
         &["query=x", "region=eu", "limit=7", "flag=true"],
     );
     let search = |arguments: Value| json!({"name": "search", "arguments": arguments});
-    reached(
-        call(
-            &harness,
-            "hiding",
-            search(json!({"query": "x"})),
-            &[("Query", "x")],
-        )
-        .await,
-        json!({"query": "x"}),
-        &["query=x"],
-    );
+    let (given, header) = (json!({"query": "x"}), [("Query", "x")]);
+    let outcome = call(&harness, "hiding", search(given.clone()), &header).await;
+    reached(outcome, given, &["query=x"]);
     for variant in ["all", "compact"] {
         let headers = [("Query", "x"), ("Region", "us")];
         let given = json!({"query": "x", "region": "us"});
-        reached(
-            call(&harness, variant, search(given.clone()), &headers).await,
-            given,
-            &["query=x", "region=us"],
-        );
+        let outcome = call(&harness, variant, search(given.clone()), &headers).await;
+        reached(outcome, given, &["query=x", "region=us"]);
     }
     // Whatever the dialect lists of the annotations, the server gets its headers.
     let list = ask(&harness, "gemini", "tools/list", json!({})).await;
     let is_listed = list.to_string().contains("x-mcp-header");
     let headers: &[_] = if is_listed { &[("Query", "x")] } else { &[] };
-    reached(
-        call(&harness, "gemini", search(json!({"query": "x"})), headers).await,
-        json!({"query": "x"}),
-        &["query=x"],
-    );
+    let given = json!({"query": "x"});
+    let outcome = call(&harness, "gemini", search(given.clone()), headers).await;
+    reached(outcome, given, &["query=x"]);
 }
 
 /// SV-11: a header that does not say what the view's argument says is refused in the view's words.
@@ -251,9 +232,8 @@ async fn headers_that_contradict_the_views_arguments_are_refused() {
         (&[("Query", "x"), ("Limit", "10")], "`limit`"),
         (&[("Query", "x"), ("Flag", "true")], "`deep.flag`"),
     ] {
-        let (status, error) = call(&harness, "ours", find.clone(), headers)
-            .await
-            .unwrap_err();
+        let outcome = call(&harness, "ours", find.clone(), headers).await;
+        let (status, error) = outcome.unwrap_err();
         let expected = (400, &json!(-32020));
         assert_eq!((status, &error["code"]), expected, "{headers:?}");
         let why = error["message"].as_str().unwrap();
@@ -274,10 +254,9 @@ async fn headers_that_contradict_the_views_arguments_are_refused() {
 async fn errors_speak_of_what_the_view_lists() {
     let harness = harness().await;
     let ask_for = async |variant: &str, name: &str, key: &str, what: &str| {
-        let params = json!({"name": name, "arguments": {key: what}});
-        let post = under(variant, params);
+        let call = under(variant, json!({"name": name, "arguments": {key: what}}));
         harness
-            .ask(ClientKind::StdioModern, "tools/call", post)
+            .ask(ClientKind::StdioModern, "tools/call", call)
             .await
     };
     let failed = ask_for("ours", "find", "q", "fail").await;
@@ -335,12 +314,9 @@ async fn completions_are_those_of_the_view() {
         said.has("/context/arguments", json!({"owner": "acme"}));
     }
     let arguments = complete(prompt("triage"), "tone", None);
-    let own = ask(&harness, "all", "completion/complete", arguments).await;
-    assert_eq!(
-        own["result"]["said"].get("context"),
-        None,
-        "nothing is added to what is not changed"
-    );
+    let unchanged = ask(&harness, "all", "completion/complete", arguments).await;
+    // Nothing is added to what is not changed.
+    assert_eq!(unchanged["result"]["said"].get("context"), None);
 }
 
 /// SV-12: what a view hides or calls otherwise cannot be completed in it.
@@ -458,32 +434,31 @@ async fn a_loud_tool_does_not_end_the_links_of_another() {
         // The same tool under the name that a call of the other gives it would be the same one.
         let arguments = json!({"query": "x", "to": "many", "turn": turn});
         let params = json!({"name": "one_search", "arguments": arguments});
-        let post = HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
+        let post = HttpRequest::modern_request("tools/call", params);
         let answer = http.ask(&post.with("Mcp-Param-Query", "x")).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
     assert!(can_read(&harness, "standard", "see:one_point").await);
     assert!(can_read(&harness, "standard", "see:two_point").await);
     assert!(can_read(&harness, "standard", "many:39:249").await);
-    assert!(
-        !can_read(&harness, "standard", "many:0:0").await,
-        "memory has a bound"
-    );
+    // Memory has a bound.
+    assert!(!can_read(&harness, "standard", "many:0:0").await);
 }
 
 /// SV-12: a call of what another view shows says what one of nothing says.
 #[tokio::test]
 async fn what_is_hidden_is_as_unknown_as_what_is_not() {
     let harness = harness().await;
-    let answer = ask(&harness, "ours", "tools/call", tool("point")).await["error"].to_string();
-    let unknown = ask(&harness, "ours", "tools/call", tool("nobody")).await["error"].to_string();
-    assert_eq!(answer.replace("point", "nobody"), unknown);
-    let get = |name: &str| json!({"name": name});
-    let answer = ask(&harness, "ours", "prompts/get", get("secret")).await["error"].to_string();
-    let unknown = ask(&harness, "ours", "prompts/get", get("nobody")).await["error"].to_string();
-    assert_eq!(answer.replace("secret", "nobody"), unknown);
-    let read = |uri: &str| json!({"uri": uri});
-    let answer = ask(&harness, "ours", "resources/read", read("log:x")).await["error"].to_string();
-    let unknown = ask(&harness, "ours", "resources/read", read("nil:x")).await["error"].to_string();
-    assert_eq!(answer.replace("log:", "nil:"), unknown);
+    for (method, key, hidden, unknown) in [
+        ("tools/call", "name", "point", "nobody"),
+        ("prompts/get", "name", "secret", "nobody"),
+        ("resources/read", "uri", "log:x", "nil:x"),
+    ] {
+        let error = async |id: &str| {
+            let answer = ask(&harness, "ours", method, json!({key: id})).await;
+            answer["error"].to_string()
+        };
+        let of_hidden = error(hidden).await.replace(hidden, unknown);
+        assert_eq!(of_hidden, error(unknown).await, "{method}");
+    }
 }

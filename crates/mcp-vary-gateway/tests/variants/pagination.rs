@@ -212,10 +212,8 @@ async fn cursors_outlive_a_rotation_of_the_key() {
     let page = ask(&rotated, json!({})).await;
     let cursor = json!({"cursor": page["result"]["nextCursor"]});
     let answer = ask(&same, cursor).await;
-    assert_eq!(
-        answer["error"]["message"], "Invalid cursor",
-        "a new cursor is sealed with the new key"
-    );
+    // A new cursor is sealed with the new key.
+    answer.has("/error/message", "Invalid cursor");
 }
 
 /// Reads the tools of a server page by page; between two pages its list becomes the next of `lists`.
@@ -247,32 +245,21 @@ async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
 #[tokio::test]
 async fn a_list_that_changes_between_two_pages_loses_nothing() {
     let first: Vec<u8> = (10..16).chain([200]).collect();
-    for (then, expected) in [
-        // Something came, before and behind the place.
-        (
-            vec![1, 10, 11, 12, 13, 14, 15, 200],
-            vec![10, 11, 12, 13, 14, 15, 200],
-        ),
-        (
-            vec![10, 11, 99, 12, 13, 14, 15, 200],
-            vec![10, 11, 99, 12, 13, 14, 15, 200],
-        ),
-        // Something went: what was read, what was read last, what was to be read next.
-        (
-            vec![11, 12, 13, 14, 15, 200],
-            vec![10, 11, 12, 13, 14, 15, 200],
-        ),
-        (
-            vec![10, 12, 13, 14, 15, 200],
-            vec![10, 11, 12, 13, 14, 15, 200],
-        ),
-        (vec![10, 11, 13, 14, 15, 200], vec![10, 11, 13, 14, 15, 200]),
-        // All that was read went, and all that was to be read.
-        (vec![12, 13, 14, 15, 200], vec![10, 11, 12, 13, 14, 15, 200]),
-        (vec![10, 11], vec![10, 11]),
-    ] {
-        let lists = [first.clone(), then.clone()];
-        assert_eq!(read(2, &lists).await, expected, "{then:?}");
+    // Something came, before and behind the place; then something went: what was read, what was read last, what was to be
+    // read next; then all that was read went, and all that was to be read.
+    for [then, expected] in rows(
+        r#"
+        [1, 10, 11, 12, 13, 14, 15, 200]  | [10, 11, 12, 13, 14, 15, 200]
+        [10, 11, 99, 12, 13, 14, 15, 200] | [10, 11, 99, 12, 13, 14, 15, 200]
+        [11, 12, 13, 14, 15, 200]         | [10, 11, 12, 13, 14, 15, 200]
+        [10, 12, 13, 14, 15, 200]         | [10, 11, 12, 13, 14, 15, 200]
+        [10, 11, 13, 14, 15, 200]         | [10, 11, 13, 14, 15, 200]
+        [12, 13, 14, 15, 200]             | [10, 11, 12, 13, 14, 15, 200]
+        [10, 11]                          | [10, 11]
+    "#,
+    ) {
+        let lists = [first.clone(), serde_json::from_str(then).unwrap()];
+        assert_eq!(json!(read(2, &lists).await), cell(expected), "{then}");
     }
 }
 
@@ -327,10 +314,8 @@ async fn the_keys_of_a_file_are_shared_and_rotate() {
     let all = names(0..5);
     let start = async |keys: &str| {
         let peer = listing(&all).await;
-        let text = format!(
-            "servers: {{a: {{url: '{}'}}}}\npage-size: 2\n{keys}",
-            peer.url
-        );
+        let url = &peer.url;
+        let text = format!("servers: {{a: {{url: '{url}'}}}}\npage-size: 2\n{keys}");
         let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
         let shown = format!("{file:?}");
         assert!(!shown.contains("secret"), "{shown}");

@@ -16,15 +16,12 @@ pub(super) fn answer(seen: &ReceivedRequest, is_modern: bool, offered: &Value) -
     });
     let selected = seen.body["params"]["_meta"][SERVER_VARIANT_META].as_str();
     let tools = [Some("list"), selected, selected.map(|_| "delete")];
-    let tools = tools.iter().flatten();
-    let tools: Vec<_> = tools
-        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-        .collect();
+    let tools: Vec<_> = tools.into_iter().flatten().collect();
     let variant = selected.unwrap_or("none");
     let result = match seen.method() {
         "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
-        "tools/list" => json!({"tools": tools}),
+        "tools/list" => tool_list(&tools),
         "tools/call" => json!({"content": [{"type": "text", "text": variant}]}),
         "resources/list" => json!({"resources": [{"uri": "map://all", "name": variant}]}),
         "resources/read" => {
@@ -60,11 +57,7 @@ pub(super) fn passed_through(mut config: Config, passthrough: Passthrough) -> Co
 /// declared.
 pub(super) async fn in_front_of_process(is_modern: bool, passthrough: Passthrough) -> Harness {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
-    let revision = if is_modern {
-        "2026-07-28"
-    } else {
-        "2025-11-25"
-    };
+    let revision = ["2025-11-25", "2026-07-28"][usize::from(is_modern)];
     let target = Target::command("python3", [script, revision].map(str::to_owned));
     let mut config = config(target);
     config.servers[0].name = "crm".to_owned();
@@ -81,8 +74,7 @@ async fn harness(is_modern: bool) -> Harness {
 
 /// The variants that a modern client with these capabilities is offered.
 async fn available(harness: &Harness, capabilities: &Value) -> Vec<Value> {
-    let kind = ClientKind::HttpModern;
-    let answer = ask_as(harness, kind, capabilities, "server/discover", json!({})).await;
+    let answer = ask_modern_as(harness, capabilities, "server/discover", json!({})).await;
     let settings = &answer["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     settings["availableVariants"].as_array().unwrap().clone()
 }
@@ -101,21 +93,22 @@ async fn every_method_runs_under_the_variant_of_a_vary_that_the_client_selects()
     config.servers[0].passthrough = Some(Passthrough::default());
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
     let whole = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
+    let short = json!({"names": ["Bern", "Thun"]});
     for (selected, required, value, read, prompt) in [
         ("standard", "stations", &whole, None, "Plan it."),
         ("peer/standard", "stations", &whole, None, "Plan it."),
         (
             "peer/names",
             "names",
-            &json!({"names": ["Bern", "Thun"]}),
+            &short,
             Some("2 stations"),
             "Plan it. Briefly.",
         ),
     ] {
         for way in ClientKind::ALL {
             let ask = async |method: &str, params: Value| {
-                way.ask(&outer, &json!({}), method, under(selected, params))
-                    .await
+                let params = under(selected, params);
+                outer.ask(way, method, params).await
             };
             let list = ask("tools/list", json!({})).await;
             assert_eq!(names(&list), ["list", "plain"], "{way:?} {selected}");
@@ -158,7 +151,7 @@ async fn variants_of_a_server_are_offered_last_with_what_it_declares() {
             let called = way.ask(&harness, &agent, "tools/call", tool("list")).await;
             assert_eq!(texts(&called["result"]), ["none"], "{way:?}");
         }
-        let status = serde_json::to_value(harness.gateway.status()).unwrap();
+        let status = harness.status();
         assert_eq!(status["servers"][0].get("upstreamVariants"), None);
         status.has("/servers/1/name", "crm/agent");
         assert_eq!(harness.gateway.servers().len(), 1);
@@ -362,20 +355,15 @@ async fn variants_follow_the_handshake_of_the_server() {
     let at = |path: &'static str| {
         let harness = &harness;
         async move {
-            let call = modern(json!(1), "tools/call", tool("list"), &json!({}));
-            let post = HttpRequest::modern(&call).line(&format!("POST {path} HTTP/1.1"));
+            let post = HttpRequest::modern_request("tools/call", tool("list"))
+                .line(&format!("POST {path} HTTP/1.1"));
             let mut http = RawHttp::connect(harness.address()).await;
             http.ask(&post).await.json()
         }
     };
     assert!(at("/mcp/v/crm/gone").await["result"].is_object());
     is_new.store(true, Ordering::SeqCst);
-    let appears = async {
-        while available_ids(&harness, &none).await[2] != "crm/new" {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon(appears).await;
+    until(async || available_ids(&harness, &none).await[2] == "crm/new").await;
     let expected = ["standard", "crm/agent", "crm/new"];
     assert_eq!(available_ids(&harness, &none).await, expected);
     assert_eq!(texts(&at("/mcp/v/crm/new").await["result"]), ["new"]);
@@ -389,12 +377,7 @@ async fn a_session_continues_when_a_server_gets_another_variant() {
     let none = json!({});
     let mut session = LegacyClient::open(&harness, "2025-11-25", &none).await;
     is_new.store(true, Ordering::SeqCst);
-    let appears = async {
-        while available_ids(&harness, &none).await.len() < 3 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon(appears).await;
+    until(async || available_ids(&harness, &none).await.len() >= 3).await;
     let expected = ["standard", "crm/agent", "crm/new"];
     assert_eq!(available_ids(&harness, &none).await, expected);
     for (selected, expected) in [("crm/agent", "agent"), ("crm/new", "new")] {
@@ -435,17 +418,11 @@ async fn variants_of_a_slow_server_are_offered_later() {
     assert_eq!(ids, ["standard", "crm/agent", "crm/human", "crm/old"]);
     is_slow.store(false, Ordering::SeqCst);
     let call = under("slow/late", tool("slow_late"));
-    let is_there = async {
-        loop {
-            let way = ClientKind::HttpModern;
-            let called = way.ask(&harness, &none, "tools/call", call.clone()).await;
-            if called["result"].is_object() {
-                return called;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let called = soon(is_there).await;
+    let called = until_some(async || {
+        let called = ask_modern_as(&harness, &none, "tools/call", call.clone()).await;
+        called["result"].is_object().then_some(called)
+    })
+    .await;
     assert_eq!(texts(&called["result"]), ["late"]);
 }
 
@@ -455,7 +432,7 @@ async fn without_variants_nothing_is_passed_through() {
     let peer = peer(false).await;
     let config = passed_through(before(&[("crm", &peer)]), Passthrough::default());
     let harness = Harness::behind(peer, config.with_variants(false)).await;
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     let expected = json!(["agent", "human", "old"]);
     status.has("/servers/0/upstreamVariants", expected);
     assert_eq!(status["servers"].as_array().unwrap().len(), 1);

@@ -47,7 +47,7 @@ fn answer(seen: &ReceivedRequest, is_modern: bool, behavior: Behavior) -> Option
     let result = match seen.method() {
         "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
-        "tools/list" => json!({"tools": [{"name": "hints", "inputSchema": {"type": "object"}}]}),
+        "tools/list" => tool_list(&["hints"]),
         "tools/call" => json!({"content": [{"type": "text", "text": selected.unwrap_or("none")}]}),
         _ => return None,
     };
@@ -81,20 +81,14 @@ async fn in_front_of_http(is_modern: bool, behavior: Behavior) -> Harness {
 
 /// The ids of the variants that a new client over HTTP is offered.
 async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Vec<String> {
-    let result = if is_modern {
-        let kind = ClientKind::HttpModern;
-        let answer = kind.ask(harness, capabilities, "server/discover", json!({}));
-        answer.await["result"].clone()
-    } else {
-        LegacyClient::open(harness, "2025-11-25", capabilities)
-            .await
-            .initialized
-    };
+    let kinds = [ClientKind::HttpLegacy, ClientKind::HttpModern];
+    let kind = kinds[usize::from(is_modern)];
+    let result = kind.introduction(harness, capabilities).await;
     let settings = &result["capabilities"]["extensions"][SERVER_VARIANTS];
     let all = settings["availableVariants"].as_array();
     let all = all.unwrap_or_else(|| panic!("{result}")).iter();
-    all.map(|it| it["id"].as_str().unwrap().to_owned())
-        .collect()
+    let ids = all.map(|it| it["id"].as_str().unwrap().to_owned());
+    ids.collect()
 }
 
 /// Waits until a client with sessions is offered `expected` first: the first one waits for the server only a second, which a
@@ -149,10 +143,9 @@ async fn the_reason_of_a_variant_that_the_server_put_first_is_the_server() {
             }
         }
         let uses = harness.gateway.status().clients;
-        let mut found: Vec<_> = uses
-            .iter()
-            .map(|it| (it.variant.as_ref().unwrap().as_str(), it.reason.unwrap()))
-            .collect();
+        let found = uses.iter();
+        let found = found.map(|it| (it.variant.as_ref().unwrap().as_str(), it.reason.unwrap()));
+        let mut found: Vec<_> = found.collect();
         found.sort_unstable();
         // Clients of 2026-07-28 have no name here, those with sessions have one.
         let expected = [
@@ -202,11 +195,8 @@ async fn without_an_answer_of_the_server_the_rules_rank() {
             let began = Instant::now();
             let offered = offered(&harness, is_modern, &chatting()).await;
             assert_eq!(offered, ["crm/agent", "crm/human", "standard"]);
-            assert!(
-                began.elapsed() < Duration::from_secs(5),
-                "{:?}",
-                began.elapsed()
-            );
+            let elapsed = began.elapsed();
+            assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
         }
     }
 }
@@ -260,15 +250,10 @@ async fn a_vary_behind_a_vary_ranks_as_it_does_alone() {
         let capabilities = hints(declared);
         let alone = offered(&inner, false, &capabilities).await;
         // The outer one waits for the inner one only a second.
-        soon(async {
-            loop {
-                let passed = offered(&outer, false, &capabilities).await;
-                let own = passed.iter().filter_map(|id| id.strip_prefix(name));
-                if own.eq(alone.iter().map(String::as_str)) {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+        until(async || {
+            let passed = offered(&outer, false, &capabilities).await;
+            let inner = passed.iter().filter_map(|id| id.strip_prefix(name));
+            inner.eq(alone.iter().map(String::as_str))
         })
         .await;
         // By the rules of the outer one alone, as the default of modern clients still is.

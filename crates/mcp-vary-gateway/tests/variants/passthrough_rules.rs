@@ -100,13 +100,12 @@ async fn a_server_offers_at_most_32_variants() {
     let peer = ScriptedServer::start(move |seen| answer(seen, true, &json!(all))).await;
     let config = passed_through(before(&[("crm", &peer)]), Passthrough::default());
     let harness = Harness::behind(peer, config).await;
-    let way = ClientKind::HttpModern;
     for (id, is_there) in [("crm/v31", true), ("crm/v32", false)] {
         let list = under(id, json!({}));
-        let list = harness.ask(way, "tools/list", list).await;
+        let list = harness.ask_modern("tools/list", list).await;
         assert_eq!(list["result"].is_object(), is_there, "{id}: {list}");
     }
-    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let status = harness.status();
     assert_eq!(status["servers"].as_array().unwrap().len(), 33);
 }
 

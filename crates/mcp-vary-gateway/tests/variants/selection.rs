@@ -72,13 +72,9 @@ impl Asks {
             Value::Null => json!({}),
             sent => sent.clone(),
         };
-        let post = HttpRequest::modern(&modern(json!(1), method, params, &capabilities));
-        harness
-            .connect()
-            .await
-            .ask(&self.dressed(post))
-            .await
-            .json()
+        let post = HttpRequest::modern_request_as(method, params, &capabilities);
+        let mut http = harness.connect().await;
+        http.ask(&self.dressed(post)).await.json()
     }
 
     /// What a legacy client is answered that has begun a session in the same way.
@@ -90,9 +86,8 @@ impl Asks {
         let mut begin = initialize("2025-11-25", &capabilities);
         begin["params"]["clientInfo"] = self.info();
         let mut http = harness.connect().await;
-        let begun = http
-            .ask(&self.dressed(HttpRequest::new(begin.to_string())))
-            .await;
+        let begin = self.dressed(HttpRequest::new(begin.to_string()));
+        let begun = http.ask(&begin).await;
         let Some(session) = begun.header("mcp-session-id") else {
             return begun.json();
         };
@@ -107,9 +102,8 @@ fn shown(list: &Value) -> &'static str {
     let Some(tools) = list["result"]["tools"].as_array() else {
         panic!("no list: {list}");
     };
-    let all_read = tools
-        .iter()
-        .all(|tool| tool["annotations"]["readOnlyHint"] == true);
+    let is_read_only = |tool: &Value| tool["annotations"]["readOnlyHint"] == true;
+    let all_read = tools.iter().all(is_read_only);
     match tools[0]["description"].as_str() {
         Some("Says odd things.") => "compact",
         _ if all_read => "read-only",
@@ -197,16 +191,8 @@ async fn what_names_no_variant_is_an_error() {
 /// SV-18
 #[tokio::test]
 async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
-    let asks = Asks {
-        header: Some("compact"),
-        selector: Some("read-only"),
-        ..Asks::default()
-    };
-    let agrees = Asks {
-        header: Some("compact"),
-        selector: Some("compact"),
-        ..Asks::default()
-    };
+    let asks = Asks::of(|it| (it.header, it.selector) = (Some("compact"), Some("read-only")));
+    let agrees = Asks::of(|it| (it.header, it.selector) = (Some("compact"), Some("compact")));
     let lenient = Harness::start().await;
     gets(&lenient, asks.clone(), "read-only").await;
     let strict = Harness::of(|config| config.selection.strict_header = true).await;

@@ -72,12 +72,11 @@ async fn at_the_address_of_a_variant_one_change_is_one_notification() {
     let harness = Harness::changing(&stage).await;
     let line = |verb: &str| format!("{verb} /mcp/v/compact HTTP/1.1");
     let mut http = RawHttp::connect(harness.address()).await;
-    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let open = HttpRequest::initialize(&json!({}));
     let opened = http.ask(&open.line(&line("POST"))).await;
     let id = opened.header("mcp-session-id").unwrap().to_owned();
     let get = HttpRequest::of(&id, "").line(&line("GET"));
-    http.send(&get.bytes()).await;
-    assert_eq!(http.head().await.status, 200);
+    http.open_stream(&get).await;
     stage.set_tools(&["first", "second"]);
     stage.notify_list_changed("tools");
     let first = soon(http.event()).await.unwrap();
@@ -96,15 +95,15 @@ async fn at_the_address_of_a_variant_one_change_is_one_notification() {
 /// it for others.
 #[tokio::test]
 async fn an_error_of_the_server_stays_as_it_is() {
-    let refusing = ScriptedServer::start(|seen| {
+    let harness = Harness::scripted(|seen| {
         let is_read = matches!(seen.method(), "resources/read" | "resources/subscribe");
         if is_read {
             Some(seen.refuse(200, -32602, "no"))
         } else {
             places_server::answer(Era::Legacy, seen)
         }
-    });
-    let harness = Harness::behind_one(refusing.await, |config| config).await;
+    })
+    .await;
     let read = json!({"uri": "place:none"});
     let no = |data: Value| {
         if data.is_null() {
@@ -124,14 +123,14 @@ async fn an_error_of_the_server_stays_as_it_is() {
             assert_eq!(answer["error"], expected, "{way:?} {capabilities}");
         }
     }
-    let message = modern(json!(1), "resources/read", read.clone(), &json!({}));
-    let at_address = HttpRequest::modern(&message).line("POST /mcp/v/compact HTTP/1.1");
+    let at_address = HttpRequest::modern_request("resources/read", read.clone())
+        .line("POST /mcp/v/compact HTTP/1.1");
     let mut http = RawHttp::connect(harness.address()).await;
     assert_eq!(
         http.ask(&at_address).await.json()["error"],
         named("compact")
     );
-    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let open = HttpRequest::initialize(&json!({}));
     let id = http
         .ask(&open)
         .await

@@ -16,7 +16,7 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         "server/discover" => {
             discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
         }
-        "tools/list" => json!({"tools": [{"name": "point", "inputSchema": {"type": "object"}}]}),
+        "tools/list" => tool_list(&["point"]),
         "prompts/list" => json!({"prompts": [{"name": "look"}]}),
         "resources/list" => json!({"resources": [
             {"uri": "doc:index", "name": "index", "mimeType": "text/plain"},
@@ -27,7 +27,7 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
             {"uriTemplate": "file:///srv/app/{+path}", "name": "file", "mimeType": "text/plain"},
             {"uriTemplate": "log:{day}", "name": "log"},
         ]}),
-        "resources/read" => return Some(read(seen, params["uri"].as_str()?)),
+        "resources/read" => return Some(content(seen, params["uri"].as_str()?)),
         "tools/call" => pointed(params["arguments"]["to"].as_str()?),
         "prompts/get" => {
             let content = json!({"type": "resource_link", "uri": "doc:index", "name": "x"});
@@ -40,7 +40,7 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
 }
 
 /// What is at a URI; beside it another one, as a directory has it.
-fn read(seen: &ReceivedRequest, uri: &str) -> Reply {
+fn content(seen: &ReceivedRequest, uri: &str) -> Reply {
     if uri.ends_with("gone") {
         let error = json!({
             "code": -32602, "message": format!("Resource not found: {uri}."), "data": {"uri": uri},
@@ -70,18 +70,11 @@ fn variants() -> Vec<VariantConfig> {
     let variant =
         |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."));
     let mut ours = variant("ours");
+    let markdown = Some("text/markdown");
     for (native, uri, mime_type) in [
         ("doc:index", "doc:start", None),
-        (
-            "file:///srv/app/{+path}",
-            "app:/{+path}",
-            Some("text/markdown"),
-        ),
-        (
-            "file:///srv/app/README",
-            "app:readme",
-            Some("text/markdown"),
-        ),
+        ("file:///srv/app/{+path}", "app:/{+path}", markdown),
+        ("file:///srv/app/README", "app:readme", markdown),
         ("log:{day}", "day:{day}/log", None),
     ] {
         let change = ResourceOverride {
@@ -119,16 +112,19 @@ async fn ask(
     method: &str,
     params: Value,
 ) -> Value {
-    harness
-        .ask(client_kind, method, under(variant, params))
-        .await
+    let params = under(variant, params);
+    harness.ask(client_kind, method, params).await
 }
 
-fn column(list: &Value, key: &str, members: [&str; 2]) -> Vec<Value> {
+async fn read(harness: &Harness, client_kind: ClientKind, variant: &str, uri: &str) -> Value {
+    let uri = json!({"uri": uri});
+    ask(harness, client_kind, variant, "resources/read", uri).await
+}
+
+fn column(list: &Value, key: &str, members: [&str; 2]) -> Value {
     let items = list["result"][key].as_array().unwrap().iter();
-    items
-        .map(|item| json!([item[members[0]], item[members[1]]]))
-        .collect()
+    let items = items.map(|item| json!([item[members[0]], item[members[1]]]));
+    items.collect()
 }
 
 /// SV-11: URIs and MIME types are listed as the variant has them; what a template stands for moves with it.
@@ -138,30 +134,20 @@ async fn a_variant_lists_uris_and_mime_types_of_its_own() {
     for way in ClientKind::ALL {
         let list = ask(&harness, way, "ours", "resources/list", json!({})).await;
         let listed = column(&list, "resources", ["uri", "mimeType"]);
-        let expected = [
-            json!(["doc:start", "text/plain"]),
-            json!(["app:readme", "text/markdown"]),
-            json!(["app:/src/main", null]),
-        ];
+        let expected = json!([
+            ["doc:start", "text/plain"],
+            ["app:readme", "text/markdown"],
+            ["app:/src/main", null],
+        ]);
         assert_eq!(listed, expected, "{way:?}");
         let list = ask(&harness, way, "ours", "resources/templates/list", json!({})).await;
         let listed = column(&list, "resourceTemplates", ["uriTemplate", "mimeType"]);
-        let expected = [
-            json!(["app:/{+path}", "text/markdown"]),
-            json!(["day:{day}/log", null]),
-        ];
+        let expected = json!([["app:/{+path}", "text/markdown"], ["day:{day}/log", null]]);
         assert_eq!(listed, expected, "{way:?}");
     }
-    let list = ask(
-        &harness,
-        ClientKind::HttpModern,
-        "all",
-        "resources/list",
-        json!({}),
-    )
-    .await;
-    let expected = "file:///srv/app/README";
-    assert!(list.to_string().contains(expected), "{list}");
+    let kind = ClientKind::HttpModern;
+    let list = ask(&harness, kind, "all", "resources/list", json!({})).await;
+    list.has("/result/resources/1/uri", "file:///srv/app/README");
 }
 
 /// What is read as `uri`, and what the server was asked for.
@@ -172,22 +158,13 @@ async fn is_read(
     uri: &str,
     native: &str,
 ) {
-    let answer = ask(
-        harness,
-        client_kind,
-        variant,
-        "resources/read",
-        json!({"uri": uri}),
-    )
-    .await;
+    let answer = read(harness, client_kind, variant, uri).await;
     let result = &answer["result"];
-    assert_eq!(
-        result["said"], native,
-        "{variant} {uri} {client_kind:?} {answer}"
-    );
-    let found = &result["name"];
-    assert_eq!(*found, native, "the header that a modern server checks");
-    assert_eq!(result["contents"][0]["uri"], uri, "{answer}");
+    let at = format!("{variant} {uri} {client_kind:?} {answer}");
+    assert_eq!(result["said"], native, "{at}");
+    // The header that a modern server checks.
+    assert_eq!(result["name"], native, "{at}");
+    assert_eq!(result["contents"][0]["uri"], uri, "{at}");
     // What is read says what the server has, whatever is listed.
     result.has("/contents/0/mimeType", "text/plain");
     result.has("/contents/0/text", native);
@@ -206,24 +183,11 @@ async fn a_resource_is_read_by_the_uri_of_its_variant() {
         is_read(harness, way, "ours", "app:/a/b c", "file:///srv/app/a/b c").await;
         is_read(harness, way, "few", "app:/a", "file:///srv/app/a").await;
         is_read(harness, way, "ours", "day:1/log", "log:1").await;
-        is_read(
-            harness,
-            way,
-            "all",
-            "file:///srv/app/README",
-            "file:///srv/app/README",
-        )
-        .await;
-        let read = json!({"uri": "app:/a"});
-        let answer = ask(harness, way, "ours", "resources/read", read).await;
-        let uris = ["app:/a", "doc:start", "day:1/log"];
-        for (content, uri) in answer["result"]["contents"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .zip(uris)
-        {
-            assert_eq!(content["uri"], uri, "{answer}");
+        let readme = "file:///srv/app/README";
+        is_read(harness, way, "all", readme, readme).await;
+        let answer = read(harness, way, "ours", "app:/a").await;
+        for (at, uri) in ["app:/a", "doc:start", "day:1/log"].into_iter().enumerate() {
+            answer.has(&format!("/result/contents/{at}/uri"), uri);
         }
         for (variant, uri) in [
             ("ours", "doc:index"),
@@ -235,7 +199,7 @@ async fn a_resource_is_read_by_the_uri_of_its_variant() {
             ("few", "day:1/log"),
             ("few", "app:/secret"),
         ] {
-            let answer = ask(harness, way, variant, "resources/read", json!({"uri": uri})).await;
+            let answer = read(harness, way, variant, uri).await;
             let error = &answer["error"];
             assert_eq!(error["code"], -32602, "{variant} {uri} {answer}");
             assert_eq!(error["data"]["activeVariant"], variant, "{uri}");
@@ -248,15 +212,7 @@ async fn a_resource_is_read_by_the_uri_of_its_variant() {
 async fn what_moved_is_as_unknown_as_what_is_not() {
     let (harness, _two) = two().await;
     let error = async |uri: &str| {
-        let read = json!({"uri": uri});
-        let answer = ask(
-            &harness,
-            ClientKind::HttpModern,
-            "ours",
-            "resources/read",
-            read,
-        )
-        .await;
+        let answer = read(&harness, ClientKind::HttpModern, "ours", uri).await;
         answer["error"].to_string()
     };
     let moved = error("doc:index").await;
@@ -298,14 +254,8 @@ async fn completions_are_those_of_the_variants_template() {
             let params = json!({
                 "ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "path", "value": "a"},
             });
-            ask(
-                harness,
-                ClientKind::HttpModern,
-                variant,
-                "completion/complete",
-                params,
-            )
-            .await
+            let params = under(variant, params);
+            harness.ask_modern("completion/complete", params).await
         };
         let answer = complete("ours", "app:/{+path}").await;
         let reference = &answer["result"]["said"]["ref"];
@@ -321,8 +271,7 @@ async fn completions_are_those_of_the_variants_template() {
 async fn failures_speak_of_the_variants_uris() {
     let harness = harness().await;
     for way in ClientKind::ALL {
-        let read = json!({"uri": "app:/gone"});
-        let answer = ask(&harness, way, "ours", "resources/read", read).await;
+        let answer = read(&harness, way, "ours", "app:/gone").await;
         let error = &answer["error"];
         let expected = "Resource not found: app:/gone.";
         assert_eq!(error["message"], expected, "{way:?}");
@@ -359,17 +308,13 @@ async fn mistakes(moves: &[(&str, &str)]) -> Vec<String> {
     for (native, uri) in moves {
         let uri = Some((*uri).to_owned());
         let change = default_with::<ResourceOverride>(|it| it.uri = uri);
-        variant
-            .resource_overrides
-            .insert((*native).to_owned(), change);
+        let native = (*native).to_owned();
+        variant.resource_overrides.insert(native, change);
     }
     let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
     let harness = Harness::behind_one(server().await, adapt).await;
-    let mistakes = harness.gateway.unmatched_overrides();
-    mistakes
-        .iter()
-        .map(|(_, mistake)| mistake.to_string())
-        .collect()
+    let mistakes = harness.gateway.unmatched_overrides().into_iter();
+    mistakes.map(|(_, mistake)| mistake.to_string()).collect()
 }
 
 /// SV-11: two resources under one URI, one that there is not, and what is no URI are mistakes.

@@ -247,8 +247,7 @@ async fn a_dialect_lists_what_its_models_take_and_checks_what_the_server_takes()
     let bad = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "x"}});
     let answer = ask(&harness, "gemini", "tools/call", bad).await;
     answer.has("/result/isError", true);
-    let why = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(why.contains("`/query`") || why.contains("query"), "{why}");
+    answer.contains("/result/content/0/text", "query");
 }
 
 #[tokio::test]
@@ -308,11 +307,8 @@ async fn resource_slips(
     }
     let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
     let harness = Harness::behind_one(peer, adapt).await;
-    let mistakes = harness.gateway.unmatched_overrides();
-    mistakes
-        .iter()
-        .map(|(_, mistake)| mistake.to_string())
-        .collect()
+    let mistakes = harness.gateway.unmatched_overrides().into_iter();
+    mistakes.map(|(_, mistake)| mistake.to_string()).collect()
 }
 
 /// Resources and templates are one part of a configuration: what is in either list is there.
@@ -342,35 +338,24 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
 #[tokio::test]
 async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     let mut slipped = variants();
-    slipped[1]
-        .tools
-        .include
-        .push(serde_json::from_str(r#""serch_*""#).unwrap());
-    let unknown = ToolOverride::default();
-    slipped[1]
-        .tool_overrides
-        .insert("close_isue".into(), unknown);
-    let renamed = |name: &str| default_with::<ToolOverride>(|it| it.name = Some(name.into()));
-    slipped[0]
-        .tool_overrides
-        .insert("close_issue".into(), renamed("search_issues"));
+    let pattern = serde_json::from_str(r#""serch_*""#).unwrap();
+    slipped[1].tools.include.push(pattern);
+    let overrides = &mut slipped[1].tool_overrides;
+    overrides.insert("close_isue".into(), ToolOverride::default());
+    let renamed = default_with::<ToolOverride>(|it| it.name = Some("search_issues".into()));
+    let overrides = &mut slipped[0].tool_overrides;
+    overrides.insert("close_issue".into(), renamed);
     let adapt = |config: Config| config.with_variants_of(slipped).unwrap();
     let harness = Harness::behind_one(issues().await, adapt).await;
-    let slips = harness.gateway.unmatched_overrides();
-    let said: Vec<_> = slips
-        .iter()
-        .map(|(id, slip)| format!("{id}: {slip}"))
-        .collect();
-    assert_eq!(said.len(), 4, "{said:#?}");
+    let slips = harness.gateway.unmatched_overrides().into_iter();
+    let said: Value = slips.map(|(id, slip)| format!("{id}: {slip}")).collect();
+    said.starts("/0", "all: ");
+    said.contains("/0", "is called `search_issues` in this view, like");
+    said.contains("/1", "did you mean `close_issue`?");
+    said.contains("/2", "matches nothing: `serch_*`");
     // What is only ever linked is in no list, so that it looks like a slip.
-    let expected = "matches nothing now: `see:secret`";
-    assert!(said[3].contains(expected), "{said:?}");
-    assert!(
-        said[0].starts_with("all: ")
-            && said[0].contains("is called `search_issues` in this view, like")
-    );
-    assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
-    assert!(said[2].contains("matches nothing: `serch_*`"), "{said:?}");
+    said.contains("/3", "matches nothing now: `see:secret`");
+    said.has("/4", Value::Null);
     // Of two with one name the first is shown and reached.
     let list = ask(&harness, "all", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["search_issues", "admin_purge"]);

@@ -159,9 +159,7 @@ async fn what_a_client_refuses_ends_its_request() {
         let refusal = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
         client.send(&refusal).await;
         let answer = client.receive().await;
-        answer.has("/error/code", -32603);
-        let message = answer["error"]["message"].as_str().unwrap();
-        assert!(message.contains("refused it: \"not now\""), "{message}");
+        answer.fails(-32603, "refused it: \"not now\"");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
     }
 }
@@ -177,8 +175,7 @@ async fn a_client_that_does_not_answer_is_not_waited_for() {
         withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         let answer = client.receive().await;
-        let message = answer["error"]["message"].as_str().unwrap();
-        assert!(message.contains("did not answer in time"), "{message}");
+        answer.contains("/error/message", "did not answer in time");
     }
 }
 
@@ -193,8 +190,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
         question.has("/method", "elicitation/create");
         match client {
             Client::Http(mut legacy, mut calls) => {
-                let delete = HttpRequest::of(&legacy.session, "").line("DELETE /mcp HTTP/1.1");
-                assert_eq!(legacy.http.ask(&delete).await.status, 200);
+                legacy.delete().await;
                 let answer = soon(calls.event()).await.expect("an answer");
                 answer.has("/error/code", -32001);
             }
@@ -212,9 +208,7 @@ async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
     let harness = harness(|config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = client.answer("tools/call", tool("greet")).await;
-    answer.has("/error/code", -32603);
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("declared no `elicitation`"), "{message}");
+    answer.fails(-32603, "declared no `elicitation`");
 }
 
 /// A client that cancels its request is asked no more, and the server neither.

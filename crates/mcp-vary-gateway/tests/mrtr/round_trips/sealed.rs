@@ -11,10 +11,7 @@ pub(super) fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         "server/discover" => {
             discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
         }
-        "tools/list" => {
-            let tools = ["greet", "later", "wrong", "nothing", "again", "visit"];
-            json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})
-        }
+        "tools/list" => tool_list(&["greet", "later", "wrong", "nothing", "again", "visit"]),
         "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
         "resources/list" => json!({"resources": [{"uri": "name:", "name": "greet"}]}),
         "tools/call" if params["name"] == "later" => later(params),
@@ -75,15 +72,10 @@ pub(super) const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::
 
 /// What can be asked twice, and the params that say so.
 pub(super) fn subjects() -> [(&'static str, Value); 3] {
+    let greet = |arguments: Value| json!({"name": "greet", "arguments": arguments});
     [
-        (
-            "tools/call",
-            json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}}),
-        ),
-        (
-            "prompts/get",
-            json!({"name": "greet", "arguments": {"to": "Ada"}}),
-        ),
+        ("tools/call", greet(json!({"to": "Ada", "n": 1}))),
+        ("prompts/get", greet(json!({"to": "Ada"}))),
         ("resources/read", json!({"uri": "name:"})),
     ]
 }
@@ -131,8 +123,9 @@ async fn a_state_alone_comes_back_too() {
     for way in MODERN {
         let asked = harness.ask(way, "tools/call", tool("later")).await;
         let state = json!({"requestState": asked["result"]["requestState"]});
-        let again = with(&tool("later"), &state);
-        let answer = harness.ask(way, "tools/call", again).await;
+        let answer = harness
+            .ask(way, "tools/call", with(&tool("later"), &state))
+            .await;
         answer.has("/result/resultType", "complete");
     }
 }
@@ -150,8 +143,7 @@ async fn a_server_is_told_what_the_client_can_be_asked() {
         json!({"elicitation": {}}),
         json!({"elicitation": {"form": {}, "url": {}}, "roots": {}, "sampling": {"tools": {}}}),
     ] {
-        let call = ClientKind::HttpModern.ask(&harness, &declared, "tools/call", tool("later"));
-        call.await;
+        ask_modern_as(&harness, &declared, "tools/call", tool("later")).await;
         let calls = harness.peer.of("tools/call");
         let meta = &calls.last().unwrap().body["params"]["_meta"];
         let mut told = meta["io.modelcontextprotocol/clientCapabilities"].clone();
@@ -167,42 +159,18 @@ async fn a_server_is_told_what_the_client_can_be_asked() {
 async fn what_a_server_must_not_ask_is_its_mistake() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        for (capabilities, method, params, says) in [
-            (
-                forms(),
-                "tools/call",
-                tool("wrong"),
-                "declared no `sampling`",
-            ),
-            (
-                json!({}),
-                "tools/call",
-                tool("greet"),
-                "declared no `elicitation`",
-            ),
-            (
-                json!({"elicitation": {"url": {}}}),
-                "tools/call",
-                tool("greet"),
-                "did not declare `elicitation.form`",
-            ),
-            (
-                forms(),
-                "tools/call",
-                tool("nothing"),
-                "without saying which",
-            ),
-            (
-                forms(),
-                "completion/complete",
-                json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "to", "value": ""}}),
-                "cannot have a second round",
-            ),
-        ] {
+        for [capabilities, method, params, says] in rows(
+            r#"
+            {"elicitation": {}} | tools/call | {"name": "wrong"} | declared no `sampling`
+            {} | tools/call | {"name": "greet"} | declared no `elicitation`
+            {"elicitation": {"url": {}}} | tools/call | {"name": "greet"} | did not declare `elicitation.form`
+            {"elicitation": {}} | tools/call | {"name": "nothing"} | without saying which
+            {"elicitation": {}} | completion/complete | {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "to", "value": ""}} | cannot have a second round
+        "#,
+        ) {
+            let (capabilities, params) = (cell(capabilities), cell(params));
             let refused = way.ask(&harness, &capabilities, method, params).await;
-            let error = &refused["error"];
-            assert_eq!(error["code"], -32603, "{refused}");
-            assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+            refused.fails(-32603, says);
         }
     }
 }
@@ -222,7 +190,8 @@ async fn a_state_is_good_for_its_own_request() {
         tampered.pop();
         tampered.push(last);
         let before = harness.peer.of("tools/call").len();
-        let other_prompt = json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}});
+        let greet = |arguments: Value| json!({"name": "greet", "arguments": arguments});
+        let later = json!({"name": "later", "arguments": {"to": "Ada", "n": 1}});
         for (method, params, state) in [
             ("tools/call", call.clone(), json!(tampered)),
             ("tools/call", call.clone(), json!("asked \"who\"")),
@@ -230,21 +199,17 @@ async fn a_state_is_good_for_its_own_request() {
             ("tools/call", call.clone(), json!(7)),
             (
                 "tools/call",
-                json!({"name": "greet", "arguments": {"to": "Eve", "n": 1}}),
+                greet(json!({"to": "Eve", "n": 1})),
                 json!(state),
             ),
             (
                 "tools/call",
-                json!({"name": "greet", "arguments": {"to": "Ada", "n": 1.0}}),
+                greet(json!({"to": "Ada", "n": 1.0})),
                 json!(state),
             ),
             ("tools/call", json!({"name": "greet"}), json!(state)),
-            (
-                "tools/call",
-                json!({"name": "later", "arguments": {"to": "Ada", "n": 1}}),
-                json!(state),
-            ),
-            ("prompts/get", other_prompt, json!(state)),
+            ("tools/call", later, json!(state)),
+            ("prompts/get", call.clone(), json!(state)),
             ("tools/call", under("compact", call.clone()), json!(state)),
         ] {
             let again = with(&params, &back);
@@ -252,8 +217,7 @@ async fn a_state_is_good_for_its_own_request() {
             let refused = way.ask(&harness, &forms(), method, again.clone()).await;
             assert_eq!(refused["error"]["code"], -32602, "{again} {refused}");
             if state.is_string() {
-                let message = refused["error"]["message"].as_str().unwrap();
-                assert!(message.contains("Invalid request state"), "{message}");
+                refused.contains("/error/message", "Invalid request state");
                 assert!(refused["error"]["data"]["activeVariant"].is_string());
             }
         }
@@ -284,9 +248,7 @@ async fn a_state_expires() {
         answer.has("/result/resultType", "complete");
         NOW.fetch_add(1, Ordering::SeqCst);
         let late = way.ask(&harness, &forms(), "tools/call", again).await;
-        late.has("/error/code", -32602);
-        let message = late["error"]["message"].as_str().unwrap();
-        assert!(message.contains("expired"), "{message}");
+        late.fails(-32602, "expired");
     }
 }
 
@@ -296,14 +258,11 @@ async fn a_state_travels_between_replicas_that_share_keys() {
     let first = harness(|config| config.with_key([1; 32])).await;
     let second = harness(|config| config.with_key([1; 32])).await;
     let stranger = harness(|config| config.with_key([2; 32])).await;
-    let way = ClientKind::HttpModern;
-    let asked = way.ask(&first, &forms(), "tools/call", tool("greet")).await;
+    let asked = ask_modern_as(&first, &forms(), "tools/call", tool("greet")).await;
     let again = with(&tool("greet"), &back(&asked));
-    let answer = way
-        .ask(&second, &forms(), "tools/call", again.clone())
-        .await;
+    let answer = ask_modern_as(&second, &forms(), "tools/call", again.clone()).await;
     answer.has("/result/state", "asked \"who\"");
-    let refused = way.ask(&stranger, &forms(), "tools/call", again).await;
+    let refused = ask_modern_as(&stranger, &forms(), "tools/call", again).await;
     refused.has("/error/code", -32602);
 }
 
@@ -348,16 +307,13 @@ async fn rounds_of_several_requests_go_on_side_by_side() {
         asked.push(pipe.ask(&message).await);
     }
     for (to, asked) in ["Ada", "Eve"].into_iter().zip(&asked).rev() {
-        let again = modern(
-            json!(to),
-            "tools/call",
-            with(&call(to), &back(asked)),
-            &forms(),
-        );
-        let answer = pipe.ask(&again).await;
+        let again = with(&call(to), &back(asked));
+        let answer = pipe
+            .ask(&modern(json!(to), "tools/call", again, &forms()))
+            .await;
         answer.has("/id", to);
         answer.has("/result/resultType", "complete");
     }
-    let post = HttpRequest::modern(&modern(json!(1), "tools/call", call("Ada"), &forms()));
+    let post = HttpRequest::modern_request_as("tools/call", call("Ada"), &forms());
     assert_eq!(harness.connect().await.ask(&post).await.status, 200);
 }

@@ -34,10 +34,8 @@ impl Server {
         match seen.method() {
             "initialize" => Some(initialize(seen, "s")),
             "tools/list" => {
-                let tools = ["ask", "twice", "thought better", "visit"];
-                let tools =
-                    tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
-                Some(seen.answer(&json!({"tools": tools.to_vec()})))
+                let tools = tool_list(&["ask", "twice", "thought better", "visit"]);
+                Some(seen.answer(&tools))
             }
             "tools/call" if name == "visit" => Some(visit(seen)),
             "tools/call" => {
@@ -66,12 +64,10 @@ impl Server {
         let id = self.next.fetch_add(1, Ordering::SeqCst) as u64 + 1;
         let arguments = &open.call.body["params"]["arguments"];
         let (method, params) = (&arguments["method"], &arguments["params"]);
-        let question = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let question = request(json!(id), method.as_str().unwrap(), params.clone());
         let _ = open.stream.send(event(&question).into());
         if open.call.body["params"]["name"] == "thought better" {
-            let params = json!({"requestId": id});
-            let never_mind =
-                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            let never_mind = notification("notifications/cancelled", json!({"requestId": id}));
             let _ = open.stream.send(event(&never_mind).into());
             finish(&open, &json!("nothing"));
             return;
@@ -85,12 +81,11 @@ fn finish(open: &Open, reported: &Value) {
     let token = &open.call.body["params"]["_meta"]["progressToken"];
     if !token.is_null() {
         let params = json!({"progressToken": token, "progress": 1});
-        let step = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        let step = notification("notifications/progress", params);
         let _ = open.stream.send(event(&step).into());
     }
-    let answer = open
-        .call
-        .message(&json!({"content": [], "reply": {"result": reported}}));
+    let result = json!({"content": [], "reply": {"result": reported}});
+    let answer = open.call.message(&result);
     // The client may be gone.
     let _ = open.stream.send(event(&answer).into());
 }
@@ -140,13 +135,6 @@ fn again(params: &Value, requested: &Value) -> Value {
     with(params, &arguments)
 }
 
-#[track_caller]
-fn is_refused(answer: &Value, code: i64, says: &str) {
-    answer.has("/error/code", code);
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains(says), "{message}");
-}
-
 /// The request ends with the question, the call does not: it goes on with what the client says.
 #[tokio::test]
 async fn a_call_goes_on_when_its_client_comes_back() {
@@ -178,10 +166,8 @@ async fn a_process_that_knows_roots_serves_no_other_request() {
         let answer = pipe.ask(&call(again(&params, &asked))).await;
         pids.push(answer["result"]["pid"].as_u64().unwrap());
     }
-    assert_eq!(
-        pids[0], pids[1],
-        "one that was asked for a form is used again"
-    );
+    // One that was asked for a form is used again.
+    assert_eq!(pids[0], pids[1]);
     assert_ne!(pids[1], pids[2]);
     gateway.close().await;
 }
@@ -216,18 +202,12 @@ async fn a_call_may_wait_more_than_once() {
         let second = ask_as(&harness, way, &forms(), "tools/call", back.clone()).await;
         let found = &second["result"]["inputRequests"]["2"];
         assert!(found.is_object(), "{second}");
-        let answer = way
-            .ask(
-                &harness,
-                &forms(),
-                "tools/call",
-                again(&asking("twice"), &second),
-            )
-            .await;
+        let last = again(&asking("twice"), &second);
+        let answer = way.ask(&harness, &forms(), "tools/call", last).await;
         answer.has("/result/reply/result", accepts());
         // The first state is not good any more.
         let replayed = way.ask(&harness, &forms(), "tools/call", back).await;
-        is_refused(&replayed, -32602, "no longer waits");
+        replayed.fails(-32602, "no longer waits");
     }
 }
 
@@ -270,18 +250,18 @@ async fn a_call_is_found_by_its_own_request_and_once() {
         named["name"] = json!("twice");
         for wrong in [tampered, other, named, under("compact", back.clone())] {
             let refused = way.ask(&harness, &forms(), "tools/call", wrong).await;
-            is_refused(&refused, -32602, "Invalid request state");
+            refused.fails(-32602, "Invalid request state");
         }
         for bad in [json!(7), json!({"1": 7}), json!({"1": null})] {
             let bad = with(&back, &json!({"inputResponses": bad}));
             let refused = way.ask(&harness, &forms(), "tools/call", bad).await;
-            is_refused(&refused, -32602, "`inputResponses");
+            refused.fails(-32602, "`inputResponses");
         }
         // It has waited all the time.
         let answer = ask_as(&harness, way, &forms(), "tools/call", back.clone()).await;
         answer.has("/result/reply/result", accepts());
         let twice = way.ask(&harness, &forms(), "tools/call", back).await;
-        is_refused(&twice, -32602, "no longer waits");
+        twice.fails(-32602, "no longer waits");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
     }
 }
@@ -291,13 +271,12 @@ async fn a_call_is_found_by_its_own_request_and_once() {
 async fn another_gateway_does_not_run_the_call_again() {
     let first = harness(|config| config.with_key([1; 32])).await;
     let second = harness(|config| config.with_key([1; 32])).await;
-    let way = ClientKind::HttpModern;
-    let asked = way.ask(&first, &forms(), "tools/call", asking("ask")).await;
+    let asked = ask_modern_as(&first, &forms(), "tools/call", asking("ask")).await;
     let back = again(&asking("ask"), &asked);
-    let refused = way.ask(&second, &forms(), "tools/call", back.clone()).await;
-    is_refused(&refused, -32603, "waits at another gateway");
+    let refused = ask_modern_as(&second, &forms(), "tools/call", back.clone()).await;
+    refused.fails(-32603, "waits at another gateway");
     assert_eq!(second.peer.of("tools/call").len(), 0);
-    let answer = way.ask(&first, &forms(), "tools/call", back).await;
+    let answer = ask_modern_as(&first, &forms(), "tools/call", back).await;
     answer.has("/result/reply/result", accepts());
 }
 
@@ -315,7 +294,7 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
     let call = &harness.peer.of("tools/call")[0];
     assert_eq!(cancelled[0].body["params"]["requestId"], *call.id());
     let late = ask_modern_as(&harness, &forms(), "tools/call", back).await;
-    is_refused(&late, -32602, "expired");
+    late.fails(-32602, "expired");
     assert_eq!(harness.peer.of("tools/call").len(), 1);
 }
 
@@ -328,18 +307,17 @@ async fn only_so_many_calls_wait() {
             config.limits.suspended_calls_per_principal = per_principal;
         }))
         .await;
-        let way = ClientKind::HttpModern;
-        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
-        let refused = ask_as(&harness, way, &forms(), "tools/call", asking("twice")).await;
-        is_refused(&refused, -32603, "too many calls wait");
+        let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
+        let refused = ask_modern_as(&harness, &forms(), "tools/call", asking("twice")).await;
+        refused.fails(-32603, "too many calls wait");
         let cancelled = soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
         let calls = harness.peer.of("tools/call");
         assert_eq!(cancelled[0].body["params"]["requestId"], *calls[1].id());
         let back = again(&asking("ask"), &asked);
-        let answer = way.ask(&harness, &forms(), "tools/call", back).await;
+        let answer = ask_modern_as(&harness, &forms(), "tools/call", back).await;
         answer.has("/result/reply/result", accepts());
         // There is room again.
-        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
+        let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
         asked.has("/result/resultType", "input_required");
     }
 }
@@ -375,11 +353,10 @@ async fn who_cannot_be_asked_is_not() {
 #[tokio::test]
 async fn a_question_that_was_withdrawn_needs_no_answer() {
     let harness = harness(|config| config).await;
-    let way = ClientKind::HttpModern;
     let params = asking("thought better");
-    let asked = ask_as(&harness, way, &forms(), "tools/call", params.clone()).await;
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", params.clone()).await;
     let back = again(&params, &asked);
-    let answer = way.ask(&harness, &forms(), "tools/call", back).await;
+    let answer = ask_modern_as(&harness, &forms(), "tools/call", back).await;
     answer.has("/result/reply/result", "nothing");
 }
 
@@ -419,7 +396,7 @@ async fn an_address_to_visit_first_is_asked_for() {
         let mut declined = back.clone();
         declined["inputResponses"]["1"] = json!({"action": "decline"});
         let refused = way.ask(&harness, &forms(), "tools/call", declined).await;
-        is_refused(&refused, -32603, "the user declined");
+        refused.fails(-32603, "the user declined");
         let answer = way.ask(&harness, &forms(), "tools/call", back).await;
         let said = &answer["result"]["said"];
         assert!(said.is_object(), "{answer}");
@@ -428,7 +405,7 @@ async fn an_address_to_visit_first_is_asked_for() {
         // Who cannot be shown an address is told what the server said.
         let capabilities = json!({"elicitation": {}});
         let refused = ask_as(&harness, way, &capabilities, "tools/call", tool("visit")).await;
-        is_refused(&refused, -32603, "sign in");
+        refused.fails(-32603, "sign in");
         ask_as(&harness, way, &capabilities, "tools/call", tool("visit")).await;
     }
 }
@@ -458,6 +435,7 @@ async fn what_waits_for_others_is_not_counted_for_a_process() {
         let call = |id: u64| modern(json!(id), "tools/call", asking("ask"), &forms());
         let asked = pipe.ask(&call(1)).await;
         asked.has("/result/resultType", "input_required");
-        is_refused(&pipe.ask(&call(2)).await, -32603, "too many calls wait");
+        let refused = pipe.ask(&call(2)).await;
+        refused.fails(-32603, "too many calls wait");
     }
 }

@@ -2,15 +2,18 @@
 
 use super::*;
 
+/// The session that `initialize` opens: `s-2` for clients that can be asked for roots.
+fn session_of(seen: &ReceivedRequest) -> &'static str {
+    let is_askable = seen.body["params"]["capabilities"]["roots"].is_object();
+    if is_askable { "s-2" } else { "s-1" }
+}
+
 /// What an endpoint asks: on the stream of a call, and on its own.
 #[tokio::test]
 async fn an_endpoint_asks_on_either_stream() {
     let (senders, mut streams) = tokio::sync::mpsc::unbounded_channel();
     let harness = Harness::scripted(move |seen| match seen.method() {
-        "tools/list" => {
-            let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
-            Some(seen.answer(&json!({"tools": tools})))
-        }
+        "tools/list" => Some(seen.answer(&tool_list(&["x"]))),
         "tools/call" | "GET" => {
             let (sender, reply) = Reply::stream();
             if seen.header("mcp-session-id") == Some("s-2") || seen.method() == "GET" {
@@ -21,11 +24,10 @@ async fn an_endpoint_asks_on_either_stream() {
             senders.send((sender, seen.message(&json!({})))).unwrap();
             Some(reply)
         }
-        "initialize" => {
-            let is_askable = seen.body["params"]["capabilities"]["roots"].is_object();
-            let id = if is_askable { "s-2" } else { "s-1" };
-            Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
-        }
+        "initialize" => Some(mcp_vary_testkit::scripted_server::initialize(
+            seen,
+            session_of(seen),
+        )),
         _ => None,
     })
     .await;
@@ -35,7 +37,7 @@ async fn an_endpoint_asks_on_either_stream() {
     for stream in [&mut call, &mut client.stream] {
         let question = next(stream).await;
         question.has("/method", "roots/list");
-        let answer = answer_to(&question, json!({"roots": []}));
+        let answer = response(&question, json!({"roots": []}));
         let post = client.legacy.post(&answer);
         assert_eq!(client.legacy.http.ask(&post).await.status, 202);
     }
@@ -78,19 +80,11 @@ impl Beside {
     fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
         let (sender, reply) = Reply::stream();
         match seen.method() {
-            "initialize" => {
-                let capabilities = &seen.body["params"]["capabilities"];
-                let id = if capabilities["roots"].is_object() {
-                    "s-2"
-                } else {
-                    "s-1"
-                };
-                Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
-            }
-            "tools/list" => {
-                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
-                Some(seen.answer(&json!({"tools": tools})))
-            }
+            "initialize" => Some(mcp_vary_testkit::scripted_server::initialize(
+                seen,
+                session_of(seen),
+            )),
+            "tools/list" => Some(seen.answer(&tool_list(&["x"]))),
             "GET" if seen.header("mcp-session-id") == Some("s-2") => {
                 self.own = Some(sender);
                 self.ask();
@@ -118,9 +112,12 @@ async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
     let beside = Mutex::new(Beside::default());
     let harness = Harness::scripted(move |seen| beside.lock().unwrap().answer(seen)).await;
     let mut http = harness.connect().await;
-    let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
-    let post = HttpRequest::modern(&call(tool("x")));
-    let asked = http.ask(&post).await.json();
+    let mut call = async |params: Value| {
+        let roots = json!({"roots": {}});
+        let answer = http.ask_modern_as("tools/call", params, &roots).await;
+        answer.json()
+    };
+    let asked = call(tool("x")).await;
     let requests = asked["result"]["inputRequests"].as_object().unwrap();
     let (key, question) = requests.iter().next().unwrap();
     question.has("/method", "roots/list");
@@ -128,7 +125,7 @@ async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
     let mut again = tool("x");
     again["requestState"] = asked["result"]["requestState"].clone();
     again["inputResponses"] = json!({key: roots});
-    let answer = http.ask(&HttpRequest::modern(&call(again))).await.json();
+    let answer = call(again).await;
     answer.has("/result/said/result", roots);
 }
 
@@ -141,16 +138,12 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
         .legacy
         .ask("resources/subscribe", json!({"uri": "a:1"}));
     subscribed.await.json().has("/result", json!({}));
-    let told = async {
-        loop {
-            client.called(tool("x")).await;
-            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
-            if let Ok(told) = told.await {
-                return told;
-            }
-        }
-    };
-    let told = soon(told).await;
+    let told = until_some(async || {
+        client.called(tool("x")).await;
+        let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
+        told.await.ok()
+    })
+    .await;
     told.has("/method", "notifications/resources/updated");
     told.has("/params/uri", "a:1");
     let asked = harness.peer.of("resources/subscribe");
@@ -166,19 +159,10 @@ async fn subscribed_on_one_session() -> ScriptedServer {
         let is_own = seen.header("mcp-session-id") == Some("s-2");
         match seen.method() {
             "initialize" => {
-                let capabilities = &seen.body["params"]["capabilities"];
-                let is_askable = capabilities["roots"].is_object();
-                let result = introduced(
-                    "peer",
-                    json!({"tools": {}, "resources": {"subscribe": true}}),
-                );
-                let id = if is_askable { "s-2" } else { "s-1" };
-                Some(seen.answer(&result).with_header("mcp-session-id", id))
+                let capabilities = json!({"tools": {}, "resources": {"subscribe": true}});
+                Some(seen.open(session_of(seen), &introduced("peer", capabilities)))
             }
-            "tools/list" => {
-                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
-                Some(seen.answer(&json!({"tools": tools})))
-            }
+            "tools/list" => Some(seen.answer(&tool_list(&["x"]))),
             "resources/list" => {
                 let resources = json!([{"uri": "a:1", "name": "one"}]);
                 Some(seen.answer(&json!({"resources": resources})))
@@ -191,8 +175,7 @@ async fn subscribed_on_one_session() -> ScriptedServer {
             "resources/subscribe" | "resources/unsubscribe" => Some(seen.answer(&json!({}))),
             "tools/call" if is_own => {
                 let params = json!({"uri": "a:1"});
-                let updated = "notifications/resources/updated";
-                let updated = json!({"jsonrpc": "2.0", "method": updated, "params": params});
+                let updated = notification("notifications/resources/updated", params);
                 // Before there is a stream nobody is told.
                 if let Some(native) = &*native.lock().unwrap() {
                     native.send(event(&updated).into()).unwrap();
@@ -216,7 +199,7 @@ async fn an_answer_that_reaches_another_gateway_is_refused_there() {
     let mut call = client.asking_call("ask").await;
     assert_eq!(call.head().await.status, 200);
     let question = next(&mut call).await;
-    let answer = answer_to(&question, json!({"action": "decline"}));
+    let answer = response(&question, json!({"action": "decline"}));
     let unasked = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
     for (address, message) in [(other, &answer), (address, &unasked)] {
         let post = client.legacy.post(message);
@@ -224,8 +207,7 @@ async fn an_answer_that_reaches_another_gateway_is_refused_there() {
         assert_eq!(refused.status, 400, "{}", refused.text());
         let error = refused.json();
         assert!(error.get("id").is_none_or(Value::is_null), "{error}");
-        let why = error["error"]["message"].as_str().unwrap();
-        assert!(why.starts_with("this gateway has not asked that"), "{why}");
+        error.starts("/error/message", "this gateway has not asked that");
     }
     // The call waits all the same; and what comes twice is only late.
     client.send(&answer).await;

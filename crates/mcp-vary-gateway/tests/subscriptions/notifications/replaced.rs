@@ -82,10 +82,7 @@ async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
     for era in ERAS {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        for (round, way) in [ClientKind::HttpLegacy, ClientKind::HttpModern]
-            .into_iter()
-            .enumerate()
-        {
+        for (round, way) in [(0, ClientKind::HttpLegacy), (1, ClientKind::HttpModern)] {
             let mut subscriber = listening(&harness, way, &["note:b"]).await;
             if !way.is_modern() {
                 let params = json!({"uri": "note:b"});
@@ -94,13 +91,11 @@ async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
             let mut next = config(Target::http(harness.peer.url.clone()));
             next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
             harness.reload(next).await;
-            loop {
-                let told = subscriber.change().await;
-                if told.0 == "resources/updated" {
-                    assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
-                    break;
-                }
+            let mut told = subscriber.change().await;
+            while told.0 != "resources/updated" {
+                told = subscriber.change().await;
             }
+            assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
         }
     }
 }

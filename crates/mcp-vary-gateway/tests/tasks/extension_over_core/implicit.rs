@@ -88,19 +88,16 @@ async fn a_call_may_ask_before_it_becomes_a_task() {
     let made = pipe.ask(&message).await;
     let id = &made["result"]["taskId"];
     assert!(id.is_string(), "{made}");
-    let task = soon(async {
-        loop {
-            let params = json!({"taskId": id});
-            let get = modern(json!(3), "tasks/get", params, &can_be_asked());
-            let task = pipe.ask(&get).await;
-            if task["result"]["status"] == "completed" {
-                return task;
-            }
-        }
-    });
-    let task = task.await;
-    let text = task["result"]["result"]["content"][0]["text"]
-        .as_str()
-        .unwrap();
-    assert!(text.contains("decline"), "{text}");
+    let get = modern(
+        json!(3),
+        "tasks/get",
+        json!({"taskId": id}),
+        &can_be_asked(),
+    );
+    let task = until_some(async || {
+        let task = pipe.ask(&get).await;
+        (task["result"]["status"] == "completed").then_some(task)
+    })
+    .await;
+    task.contains("/result/result/content/0/text", "decline");
 }

@@ -28,30 +28,20 @@ async fn a_task_whose_process_ends_has_failed() {
     let mut pipe = open_pipe(&gateway);
     for capabilities in [knows_tasks(), can_be_asked()] {
         let call = json!({"name": "job", "arguments": {"ask": "die"}});
-        let made = soon(async {
-            loop {
-                let call = modern(json!(1), "tools/call", call.clone(), &capabilities);
-                let made = pipe.ask(&call).await;
-                if made["result"]["taskId"].is_string() {
-                    return made;
-                }
-            }
+        let call = modern(json!(1), "tools/call", call, &capabilities);
+        let made = until_some(async || {
+            let made = pipe.ask(&call).await;
+            made["result"]["taskId"].is_string().then_some(made)
         })
         .await;
         let get = json!({"taskId": made["result"]["taskId"]});
-        let task = soon(async {
-            loop {
-                let get = modern(json!(2), "tasks/get", get.clone(), &capabilities);
-                let task = pipe.ask(&get).await;
-                if task["result"]["status"] == "failed" {
-                    return task;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+        let get = modern(json!(2), "tasks/get", get, &capabilities);
+        let task = until_some(async || {
+            let task = pipe.ask(&get).await;
+            (task["result"]["status"] == "failed").then_some(task)
         })
         .await;
-        let why = task["result"]["error"]["message"].as_str().unwrap();
-        assert!(why.contains("gone"), "{task}");
+        task.contains("/result/error/message", "gone");
     }
     until(async || gateway.status().proxied_tasks == 0).await;
 }
@@ -69,8 +59,7 @@ async fn what_tasks_came_to_is_kept_within_bounds() {
     let large = client.created().await;
     works.ends("work-1", Ok(of(600))).await;
     let task = client.until(&large, "failed").await;
-    let why = task["error"]["message"].as_str().unwrap();
-    assert!(why.contains("too large to be stored"), "{task}");
+    task.contains("/error/message", "too large to be stored");
     let mut ids = Vec::new();
     for at in 2..=5 {
         let id = client.created().await;
@@ -83,13 +72,8 @@ async fn what_tasks_came_to_is_kept_within_bounds() {
     }
     // Nobody knows it any more.
     works.forgets("work-1");
-    soon(async {
-        let get = json!({"taskId": large});
-        while client.ask("tasks/get", get.clone()).await["error"]["code"] != -32602 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    let get = json!({"taskId": large});
+    until(async || client.ask("tasks/get", get.clone()).await["error"]["code"] == -32602).await;
 }
 
 /// A process says beside its calls what a task asks: a session that knows the extension finds it in the task.
@@ -100,19 +84,15 @@ async fn what_a_process_asks_for_a_session_stands_in_its_task() {
     let call = json!({"name": "job", "arguments": {"ask": "waits"}});
     let made = pipe.ask(&request(json!(1), "tools/call", call)).await;
     let id = made["result"]["taskId"].clone();
-    let told = soon(async {
-        loop {
-            let received = pipe.receive().await;
-            if received["params"]["inputRequests"].is_object() {
-                return received;
-            }
-            assert_ne!(received["method"], "elicitation/create", "{received}");
-        }
-    })
-    .await;
+    let told = pipe.receive_until(|received| {
+        assert_ne!(received["method"], "elicitation/create", "{received}");
+        received["params"]["inputRequests"].is_object()
+    });
+    let told = soon(told).await;
     assert_eq!(told["params"]["taskId"], id);
     let said = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
-    pipe.send(request(json!(2), "tasks/update", said).to_string())
+    let update = request(json!(2), "tasks/update", said);
+    pipe.send(update.to_string()).await;
+    pipe.receive_until(|received| received["params"]["status"] == "completed")
         .await;
-    soon(async { while pipe.receive().await["params"]["status"] != "completed" {} }).await;
 }

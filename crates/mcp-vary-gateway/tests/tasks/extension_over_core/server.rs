@@ -54,8 +54,7 @@ impl Works {
                 });
                 let tasks = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
                 let result = introduced("works", json!({"tools": {}, "tasks": tasks}));
-                let reply = seen.answer(&result);
-                Some(reply.with_header("mcp-session-id", format!("s-{number}")))
+                Some(seen.open(format!("s-{number}"), &result))
             }
             "GET" => {
                 let (sender, reply) = Reply::stream();
@@ -63,18 +62,11 @@ impl Works {
                 Some(reply)
             }
             "tools/list" => {
-                let schema = json!({"type": "object"});
-                let of = |name: &str, support: &str| {
-                    json!({
-                        "name": name, "inputSchema": schema, "execution": {"taskSupport": support},
-                    })
-                };
-                let tools = [
-                    of("job", "required"),
-                    of("may", "optional"),
-                    of("plain", "forbidden"),
-                ];
-                Some(seen.answer(&json!({"tools": tools})))
+                let mut list = tool_list(&["job", "may", "plain"]);
+                for (at, support) in ["required", "optional", "forbidden"].iter().enumerate() {
+                    list["tools"][at]["execution"] = json!({"taskSupport": support});
+                }
+                Some(seen.answer(&list))
             }
             "tools/call" if params["task"].is_object() => Some(seen.answer(&self.make(session))),
             "tools/call" if params["name"] == "job" => {
@@ -233,11 +225,7 @@ impl Works {
         self.is_waited_for(id).await;
         self.with(|state| {
             let task = state.tasks.get_mut(id).unwrap();
-            task.status = if outcome.is_ok() {
-                "completed"
-            } else {
-                "failed"
-            };
+            task.status = outcome.as_ref().map_or("failed", |_| "completed");
             task.end(outcome);
         });
     }
@@ -249,13 +237,9 @@ impl Works {
     }
 
     pub(super) async fn is_waited_for(&self, id: &str) {
-        self.until(|state| {
-            state
-                .tasks
-                .get(id)
-                .is_some_and(|task| !task.waiting.is_empty())
-        })
-        .await;
+        let is_waiting = |task: &Task| !task.waiting.is_empty();
+        self.until(|state| state.tasks.get(id).is_some_and(is_waiting))
+            .await;
     }
 
     pub(super) fn session_of(&self, id: &str) -> String {
