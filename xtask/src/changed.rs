@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::layout::packages::{self, Package};
+use crate::layout::packages::{self, Dependency, Package};
 use crate::workspace::Workspace;
 
 /// Files that change every package.
@@ -13,7 +13,7 @@ const OF_ALL: &[&str] = &["Cargo.lock", "Cargo.toml", "clippy.toml"];
 pub(crate) struct Affected {
     /// The packages that changed.
     pub(crate) changed: BTreeSet<String>,
-    /// The packages that use them, directly or indirectly.
+    /// The packages that use them, directly or indirectly, and those whose tests do.
     pub(crate) users: BTreeSet<String>,
 }
 
@@ -43,29 +43,36 @@ fn affected(packages: &[Package], files: &[&str]) -> Affected {
     let names = changed.iter().map(|package| package.name.as_str());
     let mut names: BTreeSet<&str> = names.collect();
     loop {
-        let uses = |package: &&Package| {
-            package
-                .dependencies
-                .iter()
-                .any(|it| names.contains(&*it.name))
-        };
-        let users: Vec<&str> = packages
-            .iter()
-            .filter(uses)
-            .map(|it| it.name.as_str())
-            .collect();
         let before = names.len();
+        let users = users_of(packages, &names, |dependency| !dependency.is_for_tests());
         names.extend(users);
         if names.len() == before {
             break;
         }
     }
+    // What only the tests of a package use changes nothing for the users of that package.
+    let tested = users_of(packages, &names, Dependency::is_for_tests);
+    names.extend(tested);
     let users = others.into_iter().filter(|it| names.contains(&*it.name));
     let folder = |package: &Package| package.folder().to_owned();
     Affected {
         users: users.map(folder).collect(),
         changed: changed.into_iter().map(folder).collect(),
     }
+}
+
+/// The packages with a dependency that `counts` on one of `names`.
+fn users_of<'p>(
+    packages: &'p [Package],
+    names: &BTreeSet<&str>,
+    counts: impl Fn(&Dependency) -> bool,
+) -> Vec<&'p str> {
+    let uses = |package: &&Package| {
+        let mut dependencies = package.dependencies.iter();
+        dependencies.any(|it| counts(it) && names.contains(&*it.name))
+    };
+    let users = packages.iter().filter(uses);
+    users.map(|package| package.name.as_str()).collect()
 }
 
 /// The innermost folder of a package that has `file`.
@@ -85,10 +92,11 @@ mod tests {
     #[track_caller]
     fn affects(files: &[&str], changed: &[&str], users: &[&str]) {
         let package = |name: &str, folder: &str, uses: &[&str]| {
-            let uses: Vec<_> = uses
-                .iter()
-                .map(|name| serde_json::json!({"name": name}))
-                .collect();
+            let dependency = |name: &&str| match name.strip_prefix("tests: ") {
+                Some(name) => serde_json::json!({"name": name, "kind": "dev"}),
+                None => serde_json::json!({"name": name}),
+            };
+            let uses: Vec<_> = uses.iter().map(dependency).collect();
             let manifest = format!("{folder}/Cargo.toml");
             let text = serde_json::json!({
                 "name": name, "manifest_path": manifest, "dependencies": uses, "targets": [],
@@ -101,6 +109,8 @@ mod tests {
             package("fuzz-checks", "fuzz/checks", &["gateway"]),
             package("gateway", "crates/gateway", &["base"]),
             package("other", "crates/gateway-other", &[]),
+            package("kit", "crates/kit", &["tests: other"]),
+            package("page", "crates/page", &["kit"]),
         ];
         let folders = |all: &[&str]| all.iter().map(|folder| (*folder).to_owned()).collect();
         let expected = Affected {
@@ -116,7 +126,12 @@ mod tests {
         affects(
             &["crates/gateway-other/src/lib.rs"],
             &["crates/gateway-other"],
-            &[],
+            &["crates/kit"],
+        );
+        affects(
+            &["crates/kit/src/lib.rs"],
+            &["crates/kit"],
+            &["crates/page"],
         );
         affects(&["fuzz/checks/src/lib.rs"], &["fuzz/checks"], &["fuzz"]);
         affects(
@@ -132,6 +147,8 @@ mod tests {
             "crates/base",
             "crates/gateway",
             "crates/gateway-other",
+            "crates/kit",
+            "crates/page",
             "fuzz",
             "fuzz/checks",
         ];

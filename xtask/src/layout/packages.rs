@@ -80,6 +80,13 @@ pub(crate) struct Dependency {
     kind: Option<String>,
 }
 
+impl Dependency {
+    /// Whether only tests, examples and benchmarks use it.
+    pub(crate) fn is_for_tests(&self) -> bool {
+        self.kind.as_deref() == Some("dev")
+    }
+}
+
 /// What cargo compiles of a package.
 #[derive(Deserialize)]
 pub(super) struct Target {
@@ -152,7 +159,7 @@ fn broken_arrows(package: &Package) -> Vec<String> {
     package
         .dependencies
         .iter()
-        .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
+        .filter(|dependency| !dependency.is_for_tests())
         .map(|dependency| dependency.name.as_str())
         .filter(|used| {
             let forbidden_package = RULES.packages.contains_key(*used) && !rule.may_use(used);
