@@ -13,7 +13,7 @@ const OF_ALL: &[&str] = &["Cargo.lock", "Cargo.toml", "clippy.toml"];
 pub(crate) struct Affected {
     /// The packages that changed.
     pub(crate) changed: BTreeSet<String>,
-    /// The packages that use them, directly or indirectly, and those whose tests do.
+    /// The packages that use them, directly or indirectly, and those whose tests use them directly.
     pub(crate) users: BTreeSet<String>,
 }
 
@@ -42,6 +42,8 @@ fn affected(packages: &[Package], files: &[&str]) -> Affected {
         .partition(|package| is_all || has_file(package));
     let names = changed.iter().map(|package| package.name.as_str());
     let mut names: BTreeSet<&str> = names.collect();
+    // What only the tests of a package use changes nothing for the users of that package.
+    let tested = users_of(packages, &names, Dependency::is_for_tests);
     loop {
         let before = names.len();
         let users = users_of(packages, &names, |dependency| !dependency.is_for_tests());
@@ -50,8 +52,6 @@ fn affected(packages: &[Package], files: &[&str]) -> Affected {
             break;
         }
     }
-    // What only the tests of a package use changes nothing for the users of that package.
-    let tested = users_of(packages, &names, Dependency::is_for_tests);
     names.extend(tested);
     let users = others.into_iter().filter(|it| names.contains(&*it.name));
     let folder = |package: &Package| package.folder().to_owned();

@@ -1,7 +1,6 @@
 //! The phase that runs all Rust tests: several test binaries at once, and the doctests beside them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
@@ -28,7 +27,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 }
 
 /// Runs and counts the Rust tests of the changed packages and of those that use them, without doctests, and without the
-/// [`LONG`] ones of those that use them.
+/// [`LONG`] ones.
 ///
 /// Cargo compiles what changed. Compiling only these packages would need other features, and so all dependencies again.
 pub(crate) fn changed(workspace: &Workspace) -> Outcome {
@@ -42,14 +41,13 @@ fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
         return Ok(Vec::new());
     }
     check_long_tests(workspace)?;
-    let is_in = |folders: &BTreeSet<String>, binary: &TestBinary| {
-        let mut folders = folders.iter();
+    let is_affected = |binary: &TestBinary| {
+        let mut folders = affected.changed.iter().chain(&affected.users);
         folders.any(|folder| workspace.path(folder) == binary.package)
     };
     let jobs = jobs(workspace)?.into_iter();
     let jobs = jobs.filter_map(|job| match job {
-        Job::Binary(binary) if is_in(&affected.changed, &binary) => Some(Job::Binary(binary)),
-        Job::Binary(binary) if is_in(&affected.users, &binary) => Some(Job::ShortTests(binary)),
+        Job::Binary(binary) if is_affected(&binary) => Some(Job::ShortTests(binary)),
         _ => None,
     });
     Ok(jobs.collect())
