@@ -23,21 +23,17 @@ async fn a_client_gets_in(harness: &Harness, after: &str) {
         let mut session = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
         let answer = session.answer("tools/call", tool("say")).await;
         assert!(answer["result"].is_object(), "{after}: {answer}");
-        let answer = harness.ask_modern("tools/list", json!({})).await;
+        let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+        let answer = harness
+            .connect()
+            .await
+            .ask(&HttpRequest::modern(&list))
+            .await
+            .json();
         assert!(answer["result"].is_object(), "{after}: {answer}");
     };
     let served = tokio::time::timeout(Duration::from_secs(20), served).await;
     assert!(served.is_ok(), "{after}: the client was not served");
-}
-
-/// The ids of so many new sessions.
-async fn sessions(harness: &Harness, count: usize) -> Vec<String> {
-    let mut ids = Vec::new();
-    for _ in 0..count {
-        let client = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
-        ids.push(client.session);
-    }
-    ids
 }
 
 /// Takes more connections than there are, with `open`; whatever becomes of them is kept.
@@ -59,22 +55,28 @@ async fn streams_of_many_sessions_leave_a_place_for_a_client() {
     let patient = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut stream = stream_of(&harness, &patient).await;
     drop(patient);
-    let sessions = sessions(&harness, 15).await;
+    let mut sessions = Vec::new();
+    for _ in 0..15 {
+        let session = LegacyClient::open(&harness, "2025-11-25", &json!({}))
+            .await
+            .session;
+        sessions.push(session);
+    }
     let taken = all_of(async |at| {
         let mut http = harness.connect().await;
-        let get = HttpRequest::get(&sessions[at / 4]);
-        let get = get.with("Accept", "text/event-stream");
-        http.open_stream(&get).await;
+        let get = HttpRequest::of(&sessions[at / 4], "").line("GET /mcp HTTP/1.1");
+        http.send(&get.with("Accept", "text/event-stream").head())
+            .await;
+        assert_eq!(http.head().await.status, 200);
         http
-    })
-    .await;
+    });
+    let taken = taken.await;
     a_client_gets_in(&harness, "streams").await;
     drop(taken);
     // It held less than the others, and has its stream still.
     let quiet = tokio::time::timeout(Duration::from_millis(100), stream.event()).await;
-    let is_closed = matches!(quiet, Ok(None));
     assert!(
-        !is_closed,
+        !matches!(quiet, Ok(None)),
         "the stream of the one who took little was closed"
     );
     let evicted = harness.gateway.status().counters["evicted-connections"];
@@ -85,7 +87,9 @@ async fn streams_of_many_sessions_leave_a_place_for_a_client() {
 #[tokio::test]
 async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
     let harness = harness().await;
-    let session = sessions(&harness, 1).await.remove(0);
+    let session = LegacyClient::open(&harness, "2025-11-25", &json!({}))
+        .await
+        .session;
     let ping = HttpRequest::of(&session, request(json!(1), "ping", json!({})).to_string());
     let ping = ping.bytes();
     let taken = all_of(async |_| {
@@ -115,13 +119,15 @@ async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
 async fn modern_listeners_leave_a_place_for_a_client() {
     let harness = harness().await;
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let listen = HttpRequest::modern_request("subscriptions/listen", listen);
+    let message = modern(json!(1), "subscriptions/listen", listen, &json!({}));
+    let listen = HttpRequest::modern(&message);
     let taken = all_of(async |_| {
         let mut http = harness.connect().await;
-        http.open_stream(&listen).await;
+        http.send(&listen.bytes()).await;
+        assert_eq!(http.head().await.status, 200);
         http
-    })
-    .await;
+    });
+    let taken = taken.await;
     a_client_gets_in(&harness, "listeners").await;
     drop(taken);
 }
@@ -134,8 +140,8 @@ async fn connections_that_say_nothing_or_little_leave_a_place_for_a_client() {
             let mut stream = TcpStream::connect(harness.address).await.unwrap();
             stream.write_all(said.as_bytes()).await.unwrap();
             stream
-        })
-        .await;
+        });
+        let taken = taken.await;
         a_client_gets_in(&harness, "silence").await;
         drop(taken);
     }
@@ -145,7 +151,13 @@ async fn connections_that_say_nothing_or_little_leave_a_place_for_a_client() {
 #[tokio::test]
 async fn calls_that_never_end_leave_a_place_for_a_client() {
     let harness = harness().await;
-    let sessions = sessions(&harness, 5).await;
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        let session = LegacyClient::open(&harness, "2025-11-25", &json!({}))
+            .await
+            .session;
+        sessions.push(session);
+    }
     let taken = all_of(async |at| {
         let mut http = harness.connect().await;
         let call = request(json!(at), "tools/call", tool("wait"));
@@ -153,8 +165,8 @@ async fn calls_that_never_end_leave_a_place_for_a_client() {
         http.send(&post.bytes()).await;
         harness.peer.wait_for("tools/call", at + 1).await;
         http
-    })
-    .await;
+    });
+    let taken = taken.await;
     assert_eq!(taken.len(), CONNECTIONS);
     a_client_gets_in(&harness, "calls").await;
     drop(taken);
