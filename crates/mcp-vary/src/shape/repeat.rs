@@ -24,7 +24,7 @@ pub(crate) fn relations_to(
     written: &str,
     blocks: &[Block<'_>],
 ) -> Result<Vec<Relation>, JsonError> {
-    if is_only_text(written, blocks) {
+    if only_text_repeats(written, blocks) {
         return Ok(vec![Relation::Repeats]);
     }
     Ok(relations(&Json::parse(written)?, &texts(blocks)))
@@ -32,7 +32,7 @@ pub(crate) fn relations_to(
 
 /// Whether the only text of `blocks` repeats the value `written`, as far as that is found without a tree. Most servers
 /// write the same text twice.
-pub(crate) fn is_only_text(written: &str, blocks: &[Block<'_>]) -> bool {
+pub(crate) fn only_text_repeats(written: &str, blocks: &[Block<'_>]) -> bool {
     only_text(blocks).is_some_and(|block| {
         block.has_text(written) || block.text().is_some_and(|text| repeats(text, written))
     })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, blocks, container, is_complete, only_text, texts};
-use super::repeat::{Relation, is_only_text, relations, relations_to};
+use super::repeat::{Relation, only_text_repeats, relations, relations_to};
 use super::rewrite::{followed_by, json_and_author, render_each, replace, with_texts};
 use super::tool_facts::ToolFacts;
 use crate::feature::{Features, Format};
@@ -284,7 +284,7 @@ impl ResultShaping<'_> {
             )));
         };
         let value = Json::parse(structured)?;
-        if is_only_text(structured, blocks) {
+        if only_text_repeats(structured, blocks) {
             let content = replace(blocks, &[Relation::Repeats], Some(&render(&value)));
             return Ok(Outcome::content(content));
         }
