@@ -240,7 +240,7 @@ impl ConnectionGuard {
     /// Marks the start of a request.
     pub fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
         let session = head.headers.get(SESSION_ID);
-        let session = session.map_or(0, |id| tail(id.as_bytes()));
+        let session = session.map_or(0, |id| start_of(id.as_bytes()));
         self.connection.session.store(session, Ordering::Relaxed);
         self.set_activity(Activity::Calling);
         InFlight(Arc::clone(self))
@@ -254,10 +254,11 @@ impl ConnectionGuard {
     }
 }
 
-/// A value that identifies a session: the end of its id is a code that clients cannot choose.
-fn tail(id: &[u8]) -> u64 {
-    let last = id.last_chunk::<8>().copied().unwrap_or_default();
-    u64::from_le_bytes(last)
+/// A value that identifies a session: its id begins with a code that clients cannot choose, and what follows is alike
+/// in many sessions.
+fn start_of(id: &[u8]) -> u64 {
+    let first = id.first_chunk::<8>().copied().unwrap_or_default();
+    u64::from_le_bytes(first)
 }
 
 impl Drop for ConnectionGuard {
@@ -366,6 +367,13 @@ mod tests {
             ],
             Some(3),
         );
+    }
+
+    #[test]
+    fn sessions_of_alike_clients_are_told_apart() {
+        let codes = [b"q7Zt0c-vJ1", b"q7Zt0cXvJ1"];
+        let [one, other] = codes.map(|code| start_of(&[code, &b"eyJ4IjpbMSwxNjhdfQ"[..]].concat()));
+        assert_ne!(one, other);
     }
 
     #[test]
