@@ -129,7 +129,7 @@ async fn noise(connection: &mut Connection, kind: &str, answer: &str) -> io::Res
         }
         "a stream without answer" => {
             begin_stream(connection, ": nothing\n\n").await?;
-            write(connection, "0\r\n\r\n").await?;
+            return end_stream(connection).await;
         }
         "another's answer" | "answer twice" => {
             let other = answer.replacen("\"id\":", "\"id\":9", 1);
@@ -140,7 +140,7 @@ async fn noise(connection: &mut Connection, kind: &str, answer: &str) -> io::Res
             };
             begin_stream(connection, &event(first)).await?;
             write(connection, &chunk(&event(answer))).await?;
-            write(connection, "0\r\n\r\n").await?;
+            return end_stream(connection).await;
         }
         _ => return reply(connection, "200 OK", JSON, answer).await,
     }
@@ -184,6 +184,11 @@ async fn begin_stream(connection: &mut Connection, first: &str) -> io::Result<()
         text.push_str(&chunk(first));
     }
     write(connection, &text).await
+}
+
+/// Ends a stream. The connection stays open: a client may send its next request at once.
+async fn end_stream(connection: &mut Connection) -> io::Result<()> {
+    write(connection, "0\r\n\r\n").await
 }
 
 fn event(message: &str) -> String {
