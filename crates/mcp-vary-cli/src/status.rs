@@ -161,11 +161,13 @@ fn clients(uses: &[Value]) -> String {
         };
         let member = |key: &str| text(&used[key]).to_owned();
         let counts = ["requests", "calls"].map(|key| number(&used[key]));
+        let rule = used["rule"].as_str().unwrap_or_default();
+        let reason = format!("{} {rule}", member("reason"));
         let row = [
             name("name"),
             name("version"),
             member("variant"),
-            member("reason"),
+            reason.trim_end().to_owned(),
         ];
         rows.push(row.into_iter().chain(counts).collect());
     }

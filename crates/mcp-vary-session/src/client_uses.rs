@@ -9,6 +9,7 @@ use arc_swap::ArcSwapOption;
 use foldhash::quality::RandomState;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_name::ClientName;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, UnitWeighter};
@@ -27,6 +28,10 @@ pub struct ClientUse {
     /// What selected the variant: `selector`, `rule` or `ranking` for example; absent if variants are off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
+    /// The rule that selected it: `clients[0]`, `variant`, the name of an experiment, or that of an access rule; absent if
+    /// `reason` has no rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// How many requests it made: lists, calls, reads and subscriptions.
     pub requests: u64,
     /// How many of them called a tool.
@@ -42,7 +47,7 @@ pub struct ClientRequest<'a> {
     /// Its name and version.
     pub client: &'a ClientName,
     /// The variant, and what selected it.
-    pub variant: Option<(&'a VariantId, &'static str)>,
+    pub variant: Option<(&'a VariantId, &'a VariantReason)>,
     /// Whether it calls a tool.
     pub is_call: bool,
     /// In seconds since 1970.
@@ -85,26 +90,26 @@ pub struct ClientUses {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct UseKey {
     client: ClientName,
-    variant: Option<(VariantId, &'static str)>,
+    variant: Option<(VariantId, VariantReason)>,
 }
 
 /// The same, borrowed from a request.
 #[derive(Hash)]
 struct UseKeyRef<'a> {
     client: &'a ClientName,
-    variant: Option<(&'a VariantId, &'static str)>,
+    variant: Option<(&'a VariantId, &'a VariantReason)>,
 }
 
 impl Equivalent<UseKey> for UseKeyRef<'_> {
     fn equivalent(&self, key: &UseKey) -> bool {
         let variant = key.variant.as_ref();
-        variant.map(|(id, reason)| (id, *reason)) == self.variant && key.client == *self.client
+        variant.map(|(id, reason)| (id, reason)) == self.variant && key.client == *self.client
     }
 }
 
 #[derive(Debug, Default)]
 struct CountedUse {
-    variant: Option<(VariantId, &'static str)>,
+    variant: Option<(VariantId, VariantReason)>,
     requests: AtomicU64,
     calls: AtomicU64,
     last: AtomicU64,
@@ -165,7 +170,8 @@ impl ClientUses {
             variant: request.variant,
         };
         self.all.get(&key).unwrap_or_else(|| {
-            let variant = request.variant.map(|(id, reason)| (id.clone(), reason));
+            let variant = request.variant;
+            let variant = variant.map(|(id, reason)| (id.clone(), reason.clone()));
             let key = UseKey {
                 client: request.client.clone(),
                 variant: variant.clone(),
@@ -194,7 +200,7 @@ impl ClientUses {
 impl CountedUse {
     fn is_of(&self, request: &ClientRequest<'_>) -> bool {
         let variant = self.variant.as_ref();
-        variant.map(|(id, reason)| (id, *reason)) == request.variant
+        variant.map(|(id, reason)| (id, reason)) == request.variant
     }
 
     fn count(&self, request: &ClientRequest<'_>, order: u64) {
@@ -211,7 +217,8 @@ impl CountedUse {
         ClientUse {
             client: key.client.clone(),
             variant,
-            reason,
+            reason: reason.as_ref().map(|it| it.by.as_str()),
+            rule: reason.and_then(|it| it.rule).map(|rule| rule.to_string()),
             requests: self.requests.load(Ordering::Relaxed),
             calls: self.calls.load(Ordering::Relaxed),
             last: self.last.load(Ordering::Relaxed),
@@ -248,9 +255,10 @@ mod tests {
     ) {
         let client = ClientName::read(&format!(r#"{{"name":"{name}","version":"1"}}"#));
         let id = "agent".parse().unwrap();
+        let reason = VariantReason::open(reason);
         uses.note(&ClientRequest {
             client: &client,
-            variant: Some((&id, reason)),
+            variant: Some((&id, &reason)),
             is_call,
             now: 7,
             latest,
@@ -260,8 +268,9 @@ mod tests {
     fn shown(uses: &ClientUses) -> Vec<String> {
         let all = uses.all().into_iter();
         all.map(|it| {
-            let (name, reason) = (it.client.name, it.reason.unwrap());
-            format!("{name} {reason} {}/{}", it.calls, it.requests)
+            let (name, rule) = (it.client.name, it.rule.unwrap_or_default());
+            let reason = format!("{} {rule}", it.reason.unwrap());
+            format!("{name} {} {}/{}", reason.trim_end(), it.calls, it.requests)
         })
         .collect()
     }
@@ -272,8 +281,14 @@ mod tests {
         note(&uses, "a", "ranking", false);
         note(&uses, "b", "rule", true);
         note(&uses, "a", "selector", true);
+        note(&uses, "b", "rule clients[1]", true);
         note(&uses, "a", "ranking", true);
-        let expected = ["a ranking 1/2", "a selector 1/1", "b rule 1/1"];
+        let expected = [
+            "a ranking 1/2",
+            "b rule clients[1] 1/1",
+            "a selector 1/1",
+            "b rule 1/1",
+        ];
         assert_eq!(shown(&uses), expected);
         assert_eq!(uses.all()[0].last, 7);
     }

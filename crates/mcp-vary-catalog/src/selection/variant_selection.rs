@@ -90,7 +90,7 @@ pub struct Offers {
 }
 
 /// Why a client has its variant (SV-22). A session keeps the reason of its `initialize`.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct VariantReason {
     /// What decided.
     pub by: DecidedBy,
@@ -129,7 +129,7 @@ impl From<DecidedBy> for VariantReason {
 }
 
 /// What selected the variant of a request.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum DecidedBy {
     /// The selector in `_meta`.
     Selector,

@@ -121,47 +121,47 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
     let Ok(token) = UnverifiedToken::parse(token) else {
         return first;
     };
+    let difference = difference(&token, verifier).unwrap_or_default();
     let end = token.expires_at();
-    if end.saturating_add(LEEWAY) <= now {
-        let expired = format!(
-            "it has expired: its `exp` is {} {}, {} ago by this machine's clock; get another token",
-            Date::from_unix(end),
-            time_of_day(end),
-            duration(now - end)
-        );
-        // Whatever else is wrong, this token is of no use.
-        let is_all = reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE);
-        return if is_all {
-            format!("the token is refused: {expired}")
-        } else {
-            format!("{first}\nand {expired}")
-        };
+    if end.saturating_add(LEEWAY) > now {
+        return first + &difference;
     }
-    let Ok(index) = verifier.find_issuer(&token) else {
+    let expired = format!(
+        "it has expired: its `exp` is {} {}, {} ago by this machine's clock; get another token",
+        Date::from_unix(end),
+        time_of_day(end),
+        duration(now - end)
+    );
+    // Whatever cannot be verified, this token is of no use.
+    let is_all = reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE);
+    if is_all {
+        format!("the token is refused: {expired}{difference}")
+    } else {
+        format!("{first}{difference}\nand {expired}")
+    }
+}
+
+/// The claim of the token that the configuration does not have so, and what to do: lines after a reason.
+fn difference(token: &UnverifiedToken<'_>, verifier: &TokenVerifier) -> Option<String> {
+    let Ok(index) = verifier.find_issuer(token) else {
         let known = verifier.issuers().iter().map(|known| known.issuer.as_str());
         let known: Vec<_> = known.collect();
-        return format!(
-            "{first}\n  its `iss`: {}\n  `issuer` in the configuration: {}\nif that is your provider, write its `iss` into `issuer` exactly as it is; if not, get a token of your provider",
+        return Some(format!(
+            "\n  its `iss`: {}\n  `issuer` in the configuration: {}\nif that is your provider, write its `iss` into `issuer` exactly as it is; if not, get a token of your provider",
             token.issuer(),
             known.join(", ")
-        );
-    };
-    let Some(trusted) = verifier.issuer(index) else {
-        return first;
+        ));
     };
     let mut accepted = vec![verifier.audience_of_server()];
-    accepted.extend(trusted.audiences.iter().cloned());
-    if !token
-        .audiences()
-        .iter()
-        .any(|audience| accepted.contains(audience))
-    {
-        return format!(
-            "{first}\n  its `aud`: {}\n  accepted: {}\nlet the provider write the first of these into `aud`, or add the token's \
-             to `audiences` of the issuer if the provider gives it to no other service",
-            token.audiences().join(", "),
-            accepted.join(", ")
-        );
+    accepted.extend(verifier.issuer(index)?.audiences.iter().cloned());
+    let is_for_it = |audience: &_| accepted.contains(audience);
+    if token.audiences().iter().any(is_for_it) {
+        return None;
     }
-    first
+    Some(format!(
+        "\n  its `aud`: {}\n  accepted: {}\nlet the provider write the first of these into `aud`, or add the token's \
+         to `audiences` of the issuer if the provider gives it to no other service",
+        token.audiences().join(", "),
+        accepted.join(", ")
+    ))
 }

@@ -318,8 +318,16 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     }
     let elsewhere = AuthorizationServer::start().await;
     let text = refusal(tried(&server, "token-old-foreign", elsewhere.sign(foreign), "").await);
-    let both = format!("error: the token is refused: its issuer is not trusted\nand {expired}");
+    let both = format!(
+        "error: the token is refused: its issuer is not trusted\n  its `iss`: {}\n  `issuer` in the configuration: {}\n",
+        elsewhere.issuer(),
+        server.issuer()
+    );
     assert_starts(&text, &both);
+    assert_contains(
+        &text,
+        &[&format!("get a token of your provider\nand {expired}")],
+    );
 
     let mut endless = claims("https://mcp.example/mcp", 600);
     endless.as_object_mut().unwrap().remove("exp");

@@ -276,8 +276,12 @@ variants:
         .iter()
         .find(|row| row.first() == Some(&"cursor-vscode"));
     let row = row.unwrap_or_else(|| panic!("{status}"));
-    assert_eq!(row[1..4], ["2.1", "brief", "rule"], "{status}");
-    assert_eq!(row[5], "1", "{status}");
+    assert_eq!(
+        row[1..5],
+        ["2.1", "brief", "rule", "clients[0]"],
+        "{status}"
+    );
+    assert_eq!(row[6], "1", "{status}");
     let version = run(&["tools", "--client-version", "2", &path]).exited(2);
     assert_contains(&version.stderr, &["--client-name <NAME>"]);
 }

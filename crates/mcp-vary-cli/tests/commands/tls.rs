@@ -1,7 +1,9 @@
 //! Servers behind `https://`: whose certificates are believed, and what is said of the others.
 
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
@@ -125,6 +127,17 @@ fn a_server_without_tls_is_told_from_one_with_it() {
     house.run(&["inspect", &url]).refuses(&[
         "cannot be reached",
         "it answered without TLS; what listens there does not speak TLS; if that is right, write http:// in its address",
+    ]);
+    let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/mcp", closing.local_addr().unwrap());
+    thread::spawn(move || {
+        // It reads the greeting, so that its end is no reset.
+        while let Ok((mut socket, _)) = closing.accept() {
+            let _ = socket.read(&mut [0; 4096]);
+        }
+    });
+    run(&["inspect", &url]).refuses(&[
+        "it closed the connection during the TLS handshake; if it does not speak TLS, write http:// in its address",
     ]);
 }
 

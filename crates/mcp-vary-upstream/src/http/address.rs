@@ -39,6 +39,7 @@ impl Address {
             (None, None) if cause == "connection refused" => {
                 format!("{to}: {cause}; start the server, or correct host and port")
             }
+            (None, None) if cause == HANDSHAKE_EOF => format!("{to}: {NO_TLS}"),
             (None, None) => format!("{to}: {cause}"),
             (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
             (Some(proxy), Some(advice)) => {
@@ -140,6 +141,9 @@ pub(super) fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
     (system.get_ref().is_none() || cause.contains("(DNS)")).then_some(cause)
 }
 
+/// The library's words for a connection that ends during the TLS handshake.
+const HANDSHAKE_EOF: &str = "tls handshake eof";
+const NO_TLS: &str = "it closed the connection during the TLS handshake; if it does not speak TLS, write http:// in its address";
 /// The library's words for a proxy that answers 407.
 const WANTS_LOGIN: &str = "proxy authorization required";
 const LOGIN_ADVICE: &str = "wants a user and a password: write that variable as `http://USER:PASSWORD@HOST:PORT`, or correct them there";

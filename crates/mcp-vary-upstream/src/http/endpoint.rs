@@ -387,7 +387,8 @@ impl Endpoint {
         }
     }
 
-    /// Names the usual reason why a connection without TLS is closed before any answer.
+    /// Names the usual reason why a connection without TLS is closed before any answer, and why a web server does not know
+    /// the method.
     pub(super) fn explain_failure(&self, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::Failed(UpstreamError::Unanswered { server, reason })
@@ -399,6 +400,15 @@ impl Endpoint {
                 UpstreamError::Unanswered { server, reason }.into()
             }
             ConnectError::Failed(UpstreamError::Misbehaved { server, what }) => {
+                ConnectError::Handshake { server, what }
+            }
+            ConnectError::Failed(UpstreamError::Status {
+                server,
+                status,
+                excerpt,
+                ..
+            }) if status == StatusCode::NOT_IMPLEMENTED && excerpt == WEB_PAGE => {
+                let what = self.describe_web_page(status);
                 ConnectError::Handshake { server, what }
             }
             error => error,

@@ -55,7 +55,7 @@ pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewSco
         }
     }
     if !is_of_operator {
-        count_client(context, variant.map(|variant| (variant, by)));
+        count_client(context, variant.map(|variant| (variant, &reason)));
     }
     let presentation = context.client.presentation;
     Ok(context.in_view(snapshot.variant_set.presented_view(index, presentation)))
@@ -70,7 +70,7 @@ fn ranking_details(context: &RequestContext<'_>) -> Option<RankingDetails> {
 }
 
 /// Counts a request of the client under a variant, which was selected for this reason; `None` if variants are off.
-fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &'static str)>) {
+fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &VariantReason)>) {
     let services = &context.snapshot.services;
     let declared;
     let (client, latest) = match &context.client.session {

@@ -253,21 +253,29 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let other_path = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
     let found = "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path";
     let advice = "check host and path of its address";
-    let cases: [(_, _, &[&str]); 3] = [
+    let cases: [(_, _, _, &[&str]); 4] = [
         (
+            404,
             "text/html",
             "<h1>Nothing here",
             &["`remote`", "` answered `initialize` with HTTP 404", advice],
         ),
         (
+            404,
             "text/html",
             "<!DOCTYPE html><h1>No",
             &["` answered with a web page (HTTP 404 Not Found); check "],
         ),
-        ("application/json", other_path, &[found]),
+        (
+            501,
+            "text/html",
+            "<!DOCTYPE html><h1>No",
+            &["` answered with a web page (HTTP 501 Not Implemented); check "],
+        ),
+        (404, "application/json", other_path, &[found]),
     ];
-    for (media_type, body, parts) in cases {
-        let peer = ScriptedServer::start(move |_| Some(Reply::new(404, media_type, body))).await;
+    for (status, media_type, body, parts) in cases {
+        let peer = ScriptedServer::start(move |_| Some(Reply::new(status, media_type, body))).await;
         says(&fails(config(&peer)).await, parts);
     }
     let elsewhere = "ftp://example.org/".parse().unwrap();
