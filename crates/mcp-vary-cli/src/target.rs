@@ -47,7 +47,10 @@ pub(crate) fn url(
 pub(crate) fn http_url(text: &str, written: &str) -> Result<Uri, String> {
     parse_endpoint(text).ok_or_else(|| {
         let shown = written.split('?').next().unwrap_or_default();
-        let example = endpoint_example(written);
+        let example = match shown.replace(' ', "%20") {
+            escaped if escaped != shown && parse_endpoint(&escaped).is_some() => escaped,
+            _ => endpoint_example(written),
+        };
         format!("`{shown}` is not the URL of an MCP server; write it like {example}")
     })
 }
@@ -128,6 +131,7 @@ mod tests {
             ("ftp://x/", usual),
             ("http://", usual),
             ("a b", usual),
+            ("http://x/mcp/v/a b", "http://x/mcp/v/a%20b"),
             ("/mcp", usual),
         ] {
             let error = http_url(text, text).unwrap_err();

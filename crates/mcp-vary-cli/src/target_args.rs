@@ -244,7 +244,11 @@ fn not_a_target(word: &str, usage: &str) -> String {
         return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
     }
     let is_program = !word.chars().any(char::is_whitespace);
+    let is_port = word.parse::<u16>().is_ok();
     let tip = match is_program {
+        true if is_port => {
+            format!("if it is a port of this machine, write `http://127.0.0.1:{word}/mcp`")
+        }
         true if looks_like_a_host(word) => format!(
             "if it is an address, write `https://{}`; to start it as a server, write `{usage} -- {word}`",
             shown(word)

@@ -148,11 +148,26 @@ impl Reader<'_> {
     }
 }
 
+/// What other programs call a connection whose certificate nobody verifies.
+const NO_VERIFICATION: &[&str] = &[
+    "insecure",
+    "insecureSkipVerify",
+    "rejectUnauthorized",
+    "skip-verify",
+    "tls-verify",
+    "verify",
+    "verify_ssl",
+];
+
 /// Where an unknown key belongs, if that shows. `keys` are those of its table.
 fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     let key = member.path.rsplit('.').next().unwrap_or_default();
     if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
         return Some(format!("write `tools: {{{key}: [...]}}`"));
+    }
+    if NO_VERIFICATION.contains(&key) && keys.contains(&"ca") {
+        let fix = "Vary always verifies certificates; name the file of the authority's in `ca`";
+        return Some(fix.to_owned());
     }
     if !keys.contains(&"variants") {
         return None;

@@ -34,6 +34,14 @@ pub(crate) struct Served {
     pub(crate) missing_variables: Vec<String>,
 }
 
+/// The name for a configuration that does not exist yet: a command that is printed must not overwrite another.
+pub(super) fn new_file() -> &'static str {
+    match Path::new("vary.yaml").exists() {
+        true => "vary-new.yaml",
+        false => "vary.yaml",
+    }
+}
+
 impl Served {
     /// Those of a configuration, of which the client is to get `variant`.
     ///
@@ -48,10 +56,10 @@ impl Served {
     ) -> Result<Self, Failure> {
         let same = std::fs::canonicalize(path).ok();
         if same.is_some() && same == std::fs::canonicalize(client_file).ok() {
-            let shown = path.display();
+            let (shown, new) = (path.display(), new_file());
             return Err(Failure::command(format!(
                 "{shown} is the client's own file, so Vary would serve itself; write its servers to a configuration \
-                 first: vary config import {shown} > vary.yaml"
+                 first: vary config import {shown} > {new}"
             )));
         }
         let text = file::text(path)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
-use super::duplicates::Duplicate;
+use super::duplicates::{Duplicate, new_file};
 use super::other_files::OtherPlace;
 use super::places;
 use super::{Plan, remove_command};
@@ -184,11 +184,12 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
     notice(&sanitize(&format!(
         "{} also has {}. If Vary serves them too, it lists their tools twice; to take them out: {}\n\
          FILE is what `vary serve` reads; if that is a file of this client, first make another one of it, and serve that: \
-         vary config import {} > vary.yaml",
+         vary config import {} > {}",
         plan.client().title,
         all.join(" and "),
         plan.moving_command,
-        files.join(" ")
+        files.join(" "),
+        new_file()
     )));
 }
 

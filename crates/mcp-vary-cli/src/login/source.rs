@@ -72,7 +72,10 @@ fn file_option(name: &str) -> String {
     if found().is_some_and(|found| is_it(found) || found == Path::new(name)) {
         return String::new();
     }
-    format!(" --file {}", shell_word(name))
+    // `vary status` shows the command in any directory.
+    let whole = std::path::absolute(name).ok();
+    let whole = whole.as_deref().and_then(Path::to_str).unwrap_or(name);
+    format!(" --file {}", shell_word(whole))
 }
 
 /// The configuration of servers that are in no file, with the stored logins.

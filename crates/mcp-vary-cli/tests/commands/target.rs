@@ -197,6 +197,10 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
          server, write `vary tools -- example.com/mcp`",
     );
     says(
+        &["inspect", "18802"],
+        "`18802` is not a URL or a file; if it is a port of this machine, write `http://127.0.0.1:18802/mcp`",
+    );
+    says(
         &["check", "npx -y foo"],
         "`npx -y foo` is not a URL or a file; to start a server by its command, write `vary check -- COMMAND`, without \
          quotes",

@@ -28,8 +28,8 @@ const WITHOUT_EQUIVALENT: &[(&str, &str, &str)] = &[
     ),
     (
         "oauth auth oauth_resource scopes authProviderType authorization",
-        "is left out: Vary signs in nowhere by itself",
-        "put a token into `headers`",
+        "is left out: Vary has logins of its own",
+        "log in with `vary login`, or put a token into `headers`",
     ),
     (
         "envFile env_file",

@@ -45,6 +45,10 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
         );
         refuses("x", &text, &what);
     }
+    refuses_server(
+        "{url: 'https://a.example/mcp', insecure: true}",
+        "2:37: `servers.a.insecure` is not a known key; Vary always verifies certificates; name the file of the authority's in `ca`",
+    );
     refuses_lines(
         "variants: {safe: {exclude: ['*delete*']}}",
         "2:19: `variants.safe.exclude` is not a known key; write `tools: {exclude: [...]}`",
