@@ -36,9 +36,10 @@ pub(crate) struct Served {
 
 /// The name for a configuration that does not exist yet: a command that is printed must not overwrite another.
 pub(super) fn new_file() -> &'static str {
-    match Path::new("vary.yaml").exists() {
-        true => "vary-new.yaml",
-        false => "vary.yaml",
+    if Path::new("vary.yaml").exists() {
+        "vary-new.yaml"
+    } else {
+        "vary.yaml"
     }
 }
 
