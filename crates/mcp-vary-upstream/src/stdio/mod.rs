@@ -147,6 +147,10 @@ impl Connection {
         &self.shared.server_requests
     }
 
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        self.shared.secrets.hide(text)
+    }
+
     /// The last lines of the process's standard error.
     pub(crate) fn stderr_lines(&self) -> Vec<String> {
         self.shared.stderr_tail.lines()
