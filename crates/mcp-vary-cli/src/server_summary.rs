@@ -4,7 +4,7 @@ use mcp_vary_gateway::{Collision, Gateway, ServedItem, ServerReport};
 use mcp_vary_upstream::without_server;
 use serde_json::{Map, Value, json};
 
-use crate::print::servers::{is_up, reason, state, status_table};
+use crate::print::servers::{is_up, reason, state, status_table, unread_lists};
 use crate::print::{self, sanitize};
 
 /// The servers of a gateway at the time when it had connected to them.
@@ -44,7 +44,7 @@ impl ServerSummary {
         served.any(|item| item.list == "tools/list" && *item.id == *name)
     }
 
-    /// Prints which of several servers are not up, and why: nothing that was printed has their items.
+    /// Prints which of several servers are not up or could not be read, and why: nothing that was printed has their items.
     pub(crate) fn note_missing_servers(&self) {
         let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;
         for server in self.servers.iter().filter(is_missing) {
@@ -55,6 +55,10 @@ impl ServerSummary {
                     "nothing of server `{name}` is shown, which is {state}: {reason}"
                 )));
             }
+        }
+        let several = self.servers.iter().filter(|_| self.servers.len() > 1);
+        for line in several.flat_map(unread_lists) {
+            print::notice(&sanitize(&line));
         }
     }
 
@@ -85,6 +89,9 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
         summary.insert("error".to_owned(), json!(reason));
     }
     summary.extend(handshake_json(server));
+    if !server.failed_lists.is_empty() {
+        summary.insert("failedLists".to_owned(), json!(server.failed_lists));
+    }
     let counts = server.counts.iter();
     let lists: Map<_, _> = counts
         .map(|(list, count)| ((*list).to_owned(), json!(count)))

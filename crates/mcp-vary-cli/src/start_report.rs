@@ -8,7 +8,7 @@ use mcp_vary_gateway::{Gateway, Naming, ServerReport};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use crate::login::until;
-use crate::print::servers::{is_up, naming_note, plural, reason};
+use crate::print::servers::{is_up, naming_note, plural, reason, unread_list};
 use crate::print::table::table;
 use crate::print::{progress, sanitize, server_line};
 
@@ -130,9 +130,10 @@ pub(crate) fn server_status(server: &ServerReport) -> String {
     let info = info.and_then(|text| serde_json::from_str(text).ok());
     let line = server_line(info.as_ref(), handshake.revision.as_str());
     let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
-    let tools = match tools {
-        Some((_, count)) => plural(*count, "tool"),
-        None => "no tools".to_owned(),
+    let tools = match (tools, server.failed_lists.get("tools/list")) {
+        (Some((_, count)), _) => plural(*count, "tool"),
+        (None, Some(why)) => unread_list("tools/list", why),
+        (None, None) => "no tools".to_owned(),
     };
     let login = server.login.map(until);
     let login = login.map_or_else(String::new, |end| format!(", login {end}"));

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Verdict};
 use crate::login::until;
 use crate::operator_client::{GatewayAddress, not_the_operators};
 use crate::print::deprecation::deprecation_notice;
-use crate::print::servers::{plural, upstream_variant_note};
+use crate::print::servers::{plural, unread_list, upstream_variant_note};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
@@ -277,7 +277,7 @@ fn directory_use(uses: &[Value]) -> String {
     format!("\n{}{}", table(&rows, 2), reasons.concat())
 }
 
-/// The servers, each that is not up with the reason below it.
+/// The servers, below each why it is not up, or why its lists could not be read.
 fn servers(servers: &[Value], width: usize) -> String {
     let mut rows = vec![
         [
@@ -318,19 +318,17 @@ fn servers(servers: &[Value], width: usize) -> String {
     let table = server_table(rows, width);
     for (at, line) in table.lines().enumerate() {
         let server = at.checked_sub(1).and_then(|at| servers.get(at));
-        let reason = server.and_then(not_up);
-        let reason = reason.map_or_else(String::new, |reason| format!("  {reason}\n"));
-        let _ = write!(out, "{line}\n{reason}");
+        let reasons = server
+            .into_iter()
+            .flat_map(|it| not_up(it).into_iter().chain(unread(it)));
+        let reasons = reasons.map(|reason| format!("  {reason}\n"));
+        let _ = write!(out, "{line}\n{}", reasons.collect::<String>());
     }
     let notes = servers.iter().flat_map(|it| {
-        let failed = it["failedLists"].as_object().into_iter().flatten();
-        let failed = failed.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
         let ids: Vec<_> = list(it, "upstreamVariants").iter().map(text).collect();
         let variants = upstream_variant_note(text(&it["name"]), &ids);
-        failed
-            .chain(undeclared(it))
-            .chain(login(it))
-            .chain(variants)
+        let found = undeclared(it).into_iter();
+        found.chain(login(it)).chain(variants)
     });
     let notes: Vec<_> = notes.collect();
     if !notes.is_empty() {
@@ -349,6 +347,13 @@ fn not_up(server: &Value) -> Option<String> {
         Some(seconds) => format!("; next attempt in {seconds} s"),
     };
     Some(format!("{reason}{again}"))
+}
+
+/// Why lists of a server could not be read.
+fn unread(server: &Value) -> impl Iterator<Item = String> {
+    let failed = server["failedLists"].as_object().into_iter().flatten();
+    let name = text(&server["name"]);
+    failed.map(move |(list, why)| format!("server `{name}`: {}", unread_list(list, text(why))))
 }
 
 /// The login at a server, and until when it is valid.
@@ -542,10 +547,10 @@ mod tests {
         far     down   1h                               -            -        -      -       -        -        -
           server `far` cannot be reached; next attempt in 12 s
         half    up     5s                               0            -        -      3       0   120 ms   12.3 s
+          server `half`: its prompts could not be read: too long
 
         server `git` also answers `tools/list`, which it does not declare
         login at `git`: until 1970-01-02 00:00 UTC
-        half: too long
         server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
 
         variant  status

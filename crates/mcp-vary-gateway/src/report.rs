@@ -1,6 +1,6 @@
 //! The report of a gateway: its servers, what they offer together, and problems with that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -49,6 +49,8 @@ pub struct ServerReport {
     pub lacks_feature_tags: bool,
     /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
     pub counts: Vec<(&'static str, usize)>,
+    /// Why lists could not be read at the last attempt, by the list's method, without secrets.
+    pub failed_lists: BTreeMap<&'static str, String>,
 }
 
 impl ServerReport {
@@ -63,6 +65,7 @@ impl ServerReport {
         };
         Self {
             last_end,
+            failed_lists: source.failed_lists(),
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),

@@ -7,7 +7,6 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
 use mcp_vary_upstream::credential_source::{self, CredentialStatus};
 use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
-use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -17,6 +16,7 @@ use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ConnectionStatus;
+use crate::pool::source::MAX_REASON_LENGTH;
 use crate::pool::upstream_variants::unselectable_variants;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
@@ -183,8 +183,8 @@ pub struct ServerStatus {
     /// The calls that clients sent it through the gateway; absent for an entry that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallStatus>,
-    /// Why lists could not be read at the last attempt, by the method of the list. Clients still see the previous list, if
-    /// there is one.
+    /// Why lists could not be read at the last attempt, by the method of the list, without secrets. Clients still see the
+    /// previous list, if there is one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_lists: BTreeMap<&'static str, String>,
 }
@@ -293,9 +293,6 @@ impl Gateway {
     }
 }
 
-/// The most characters of an error that a server may have written.
-const MAX_REASON_LENGTH: usize = 300;
-
 /// The asynchronous tasks of this process; 0 outside of a runtime.
 fn tasks() -> usize {
     let runtime = tokio::runtime::Handle::try_current();
@@ -370,12 +367,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
     sources
         .zip(snapshot.pool.servers.connection_statuses())
         .map(|(source, connections)| {
-            let server_snapshot = source.snapshot();
-            let listed = server_snapshot.listings.get(&ListKind::Tools).cloned();
+            let listed = source.snapshot().listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
-            let unread = server_snapshot.read_errors.iter();
-            let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
-            let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
             let (state, reason) = match &*source.connection.state().borrow() {
                 // There is one connection for each user, and none without one.
                 _ if source.refusal().is_some() => ("per-user", None),
@@ -403,7 +396,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                     .calls
                     .of(source.name())
                     .map(|it| CallStatus::of(it)),
-                failed_lists: unread.collect(),
+                failed_lists: source.failed_lists(),
             }
         })
         .chain(left_out)

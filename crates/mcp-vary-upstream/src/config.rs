@@ -460,6 +460,14 @@ pub struct Limits {
     pub max_backoff: Duration,
 }
 
+impl Limits {
+    /// How long the `ping` after `initialize` may take: at most half of the time limit of the handshake, so that a server
+    /// that only leaves this one unanswered is connected to whatever the limit is.
+    pub(crate) fn first_ping(&self) -> Duration {
+        self.probe.min(self.handshake / 2)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -248,6 +248,11 @@ impl UpstreamConnection {
         self.transport.request(request, kind).await
     }
 
+    /// A text of the server with `***` in place of each secret that it was given.
+    pub fn without_secrets(&self, text: &str) -> String {
+        self.transport.without_secrets(text)
+    }
+
     /// Sends a notification; `params` is JSON text.
     ///
     /// # Errors

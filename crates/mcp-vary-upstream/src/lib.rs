@@ -21,6 +21,7 @@ pub mod document;
 pub mod endpoint_url;
 mod error;
 mod handshake;
+mod handshake_progress;
 pub mod header_command;
 mod http;
 mod list_changes;

@@ -56,8 +56,14 @@ impl Liveness {
 
     /// Records that the server sent something at `now`.
     pub(super) fn touch_at(&self, now: Instant) {
+        // Zero means that nothing was received.
         self.last_received
-            .store(self.millis_since_created(now), Ordering::Relaxed);
+            .store(self.millis_since_created(now).max(1), Ordering::Relaxed);
+    }
+
+    /// Whether the server has sent anything.
+    pub(super) fn has_received(&self) -> bool {
+        self.last_received.load(Ordering::Relaxed) > 0
     }
 
     /// When something was last received.

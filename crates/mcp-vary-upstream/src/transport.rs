@@ -53,6 +53,13 @@ impl Transport {
         }
     }
 
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        match self {
+            Self::Stdio(connection) => connection.without_secrets(text),
+            Self::Http(connection) => connection.without_secrets(text),
+        }
+    }
+
     pub(crate) fn stderr_lines(&self) -> Vec<String> {
         match self {
             Self::Stdio(connection) => connection.stderr_lines(),

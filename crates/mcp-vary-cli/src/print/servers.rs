@@ -7,7 +7,7 @@ use mcp_vary_upstream::{ConnectError, ConnectionState};
 
 use super::table::table;
 
-/// A row for each server, then the reasons why servers are down.
+/// A row for each server, then the reasons why servers are down, or their lists could not be read.
 pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     let head = [
         "server",
@@ -31,7 +31,10 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
         rows.push(row);
     }
     let mut out = table(&rows, 3);
-    let mut reasons = servers.iter().filter_map(reason).peekable();
+    let reasons = servers
+        .iter()
+        .flat_map(|it| reason(it).into_iter().chain(unread_lists(it)));
+    let mut reasons = reasons.peekable();
     if reasons.peek().is_some() {
         out.push('\n');
     }
@@ -112,6 +115,19 @@ pub(crate) fn reason(server: &ServerReport) -> Option<String> {
         }
         _ => Some(format!("server `{}` was closed", server.name)),
     }
+}
+
+/// A line for each list of a server that could not be read.
+pub(crate) fn unread_lists(server: &ServerReport) -> impl Iterator<Item = String> {
+    let lists = server.failed_lists.iter();
+    lists.map(|(list, why)| format!("server `{}`: {}", server.name, unread_list(list, why)))
+}
+
+/// What is said of a list, by its method, that could not be read.
+pub(crate) fn unread_list(list: &str, why: &str) -> String {
+    let kind = LISTS.iter().find(|(known, _)| *known == list);
+    let items = kind.map_or_else(|| list.to_owned(), |(_, kind)| format!("{kind}s"));
+    format!("its {items} could not be read: {why}")
 }
 
 /// The names that two servers have in common, with the server that each name leads to.

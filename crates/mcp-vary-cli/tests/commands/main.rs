@@ -48,4 +48,6 @@ mod target;
 mod text;
 mod tls;
 mod tools;
+#[cfg(unix)]
+mod unread_lists;
 mod upstream_variants;

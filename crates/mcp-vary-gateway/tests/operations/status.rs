@@ -301,3 +301,18 @@ async fn a_server_without_templates_is_healthy() {
     let status = harness.gateway.status();
     assert_eq!(status.servers[0].failed_lists, BTreeMap::new());
 }
+
+#[tokio::test]
+async fn prompts_that_are_declared_and_missing_are_no_failure_and_such_tools_are() {
+    let answer = |seen: &ReceivedRequest| match seen.method() {
+        "initialize" => {
+            let capabilities = json!({"tools": {}, "prompts": {}});
+            Some(seen.answer(&introduced("plain", capabilities)))
+        }
+        _ => Some(seen.refuse(200, -32601, "not here")),
+    };
+    let harness = Harness::scripted(answer).await;
+    let failed = BTreeMap::from([("tools/list", "not here".to_owned())]);
+    assert_eq!(harness.gateway.status().servers[0].failed_lists, failed);
+    assert_eq!(harness.gateway.servers()[0].failed_lists, failed);
+}

@@ -22,6 +22,7 @@ use crate::config::UpstreamConfig;
 use crate::connect_error::ConnectError;
 use crate::error::{UpstreamError, without_server};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
+use crate::handshake_progress::HandshakeProgress;
 use crate::message::{Answer, RequestKind};
 use crate::server_log_level::ServerLogLevel;
 
@@ -35,6 +36,8 @@ pub(super) struct Handshaker {
     pub(super) log_level: Arc<ServerLogLevel>,
     /// Whether the server has opened a stream of the transport of 2024-11-05.
     has_stream: AtomicBool,
+    /// The requests of the first handshake.
+    progress: HandshakeProgress,
     /// The result of the first handshake.
     first: OnceLock<Handshake>,
     renewal: Mutex<()>,
@@ -49,6 +52,7 @@ impl Handshaker {
             is_sse: config.is_sse,
             log_level: Arc::default(),
             has_stream: AtomicBool::new(false),
+            progress: HandshakeProgress::default(),
             first: OnceLock::new(),
             renewal: Mutex::new(()),
         }
@@ -76,10 +80,12 @@ impl Handshaker {
         Ok(self.first.get_or_init(|| handshake).clone())
     }
 
-    /// What a server did that answered nothing in time, and what to do.
+    /// How far a server came that was not ready in time, and what to do.
     fn unanswered(&self) -> String {
         let url = self.shared.endpoint.shown();
-        let observed = if self.has_stream.load(Ordering::Relaxed) {
+        let observed = if let Some(progress) = self.progress.summary() {
+            format!("`{url}` {progress}; look at the log of the server")
+        } else if self.has_stream.load(Ordering::Relaxed) {
             format!(
                 "`{url}` opened its event stream (the transport of 2024-11-05, SSE), and did not answer `initialize` there; look \
                  at the log of the server"
@@ -247,7 +253,8 @@ impl Handshaker {
         let headers = modern_headers("server/discover", None);
         let call = self.call("server/discover", Some(&params), &headers);
         let session = self.shared.session.load();
-        Attempt::send(&self.shared, session, call).answer().await
+        let mut attempt = Attempt::send(&self.shared, session, call);
+        self.answer(&mut attempt).await
     }
 
     /// Starts a session and makes it the current one.
@@ -330,7 +337,8 @@ impl Handshaker {
             let call = self.call("initialize", Some(&params), headers);
             let blank = Arc::new(blank(revision));
             let mut attempt = Attempt::send(&self.shared, blank, call);
-            let answer = attempt.answer().await.map_err(InitializeError::Refused)?;
+            let answer = self.answer(&mut attempt).await;
+            let answer = answer.map_err(InitializeError::Refused)?;
             match handshake::read_initialize(&endpoint.server, revision, &answer)? {
                 Initialized::Ready(handshake) => {
                     self.enter(&handshake, &attempt).await?;
@@ -364,7 +372,8 @@ impl Handshaker {
         let ping = self.call("ping", None, &no_headers);
         let mut ping = Attempt::send(shared, Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`. Once they answer, this is done.
-        let pinged = tokio::time::timeout(endpoint.limits.probe, ping.answer()).await;
+        let limit = endpoint.limits.first_ping();
+        let pinged = tokio::time::timeout(limit, self.answer(&mut ping)).await;
         let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
         if pinged.is_err() || is_refused || ping.is_not_found() {
             // Later, the same answer would mean that the server hangs, lost the session, or was replaced.
@@ -392,8 +401,17 @@ impl Handshaker {
         }
     }
 
-    fn call(&self, method: &str, params: Option<&str>, headers: &HeaderMap) -> Call {
+    async fn answer(&self, attempt: &mut Attempt) -> Result<Answer, UpstreamError> {
+        let answer = attempt.answer().await?;
+        self.progress.note_answered(attempt.call.id);
+        Ok(answer)
+    }
+
+    fn call(&self, method: &'static str, params: Option<&str>, headers: &HeaderMap) -> Call {
         let id = self.shared.next_id();
+        if self.first.get().is_none() {
+            self.progress.note_sent(id, method);
+        }
         Call {
             id,
             body: server_message::write_request(Some(id), method, params),

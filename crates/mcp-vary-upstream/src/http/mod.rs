@@ -146,6 +146,10 @@ impl Connection {
         &self.shared.inbound.server_requests
     }
 
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        self.shared.endpoint.diagnostics.hide(text)
+    }
+
     pub(super) fn liveness(&self) -> &Arc<Liveness> {
         &self.shared.endpoint.liveness
     }

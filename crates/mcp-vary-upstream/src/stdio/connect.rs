@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::handshake_requests::{answer, discover, initialize, ping};
 use super::process::Process;
 use super::stderr::StderrTail;
 use super::tasks::{self, ProcessSupervisor};
@@ -22,9 +23,10 @@ use crate::config::{Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::error::UpstreamError;
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
+use crate::handshake_progress::HandshakeProgress;
 use crate::liveness::Liveness;
 use crate::mailbox::Budget;
-use crate::message::{Answer, Event, Message, Request, RequestKind};
+use crate::message::{Answer, Event};
 use crate::secrets::Secrets;
 use crate::server_requests::MAX_UNREAD_REPLIES;
 use crate::stdio::in_flight_calls::InFlightCalls;
@@ -100,7 +102,7 @@ async fn with_deadline<T>(
         Err(_elapsed) => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
-            observed: shared.last_output()
+            observed: shared.how_far()
                 + "; if it downloads or builds first, raise its `start-timeout`",
         }),
     }
@@ -250,6 +252,7 @@ fn start(
         long_lines: LogBackoff::default(),
         reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         last_skipped_line: ScopedLock::new(String::new()),
+        progress: HandshakeProgress::default(),
         stderr_tail: StderrTail::default(),
         last_output: Arc::clone(&config.last_output),
         command_line: config.command_line.clone(),
@@ -391,14 +394,6 @@ async fn late_discover(
     handshake.map(HandshakeEnd::Ready)
 }
 
-async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
-    let shared = &connection.shared;
-    let info = shared.client_info.as_deref();
-    let params = handshake::discover_params(&shared.capabilities, info);
-    let request = Request::new("server/discover", Some(params));
-    Ok(connection.request(request, RequestKind::Handshake).await?)
-}
-
 /// Sends nothing but `server/discover`, to a process whose predecessor answered it.
 async fn discover_alone(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let mut probe = discover(connection).await?;
@@ -426,14 +421,6 @@ async fn discover_again(
 
 async fn handshake_answer(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
     Ok(answer(exchange).await?)
-}
-
-async fn initialize(connection: &Connection, revision: Revision) -> Result<Exchange, ConnectError> {
-    let shared = &connection.shared;
-    let info = shared.client_info.as_deref();
-    let params = handshake::initialize_params(revision, &shared.capabilities, info);
-    let request = Request::new("initialize", Some(params));
-    Ok(connection.request(request, RequestKind::Handshake).await?)
 }
 
 async fn finish(
@@ -472,28 +459,4 @@ async fn complete(
     connection.notify("notifications/initialized", None).await?;
     ping(connection).await?;
     Ok(handshake)
-}
-
-/// Servers register tools right after `notifications/initialized`. Once they answer another request, this is done.
-async fn ping(connection: &Connection) -> Result<(), ConnectError> {
-    let request = Request::new("ping", None);
-    let mut exchange = connection.request(request, RequestKind::Handshake).await?;
-    let limit = connection.shared.limits.probe;
-    match tokio::time::timeout(limit, answer(&mut exchange)).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => return Err(error.into()),
-        Err(_elapsed) => {
-            tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");
-            connection.liveness().set_ignores_ping();
-        }
-    }
-    Ok(())
-}
-
-async fn answer(exchange: &mut Exchange) -> Result<Answer, UpstreamError> {
-    loop {
-        if let Message::Answer(answer) = exchange.next().await? {
-            return Ok(answer);
-        }
-    }
 }

@@ -2,8 +2,10 @@
 
 mod connect;
 mod exchange;
+mod handshake_requests;
 mod in_flight_calls;
 mod lines;
+mod observed;
 mod oversize;
 mod process;
 mod stderr;
@@ -26,13 +28,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::oversize::LostMessage;
 use self::stderr::StderrTail;
 use super::config::{LastOutput, Limits};
-use super::error::{STDERR_LINES, UpstreamError, without_server};
+use super::error::{UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
     Answer, Event, LOG_MESSAGE, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
 };
 use super::secrets::Secrets;
 use crate::command_line::CommandLine;
+use crate::handshake_progress::HandshakeProgress;
 use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
 use crate::stdio::in_flight_calls::{InFlightCall, InFlightCalls};
@@ -81,6 +84,7 @@ pub(super) struct Shared {
     /// Permits for answers that are queued since the process does not read its input.
     reply_permits: Arc<Semaphore>,
     last_skipped_line: ScopedLock<String>,
+    progress: HandshakeProgress,
     stderr_tail: StderrTail,
     last_output: Arc<ScopedLock<LastOutput>>,
     command_line: Option<CommandLine>,
@@ -141,6 +145,10 @@ impl Connection {
 
     pub(super) fn server_requests(&self) -> &Arc<ServerRequests> {
         &self.shared.server_requests
+    }
+
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        self.shared.secrets.hide(text)
     }
 
     /// The last lines of the process's standard error.
@@ -402,33 +410,6 @@ impl Shared {
             let output = self.secrets.excerpt(output, 200);
             tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {STDOUT_ADVICE}");
             *self.last_skipped_line.lock() = output;
-        }
-    }
-
-    /// The output of the process that is not a message, for an error; empty if there is none.
-    fn output_summary(&self) -> String {
-        let skipped = self.last_skipped_line.lock().clone();
-        let stderr = self.stderr_tail.text();
-        match (skipped.as_str(), stderr.as_str()) {
-            ("", "") => String::new(),
-            ("", stderr) => format!("{STDERR_LINES}{stderr}"),
-            (skipped, "") => {
-                format!("it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}")
-            }
-            (skipped, stderr) => format!(
-                "it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}; {STDERR_LINES}{stderr}"
-            ),
-        }
-    }
-
-    /// The same of a process that has ended, or what to do if it wrote nothing.
-    fn last_output(&self) -> String {
-        match (self.output_summary(), &self.command_line) {
-            (output, _) if !output.is_empty() => output,
-            (_, Some(command)) => {
-                format!("it wrote nothing; to see why, run it in a terminal: {command}")
-            }
-            (_, None) => "it wrote nothing; run its command in a terminal to see why".to_owned(),
         }
     }
 

@@ -172,6 +172,48 @@ async fn a_handshake_without_end_has_an_end() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_not_ready_in_time_is_said_to_have_come_as_far_as_it_did() {
+    let answered = "it answered `server/discover`, but not `initialize`; ";
+    for (temper, parts) in [
+        ("half", [answered, "it wrote nothing to standard error; "]),
+        ("half-loud", [answered, "last stderr lines: opening"]),
+        (
+            "chatty",
+            [
+                "it sent messages, but answered no request; ",
+                "nothing to standard error",
+            ],
+        ),
+        (
+            "loud",
+            ["it sent no message; ", "last stderr lines: opening"],
+        ),
+    ] {
+        let mut config = config(temper);
+        config.limits.handshake = Duration::from_secs(2);
+        let error = fails(config).await;
+        says(&error, &parts);
+        says(
+            &error,
+            &["not ready within 2s: it ", "raise its `start-timeout`"],
+        );
+    }
+    let mut config = config("late-deaf");
+    config.limits.handshake = Duration::from_secs(4);
+    let answered = "it answered `server/discover` and `initialize`, but not `ping`; ";
+    says(&fails(config).await, &[answered]);
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_only_the_first_ping_unanswered_is_connected_to_whatever_the_limit() {
+    let mut config = config("deaf");
+    config.limits.handshake = Duration::from_secs(4);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    let found = result(&upstream, "echo", json!({"a": 1})).await;
+    assert_eq!(found["echo"], json!({"a": 1}));
+}
+
+#[tokio::test]
 async fn a_command_that_cannot_start_says_which_and_why() {
     let missing = Target::command("no-such-program", []);
     let missing = fails(UpstreamConfig::new("tools", missing)).await;

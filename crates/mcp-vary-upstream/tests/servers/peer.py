@@ -35,6 +35,10 @@ def answer(request, result):
     say({"id": request["id"], "result": result})
 
 
+def warn(text):
+    print(text, file=sys.stderr, flush=True)
+
+
 def refuse(request, code, message, **data):
     say({"id": request["id"], "error": {"code": code, "message": message, **data}})
 
@@ -123,6 +127,11 @@ TEMPERS = {
     "huge": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b"x" * 3_000_000)),
     "crashing": (lambda r: sys.exit("no luck"), initialize),
     "mute": (lambda r: None, lambda r: None),
+    "half": (lambda r: refuse(r, -32601, "no"), lambda r: None),
+    "half-loud": (lambda r: refuse(r, -32601, "no"), lambda r: warn("opening")),
+    "loud": (lambda r: warn("opening"), lambda r: None),
+    "chatty": (lambda r: say({"method": "notifications/message", "params": {}}), lambda r: None),
+    "late-deaf": (lambda r: refuse(r, -32601, "no"), lambda r: (time.sleep(2.2), initialize(r))),
     "deaf": (lambda r: refuse(r, -32601, "Method not found"), initialize),
     "flapping": (lambda r: refuse(r, -32601, "Method not found"), initialize),
 }
@@ -208,7 +217,7 @@ for line in sys.stdin:
         TEMPERS[TEMPER][0](message)
     elif method == "initialize":
         TEMPERS[TEMPER][1](message)
-    elif method == "ping" and TEMPER == "deaf":
+    elif method == "ping" and TEMPER in ("deaf", "late-deaf"):
         pass
     elif method == "ping":
         answer(message, {})

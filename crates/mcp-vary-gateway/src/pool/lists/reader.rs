@@ -146,7 +146,8 @@ impl ListReader {
             Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
             Err(failure) if is_absence(kind, failure) => debug!(server, list, "no such list"),
             Err(failure) => {
-                let error = without_server(failure.message(), server);
+                let error = upstream.without_secrets(failure.message());
+                let error = without_server(&error, server);
                 warn!(server, list, error, "list not read");
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
@@ -13,6 +14,7 @@ use mcp_vary_upstream::{
     CONNECT_TARGET, ConnectError, ConnectionState, SupervisedConnection, UpstreamConnection,
 };
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::sanitize::excerpt;
 use tracing::warn;
 
 use super::ids::ConnectionId;
@@ -127,6 +129,33 @@ impl ServerSource {
     /// The handshake and the lists that were read last.
     pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
         self.lists().snapshot()
+    }
+
+    /// Why lists could not be read at the last attempt, by their methods, for the operator: without secrets. None while
+    /// there is no connection, whose state says more. A server without prompts or resources may declare them, and then
+    /// does not know the method.
+    pub(crate) fn failed_lists(&self) -> BTreeMap<&'static str, String> {
+        let Some(upstream) = self.reader.connection.current() else {
+            return BTreeMap::new();
+        };
+        let snapshot = self.snapshot();
+        let is_lacking = |kind: &ListKind, failure: &RpcError| {
+            *kind != ListKind::Tools && failure.code() == METHOD_NOT_FOUND
+        };
+        let failed = snapshot.read_errors.iter();
+        let failed = failed.filter(|(kind, failure)| !is_lacking(kind, failure));
+        let named = format!("server `{}` ", self.reader.server());
+        let shown = |failure: &RpcError| {
+            let why = upstream.without_secrets(failure.message());
+            let why = why
+                .strip_prefix(&named)
+                .map(|what| format!("it {what}"))
+                .unwrap_or(why);
+            excerpt(why.as_bytes(), MAX_REASON_LENGTH)
+        };
+        failed
+            .map(|(kind, failure)| (kind.method(), shown(failure)))
+            .collect()
     }
 
     /// The server's list of one kind.
@@ -287,6 +316,9 @@ impl ServerSource {
         self.progress.settled(is_read).await;
     }
 }
+
+/// The most characters of an error that a server may have written.
+pub(crate) const MAX_REASON_LENGTH: usize = 300;
 
 /// Why the server of this connection is never connected to.
 fn refusal(connection: &SupervisedConnection) -> Option<RpcError> {

@@ -288,3 +288,32 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let error = fails(config).await;
     says(&error, &["`remote`", "not ready within 300ms"]);
 }
+
+#[tokio::test]
+async fn a_server_that_answers_a_part_of_the_handshake_is_said_to_have_come_that_far() {
+    let half = ScriptedServer::start(|seen| match seen.method() {
+        "server/discover" => Some(seen.refuse(200, -32601, "no")),
+        _ => Some(Reply::silence()),
+    })
+    .await;
+    let mut config = config(&half);
+    config.limits.handshake = Duration::from_millis(300);
+    let error = fails(config).await;
+    let expected = "` answered `server/discover`, but not `initialize`; look at the log of the server; if it needs longer";
+    says(&error, &["not ready within 300ms: `http://", expected]);
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_only_the_first_ping_unanswered_is_connected_to_whatever_the_limit() {
+    let deaf = ScriptedServer::start(|seen| match seen.method() {
+        "server/discover" => Some(seen.refuse(200, -32601, "no")),
+        "initialize" => Some(initialize(seen, "s-1")),
+        "ping" => Some(Reply::silence()),
+        _ => Some(seen.answer(&json!({"x": 1}))),
+    })
+    .await;
+    let mut config = config(&deaf);
+    config.limits.handshake = Duration::from_secs(1);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    assert_eq!(result(&upstream, "x").await.unwrap()["x"], 1);
+}

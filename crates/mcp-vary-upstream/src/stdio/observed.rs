@@ -1,0 +1,52 @@
+//! What a process did, for an error.
+
+use super::{STDOUT_ADVICE, Shared};
+use crate::error::STDERR_LINES;
+
+impl Shared {
+    /// The output of the process that is not a message; empty if there is none.
+    pub(super) fn output_summary(&self) -> String {
+        let skipped = self.last_skipped_line.lock().clone();
+        let stderr = self.stderr_tail.text();
+        match (skipped.as_str(), stderr.as_str()) {
+            ("", "") => String::new(),
+            ("", stderr) => format!("{STDERR_LINES}{stderr}"),
+            (skipped, "") => {
+                format!("it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}")
+            }
+            (skipped, stderr) => format!(
+                "it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}; {STDERR_LINES}{stderr}"
+            ),
+        }
+    }
+
+    /// The same of a process that has ended, or what to do if there is none.
+    pub(super) fn last_output(&self) -> String {
+        let output = self.output_summary();
+        if !output.is_empty() {
+            return output;
+        }
+        let written = if self.liveness.has_received() {
+            "it wrote nothing to standard error"
+        } else {
+            "it wrote nothing"
+        };
+        match &self.command_line {
+            Some(command) => format!("{written}; to see why, run it in a terminal: {command}"),
+            None => format!("{written}; run its command in a terminal to see why"),
+        }
+    }
+
+    /// How far a process came that was not ready in time, and its last output.
+    pub(super) fn how_far(&self) -> String {
+        let output = self.last_output();
+        match self.progress.summary() {
+            Some(progress) => format!("it {progress}; {output}"),
+            None if self.liveness.has_received() => {
+                format!("it sent messages, but answered no request; {output}")
+            }
+            None if output.starts_with(STDERR_LINES) => format!("it sent no message; {output}"),
+            None => output,
+        }
+    }
+}
