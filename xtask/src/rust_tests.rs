@@ -53,7 +53,7 @@ fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
     Ok(jobs.collect())
 }
 
-/// The tests that take more than ten seconds. The names of others must not contain these.
+/// The tests that take more than five seconds. The names of others must not contain these.
 const LONG: &str = include_str!("rust_tests/long.txt");
 
 /// Whether each of the [`LONG`] tests exists.
