@@ -29,6 +29,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let needed = Some(Needed { tool, variant });
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&called.target, needed, mode, &mut stop).await?;
+    session.note_selection(&args.client);
     let mut answers = Vec::new();
     let calls = call_all(&session, &called, variant, args.lint, &mut answers);
     let ended = stop.unless_requested(calls).await;

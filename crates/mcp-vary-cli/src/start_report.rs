@@ -133,6 +133,9 @@ pub(crate) fn server_status(server: &ServerReport) -> String {
     let tools = match (tools, server.failed_lists.get("tools/list")) {
         (Some((_, count)), _) => plural(*count, "tool"),
         (None, Some(why)) => unread_list("tools/list", why),
+        (None, None) if handshake.has_capability("tools") => {
+            "its tools are not read yet".to_owned()
+        }
         (None, None) => "no tools".to_owned(),
     };
     let login = server.login.map(until);

@@ -6,11 +6,15 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_config::VariantSpans;
-use mcp_vary_gateway::{Config, Explanation, Gateway, ServedItem, UpstreamConfig};
+use mcp_vary_gateway::{
+    ClientDescription, Config, Explanation, Gateway, ServedItem, UpstreamConfig,
+};
 use mcp_vary_wire::handshake::Handshake;
-use serde_json::Value;
+use mcp_vary_wire::revision::Revision;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use crate::args::ClientArgs;
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
@@ -84,6 +88,31 @@ impl TargetSession {
             return Vec::new();
         };
         unmatched_lines(serving.gateway(), name, spans)
+    }
+
+    /// Says which variant the client that the arguments name gets, and why. Only the gateway of a configuration knows that.
+    pub(crate) fn note_selection(&self, args: &ClientArgs) {
+        let (Some(name), None, Some(serving)) = (&args.client_name, &args.variant, &self.serving)
+        else {
+            return;
+        };
+        let initialize = json!({
+            "protocolVersion": Revision::LATEST_LEGACY.as_str(),
+            "capabilities": {},
+            "clientInfo": {"name": name, "version": args.client_version},
+        });
+        let description = ClientDescription {
+            initialize: Some(initialize.to_string()),
+            ..ClientDescription::default()
+        };
+        let Ok(found) = serving.gateway().explain_client(&description) else {
+            return;
+        };
+        let step = found.steps.iter().find(|step| step.decided);
+        if let (Some(variant), Some(step)) = (&found.variant, step) {
+            let why = &step.detail;
+            notice(&sanitize(&format!("note: {name} gets {variant}: {why}")));
+        }
     }
 
     async fn connect(

@@ -132,7 +132,9 @@ impl Reader<'_> {
         let synonym = synonym.map(|(_, key)| *key);
         let meant = synonym.filter(|key| keys.contains(key));
         let is_ours = !self.foreign && (self.is_top_level)(&entry.key);
-        let fix = if is_ours && member.path.contains('.') {
+        let fix = if let Some(fix) = verification(entry, &keys) {
+            fix
+        } else if is_ours && member.path.contains('.') {
             top_level(entry)
         } else if let Some(fix) = misplaced(member, &keys) {
             fix
@@ -148,26 +150,34 @@ impl Reader<'_> {
     }
 }
 
-/// What other programs call a connection whose certificate nobody verifies.
+/// What other programs call a connection whose certificate nobody verifies, and `tls` where a server has it.
 const NO_VERIFICATION: &[&str] = &[
     "insecure",
+    "insecure-skip-verify",
     "insecureSkipVerify",
     "rejectUnauthorized",
+    "skip-tls-verify",
     "skip-verify",
+    "ssl",
+    "tls",
     "tls-verify",
     "verify",
     "verify_ssl",
 ];
+
+/// What to write instead of a key that would have a server's certificate accepted as it is, beside these `keys`.
+fn verification(entry: &Entry, keys: &[&str]) -> Option<String> {
+    let is_of_servers = ["ca", "servers"].iter().any(|key| keys.contains(key));
+    (is_of_servers && NO_VERIFICATION.contains(&&*entry.key)).then(|| {
+        "Vary always verifies the certificate of a server; name the file of its authority in `ca` of the server".to_owned()
+    })
+}
 
 /// Where an unknown key belongs, if that shows. `keys` are those of its table.
 fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     let key = member.path.rsplit('.').next().unwrap_or_default();
     if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
         return Some(format!("write `tools: {{{key}: [...]}}`"));
-    }
-    if NO_VERIFICATION.contains(&key) && keys.contains(&"ca") {
-        let fix = "Vary always verifies certificates; name the file of the authority's in `ca`";
-        return Some(fix.to_owned());
     }
     if !keys.contains(&"variants") {
         return None;

@@ -22,7 +22,7 @@ use mcp_vary_login::user_agent::Flow;
 use mcp_vary_upstream::command_line::shell_word;
 
 use super::browser::Browser;
-use super::{found, store};
+use super::store;
 use crate::environment::environment;
 use crate::failure::Failure;
 
@@ -62,16 +62,8 @@ pub(crate) fn file_with_logins(file: File, mode: LoginMode) -> Result<Config, Fa
     ))
 }
 
-/// What names the file `name` to `vary login`; nothing for the file that it finds by itself.
+/// What names the file `name` to `vary login`.
 fn file_option(name: &str) -> String {
-    let is_it = |found: &Path| {
-        found
-            .strip_prefix(".")
-            .is_ok_and(|it| it == Path::new(name))
-    };
-    if found().is_some_and(|found| is_it(found) || found == Path::new(name)) {
-        return String::new();
-    }
     // `vary status` shows the command in any directory.
     let whole = std::path::absolute(name).ok();
     let whole = whole.as_deref().and_then(Path::to_str).unwrap_or(name);

@@ -252,7 +252,9 @@ variants:
 ");
     let path = file("status-clients.yaml", &text);
     let named = ["--client-name", "cursor-vscode", "--client-version", "2.1"];
-    let shown = |args: &[&str]| run(args).data(0);
+    let note = "note: cursor-vscode gets brief: `clients[0]` gives `brief`\n";
+    run(&[&["tools"], &named[..], &[&path]].concat()).prints(0, note);
+    let shown = |args: &[&str]| run(args).exited(0).stdout;
     for target in [path.clone(), Server::start(&["serve", &path]).url()] {
         let tools = shown(&[&["tools"], &named[..], &[&target]].concat());
         assert_starts(&tools, "variant brief: 1 tool, ");

@@ -3,6 +3,21 @@
 use crate::{notes, read, refuses, refuses_lines, refuses_server};
 
 #[test]
+fn a_server_is_always_verified() {
+    let verified = "Vary always verifies the certificate of a server; name the file of its authority in `ca` of the server";
+    for (key, value) in [("insecure", "true"), ("ssl", "no"), ("tls", "{verify: no}")] {
+        refuses_server(
+            &format!("{{url: 'https://a.example/mcp', {key}: {value}}}"),
+            &format!("2:37: `servers.a.{key}` is not a known key; {verified}"),
+        );
+    }
+    refuses_lines(
+        "insecure: true",
+        &format!("2:1: `insecure` is not a known key; {verified}"),
+    );
+}
+
+#[test]
 fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     refuses(
         "x",
@@ -45,10 +60,6 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
         );
         refuses("x", &text, &what);
     }
-    refuses_server(
-        "{url: 'https://a.example/mcp', insecure: true}",
-        "2:37: `servers.a.insecure` is not a known key; Vary always verifies certificates; name the file of the authority's in `ca`",
-    );
     refuses_lines(
         "variants: {safe: {exclude: ['*delete*']}}",
         "2:19: `variants.safe.exclude` is not a known key; write `tools: {exclude: [...]}`",

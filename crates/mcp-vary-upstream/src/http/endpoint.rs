@@ -22,6 +22,7 @@ use super::resolver::Resolver;
 use super::sending::{Authorizer, OutgoingRequest, SendError, Sending};
 use super::session::Session;
 use super::tls::{self, TlsFiles};
+use super::tls_failure;
 use crate::config::{Limits, UpstreamConfig, origin};
 use crate::connect_error::ConnectError;
 use crate::error::{UpstreamError, means_other_era};
@@ -277,7 +278,7 @@ impl Endpoint {
         match error {
             SendError::Transport(error) => UpstreamError::Unreachable {
                 server,
-                cause: system_cause(error),
+                cause: system_cause(error).or_else(|| tls_failure::cause(error)),
                 reason: self.address.describe_failure(error),
             },
             SendError::Credentials(error) => UpstreamError::Credentials {

@@ -138,9 +138,8 @@ pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option
     let why = tls_failure::find(error)?;
     let is_of_unknown = matches!(
         why,
-        rustls::Error::InvalidCertificate(
-            CertificateError::UnknownIssuer | CertificateError::BadSignature
-        )
+        rustls::Error::InvalidCertificate(why)
+            if *why == CertificateError::UnknownIssuer || tls_failure::is_of_other_authority(why)
     );
     match ca {
         Some(ca) if is_of_unknown => Some(format!(
@@ -164,10 +163,14 @@ pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option
 fn known_advice(why: &rustls::Error) -> Option<&'static str> {
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "name the file of that authority's certificate in `ca` of the server (on the command line, --ca), or in \
+            _ if *why == CertificateError::UnknownIssuer
+                || tls_failure::is_of_other_authority(why) =>
+            {
+                Some(
+                    "name the file of that authority's certificate in `ca` of the server (on the command line, --ca), or in \
                  SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
-            ),
+                )
+            }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Some("reach the server by a name that its certificate is for")
             }

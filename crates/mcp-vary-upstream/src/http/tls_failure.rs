@@ -27,6 +27,16 @@ pub(super) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
     })
 }
 
+/// The same without the names of hosts.
+pub(super) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
+    match find(error)? {
+        rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }) => {
+            Some("its certificate is for another name".to_owned())
+        }
+        _ => describe(error),
+    }
+}
+
 /// The TLS error in the chain of `error`.
 pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(downcast)
@@ -46,7 +56,7 @@ fn describe_certificate(why: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "its certificate is signed by an unknown authority".to_owned()
         }
-        CertificateError::BadSignature => {
+        _ if is_of_other_authority(why) => {
             "its certificate is signed by itself, or by another authority with the name of a trusted one".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
@@ -85,6 +95,15 @@ fn describe_certificate(why: &CertificateError) -> String {
             )
         }
     }
+}
+
+/// Whether the signature is not that of the trusted authority with the name of the issuer; its key may be of another kind.
+pub(super) fn is_of_other_authority(why: &CertificateError) -> bool {
+    matches!(
+        why,
+        CertificateError::BadSignature
+            | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
+    )
 }
 
 /// Whether the certificate of an authority is used as a server's.
@@ -189,5 +208,17 @@ mod tests {
             assert_eq!(describe(&error).as_deref(), Some(expected));
         }
         assert_eq!(describe(&io::Error::other("refused")), None);
+    }
+
+    #[test]
+    fn an_authority_with_a_key_of_another_kind_is_another_authority() {
+        let why = CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext {
+            signature_algorithm_id: Vec::new(),
+            public_key_algorithm_id: Vec::new(),
+        };
+        let error = io::Error::other(rustls::Error::from(why));
+        let expected = io::Error::other(rustls::Error::from(CertificateError::BadSignature));
+        assert_eq!(describe(&error), describe(&expected));
+        assert_eq!(cause(&error), describe(&error));
     }
 }
