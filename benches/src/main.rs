@@ -14,6 +14,7 @@ mod fanout;
 mod forwarding;
 mod load;
 mod machine;
+mod principals;
 mod reload;
 mod report;
 mod rows;

@@ -1,5 +1,6 @@
 //! The rows of the measurement.
 
+mod many;
 pub(crate) mod two_builds;
 
 use std::sync::LazyLock;
@@ -13,6 +14,8 @@ use crate::sections::Section;
 use crate::subject::Subject;
 use crate::upstream::{Kind, Transport};
 use crate::upstream_spec::UpstreamSpec;
+
+pub(crate) use many::Dimension;
 
 /// One kind of request, sent to several programs in turn.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Row {
     pub(crate) form: Option<&'static ResultForm>,
     /// The minimum number of rounds, if the difference to the limit is reported instead of the ratio.
     pub(crate) pairs: usize,
+    /// What there is much of, and how much, if the row is one of a series.
+    pub(crate) many: Option<(Dimension, usize)>,
 }
 
 /// The client of a result, and the form of the result.
@@ -81,6 +86,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(form_rows());
     rows.extend(library());
     rows.extend(sections());
+    rows.extend(many::rows());
     rows
 }
 
@@ -334,6 +340,7 @@ impl Row {
             bar: (transport == Transport::Http).then_some(CALL),
             form: None,
             pairs: 0,
+            many: None,
         }
     }
 

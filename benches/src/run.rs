@@ -1,5 +1,7 @@
 //! A run: rows one after the other, the programs of a row in turn, round by round.
 
+mod many;
+
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -14,14 +16,18 @@ use crate::changes;
 use crate::configurations::server_name;
 use crate::fanout;
 use crate::forwarding;
-use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until};
-use crate::machine::{Cores, Usage, pin};
+use crate::load::{
+    CLIENTS, Connection, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until,
+};
+use crate::machine::{Cores, Usage, pin, raise_open_files};
 use crate::reload;
 use crate::report::{Cell, Measured, Report};
 use crate::rows::{self, CHANGES, FORWARDED, MEMORY, Row, two_builds};
 use crate::sessions;
 use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
+
+use many::{ask_idle, ended, start};
 
 /// Measure, print a table, and compare it with the bars.
 #[derive(Clone, Debug, Parser)]
@@ -128,9 +134,13 @@ async fn measure(options: &Options) -> io::Result<bool> {
     let mut report = Report::new(programs.cores, !options.check);
     println!("{}", report.head());
     let rows = options.all_rows().into_iter();
-    for row in rows.filter(|row| options.wants(&row.name)) {
-        let cells = one_row(&programs, &row, pace).await?;
-        println!("{}", report.add(row, cells));
+    let rows: Vec<_> = rows.filter(|row| options.wants(&row.name)).collect();
+    for series in rows.chunk_by(Row::is_in_series_of) {
+        let cells = one_series(&programs, series, pace).await?;
+        for (row, cells) in series.iter().zip(cells) {
+            println!("{}", report.add(row.clone(), cells));
+        }
+        println!("{}", report.growth_of_last());
     }
     if options.against.is_none() {
         other_rows(options, &programs, &mut report).await?;
@@ -182,6 +192,7 @@ const FORWARDED_CALLS: usize = 2000;
 
 fn programs(options: &Options) -> io::Result<Programs> {
     let cores = Cores::find()?;
+    raise_open_files()?;
     pin(cores.load)?;
     fs::create_dir_all(&options.scratch)?;
     Ok(Programs {
@@ -201,10 +212,13 @@ impl Options {
     }
 
     fn all_rows(&self) -> Vec<Row> {
-        match self.against {
-            Some(_) => two_builds::rows(),
+        let mut rows = match self.against {
+            Some(_) => return two_builds::rows(),
             None => rows::all(),
-        }
+        };
+        // What larger ones cost is all that they would show.
+        rows.retain(|row| !self.check || row.is_smallest());
+        rows
     }
 
     /// The number of changes of a list.
@@ -244,17 +258,59 @@ impl Options {
 }
 
 /// A running program with its load.
-struct LoadedSubject {
+struct LoadedSubject<'a> {
+    row: &'a Row,
     running: Running,
     load: Rc<Load>,
+    /// The connections that are held open, but not used in rounds.
+    idle: Vec<Connection>,
     cell: Cell,
 }
 
-async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<Cell>> {
+/// A row whose programs run.
+struct LoadedRow<'a> {
+    subjects: Vec<LoadedSubject<'a>>,
+    /// Those of peers that cannot serve it.
+    failed: Vec<Cell>,
+    /// They end with this.
+    _upstreams: [Upstream; 2],
+}
+
+/// Measures the rows of a series, whose programs take turns.
+async fn one_series(programs: &Programs, rows: &[Row], pace: Pace) -> io::Result<Vec<Vec<Cell>>> {
+    let mut loaded = Vec::new();
+    for row in rows {
+        loaded.push(begin_row(programs, row, pace).await?);
+    }
+    let rounds = rows.iter().map(|row| pace.rounds_of(row)).max();
+    for round in 0..rounds.unwrap_or_default() {
+        let mut subjects: Vec<_> = loaded
+            .iter_mut()
+            .flat_map(|row| &mut row.subjects)
+            .collect();
+        let count = subjects.len();
+        for step in 0..count {
+            // Each subject is first in turn.
+            one_round(subjects[(round + step) % count], pace, round).await;
+        }
+    }
+    let mut all = Vec::new();
+    for row in loaded {
+        let mut cells = row.failed;
+        for subject in row.subjects {
+            cells.push(ended(subject).await);
+        }
+        cells.sort_by_key(|cell| cell.subject);
+        all.push(cells);
+    }
+    Ok(all)
+}
+
+async fn begin_row<'a>(programs: &Programs, row: &'a Row, pace: Pace) -> io::Result<LoadedRow<'a>> {
     let upstream = programs.upstream(row.behind)?;
     let before_limit = programs.upstream(row.behind_limit())?;
-    let mut requested = Vec::new();
-    let mut cells = Vec::new();
+    let mut begun = Vec::new();
+    let mut failed = Vec::new();
     for subject in subjects(programs, row) {
         let behind = if subject.is_limit() && !subject.is_vary() {
             &before_limit
@@ -262,9 +318,9 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
             &upstream
         };
         match begin(programs, row, subject, behind, pace).await {
-            Ok(begun) => requested.push(begun),
+            Ok(subject) => begun.push(subject),
             // If a peer cannot do it, that is a result. For our programs, it is an error.
-            Err(error) if subject.is_peer() => cells.push(Cell::failed(subject, &error)),
+            Err(error) if subject.is_peer() => failed.push(Cell::failed(subject, &error)),
             Err(error) => {
                 return Err(io::Error::other(format!(
                     "{}: {subject}: {error}",
@@ -273,17 +329,11 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
             }
         }
     }
-    let rounds = pace.rounds_of(row);
-    for round in 0..rounds {
-        let count = requested.len();
-        for step in 0..count {
-            // Each subject is first in turn.
-            one_round(&mut requested[(round + step) % count], row, pace, round).await;
-        }
-    }
-    cells.extend(requested.into_iter().map(|requested| requested.cell));
-    cells.sort_by_key(|cell| cell.subject);
-    Ok(cells)
+    Ok(LoadedRow {
+        subjects: begun,
+        failed,
+        _upstreams: [upstream, before_limit],
+    })
 }
 
 /// The programs of a row that are installed.
@@ -294,13 +344,14 @@ fn subjects(programs: &Programs, row: &Row) -> Vec<Subject> {
 }
 
 /// Starts a program and sends every request once, so that its answers are known.
-async fn begin(
+async fn begin<'a>(
     programs: &Programs,
-    row: &Row,
+    row: &'a Row,
     subject: Subject,
     upstream: &Upstream,
     pace: Pace,
-) -> io::Result<LoadedSubject> {
+) -> io::Result<LoadedSubject<'a>> {
+    let mut cell = Cell::new(subject);
     let (running, goal) = match subject {
         Subject::Fixed => {
             let size = size_of_list(programs, row, pace).await?;
@@ -308,16 +359,24 @@ async fn begin(
         }
         _ => (programs.proxy(subject, upstream)?, row.goal()),
     };
+    for _ in 0..pace.rounds * usize::from(row.many.is_some()) {
+        let start = start(programs, row, subject, upstream, pace).await?;
+        cell.starts.push(start);
+    }
     let load = Rc::new(row.load(subject, &running, goal, pace.clients));
     if row.sessions > 0 && !subject.is_limit() {
         sessions::open(&load.endpoint, row.sessions).await?;
     }
-    let sample = ask_everything(&load, row.connections).await?;
+    let mut idle = load.connect(row.behind.idle).await?;
+    let mut sample = ask_everything(&load, row.connections).await?;
+    sample.add(ask_idle(&load, &mut idle).await);
     match sample.complaint {
         None => Ok(LoadedSubject {
+            row,
             running,
             load,
-            cell: Cell::new(subject),
+            idle,
+            cell,
         }),
         Some(why) => Err(io::Error::other(why)),
     }
@@ -340,15 +399,15 @@ async fn size_of_list(programs: &Programs, row: &Row, pace: Pace) -> io::Result<
     Ok(usize::try_from(sample.bytes / count).unwrap_or_default())
 }
 
-async fn one_round(requested: &mut LoadedSubject, row: &Row, pace: Pace, round: usize) {
-    match measured(requested, row, pace).await {
+async fn one_round(requested: &mut LoadedSubject<'_>, pace: Pace, round: usize) {
+    match measured(requested, pace).await {
         Ok(measured) => requested.cell.rounds.push(measured),
         Err(error) => requested.cell.failure = Some(format!("round {}: {error}", round + 1)),
     }
 }
 
-async fn measured(requested: &LoadedSubject, row: &Row, pace: Pace) -> io::Result<Measured> {
-    let load = &requested.load;
+async fn measured(requested: &LoadedSubject<'_>, pace: Pace) -> io::Result<Measured> {
+    let (row, load) = (requested.row, &requested.load);
     let mut connections = load.connect(row.connections).await?;
     let warm = if row.arguments.delay > 0 { 1 } else { WARM };
     let warmed = load.run(&mut connections, Until::Count(warm)).await;
@@ -381,6 +440,7 @@ impl Row {
             },
             Method::List => Goal::List {
                 tools: self.behind.tools,
+                servers: self.behind.servers.max(1),
             },
         }
     }
@@ -421,6 +481,7 @@ impl Row {
             declare,
         };
         let script = Script::new(self.era, self.method, &place, &tool, self.arguments, crowd);
-        Load::new(place, script, goal, declare.unwrap_or_default())
+        let declares = declare.unwrap_or_default();
+        Load::new(place, script, goal, declares, self.behind.principals)
     }
 }

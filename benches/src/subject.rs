@@ -18,6 +18,7 @@ use self::given_port::wait_until_reachable;
 use crate::configurations::{ServerTarget, alike, mcp_servers, with_rules, with_variants};
 use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
+use crate::principals;
 use crate::sections::{Section, free_addresses, open_page};
 use crate::upstream;
 use crate::upstream_spec::UpstreamSpec;
@@ -219,11 +220,16 @@ impl Programs {
                 self.vary_with("rules", &with_rules(&ways, rules))
             }
             Subject::Vary if upstream.behind.alike > 0 => {
-                self.vary_with("alike", &alike(&ways, upstream.behind.alike))
+                let variants = upstream.behind.alike;
+                self.vary_with(&format!("alike-{variants}"), &alike(&ways, variants))
             }
             Subject::Vary if upstream.behind.variants > 0 => {
                 let config = with_variants(&ways, upstream.behind.variants);
                 self.vary_with("variants", &config)
+            }
+            Subject::Vary if upstream.behind.idle > 0 => {
+                let config = principals::configuration(&ways, &upstream.behind);
+                self.vary_with(&format!("idle-{}", upstream.behind.idle), &config)
             }
             Subject::Vary if let Some(section) = upstream.behind.section => {
                 let beside = upstream.beside.as_ref();
@@ -266,7 +272,7 @@ impl Programs {
                 [vec!["--".to_owned()], arguments.clone()].concat()
             }
             ways => {
-                let file = self.scratch.join("servers.json");
+                let file = self.scratch.join(format!("servers-{}.json", ways.len()));
                 fs::write(&file, mcp_servers(ways))?;
                 vec![file.display().to_string()]
             }
@@ -274,7 +280,8 @@ impl Programs {
         self.served(to)
     }
 
-    /// Starts Vary with a configuration in a separate file, because it watches its file for changes.
+    /// Starts Vary with a configuration in a separate file, because it watches its file for changes. Those
+    /// of the rows of a series run at the same time.
     fn vary_with(&self, name: &str, config: &str) -> io::Result<Running> {
         let file = self.scratch.join(format!("{name}.json"));
         fs::write(&file, config)?;

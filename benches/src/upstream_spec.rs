@@ -22,6 +22,10 @@ pub(crate) struct UpstreamSpec {
     pub(crate) rules: Option<&'static Value>,
     /// The section of the configuration that the row measures.
     pub(crate) section: Option<Section>,
+    /// The number of API keys; an access rule applies to each.
+    pub(crate) principals: usize,
+    /// The number of connections with a session that are held open and idle.
+    pub(crate) idle: usize,
 }
 
 impl UpstreamSpec {
@@ -35,5 +39,7 @@ impl UpstreamSpec {
         alike: 0,
         rules: None,
         section: None,
+        principals: 0,
+        idle: 0,
     };
 }

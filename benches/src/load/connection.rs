@@ -18,6 +18,8 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
     /// The assembled content of a chunked body.
     joined: Vec<u8>,
+    /// The header line of its principal, if any.
+    authorization: String,
     session: Option<String>,
 }
 
@@ -37,13 +39,20 @@ impl Connection {
             socket,
             buffer: Vec::with_capacity(16 << 10),
             joined: Vec::new(),
+            authorization: String::new(),
             session: None,
         })
     }
 
-    /// The header line of the session; empty without one.
+    /// With a header line that names the principal of its requests.
+    pub(crate) fn with_authorization(mut self, line: String) -> Self {
+        self.authorization = line;
+        self
+    }
+
+    /// The header lines of the principal and the session; empty without either.
     pub(crate) fn session(&self) -> &str {
-        self.session.as_deref().unwrap_or_default()
+        self.session.as_deref().unwrap_or(&self.authorization)
     }
 
     /// Opens a legacy session, if the server has any.
@@ -64,14 +73,17 @@ impl Connection {
         }
         let capabilities = capabilities.to_string();
         let message = INITIALIZE.replace("CAPABILITIES", &capabilities);
-        let response = self.exchange(&post(place, "", &message)).await?;
+        let response = self
+            .exchange(&post(place, &self.authorization, &message))
+            .await?;
         if response.status != 200 {
             let body = String::from_utf8_lossy(response.body).into_owned();
             let why = format!("`initialize` was answered with {}: {body}", response.status);
             return Err(io::Error::other(why));
         }
         let id = response.header("mcp-session-id").map(Cow::into_owned);
-        self.session = id.map(|id| format!("Mcp-Session-Id: {id}\r\n"));
+        let principal = &self.authorization;
+        self.session = id.map(|id| format!("{principal}Mcp-Session-Id: {id}\r\n"));
         let initialized = post(place, self.session(), INITIALIZED);
         self.exchange(&initialized).await.map(drop)
     }

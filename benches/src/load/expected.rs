@@ -15,8 +15,8 @@ pub(crate) enum Goal {
     Echo { size: usize, steps: usize },
     /// The text of the call and so many rows, in a form.
     Data { rows: usize, form: Form },
-    /// This many tools, or in a variant of read-only tools, these among them.
-    List { tools: usize },
+    /// This many tools of each server, or in a variant of read-only tools, these among them.
+    List { tools: usize, servers: usize },
     /// A fixed answer of this size.
     Fixed { size: usize },
 }
@@ -137,7 +137,7 @@ impl Goal {
                 check_progress(number, steps, before)
             }
             Self::Data { rows, form } => form.understand(number, rows, &answer["result"]),
-            Self::List { tools } => lists(tools, &answer["result"]["tools"]),
+            Self::List { tools, servers } => lists(tools, servers, &answer["result"]["tools"]),
             Self::Fixed { .. } => Ok(()),
         }
     }
@@ -189,7 +189,7 @@ impl Form {
 }
 
 /// Checks that all tools are listed. Names may have a prefix, and the proxy may add tools.
-fn lists(tools: usize, listed: &Value) -> Result<(), String> {
+fn lists(tools: usize, servers: usize, listed: &Value) -> Result<(), String> {
     let listed = listed.as_array().ok_or("no list of tools")?;
     let names: Vec<_> = listed
         .iter()
@@ -197,7 +197,8 @@ fn lists(tools: usize, listed: &Value) -> Result<(), String> {
         .collect();
     let has = |index: usize| {
         let name = tools::name(index);
-        names.iter().any(|listed| listed.ends_with(&name))
+        let of_servers = names.iter().filter(|listed| listed.ends_with(&name));
+        of_servers.count() >= servers
     };
     let missing = (0..tools).find(|index| !has(*index));
     let reading_missing = (0..tools).find(|index| tools::only_reads(*index) && !has(*index));
@@ -205,8 +206,11 @@ fn lists(tools: usize, listed: &Value) -> Result<(), String> {
         (None, _) => Ok(()),
         (Some(_), None) => {
             let all = names.len();
-            let reading = (0..tools).filter(|index| tools::only_reads(*index)).count();
-            expect(all == reading, || format!("{all} tools of {tools}"))
+            let reading = (0..tools).filter(|index| tools::only_reads(*index));
+            let reading = reading.count() * servers;
+            expect(all == reading, || {
+                format!("{all} tools of {}", tools * servers)
+            })
         }
         (Some(_), Some(index)) => Err(format!("`{}` is not listed", tools::name(index))),
     }
@@ -303,7 +307,17 @@ mod tests {
                 tools.join(",")
             )
         };
-        let three = Goal::List { tools: 3 };
+        let three = Goal::List {
+            tools: 3,
+            servers: 1,
+        };
+        let of_two = Goal::List {
+            tools: 1,
+            servers: 2,
+        };
+        understands(of_two, &list(&["a_echo", "b_echo"]), Ok(()));
+        let missing = Err("`echo` is not listed");
+        understands(of_two, &list(&["a_echo"]), missing);
         understands(three, &list(&["echo", "record_001", "record_002"]), Ok(()));
         understands(
             three,

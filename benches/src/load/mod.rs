@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::endpoint::Endpoint;
+use crate::principals;
 
 use connection::Response;
 pub(crate) use connection::{Connection, call_body, post};
@@ -25,6 +26,8 @@ pub(crate) struct Load {
     pub(crate) script: Script,
     /// The tags that the client of a session declares.
     declares: &'static [&'static str],
+    /// The number of principals; each connection has the next one.
+    principals: usize,
     expected: RefCell<Expected>,
     /// The number in the next request; each is used once.
     next: Cell<u64>,
@@ -59,12 +62,14 @@ impl Load {
         script: Script,
         goal: Goal,
         declares: &'static [&'static str],
+        principals: usize,
     ) -> Self {
         let templates = script.len();
         Self {
             endpoint,
             script,
             declares,
+            principals,
             expected: RefCell::new(Expected::new(goal, templates)),
             next: Cell::new(FIRST),
         }
@@ -74,8 +79,10 @@ impl Load {
     pub(crate) async fn connect(&self, count: usize) -> io::Result<Vec<Connection>> {
         let is_fixed = self.expected.borrow().is_fixed();
         let mut connections = Vec::new();
-        for _ in 0..count {
-            let mut connection = Connection::open(self.endpoint.address).await?;
+        for index in 0..count {
+            let line = principals::header(index, self.principals);
+            let connection = Connection::open(self.endpoint.address).await?;
+            let mut connection = connection.with_authorization(line);
             if self.script.needs_session() && !is_fixed {
                 let declares = self.declares;
                 let asks = self.script.asks;
@@ -195,7 +202,7 @@ impl Sample {
         self.complaint.get_or_insert(why);
     }
 
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.wrong += other.wrong;
         self.bytes += other.bytes;

@@ -3,6 +3,7 @@
 mod chart;
 mod costs;
 mod growth;
+mod many;
 mod numbers;
 
 use std::fmt::Write as _;
@@ -36,6 +37,8 @@ pub(crate) struct Measured {
 pub(crate) struct Cell {
     pub(crate) subject: Subject,
     pub(crate) rounds: Vec<Measured>,
+    /// Nanoseconds of CPU time until its first answer, each time that it was started.
+    pub(crate) starts: Vec<u64>,
     /// The reason why it could not be measured.
     pub(crate) failure: Option<String>,
 }
@@ -81,6 +84,7 @@ impl Cell {
         Self {
             subject,
             rounds: Vec::new(),
+            starts: Vec::new(),
             failure: None,
         }
     }
@@ -276,6 +280,7 @@ impl Report {
         }
         if self.timed {
             missed.extend(growth::missed(&self.rows));
+            missed.extend(many::missed(&self.rows));
             missed.extend(self.memory.iter().filter_map(Memory::over_the_bar));
             let forwarding = self.forwarding.as_ref();
             missed.extend(forwarding.and_then(|it| it.over_the_bar(FORWARDED)));
@@ -309,8 +314,7 @@ fn table(row: &Row, cells: &[Cell]) -> String {
             Some(other) if !turned => format!("{:.2}", cell.ratio(other, |round| round.cpu)),
             _ => String::new(),
         };
-        #[expect(clippy::cast_precision_loss, reason = "mebibytes")]
-        let resident = cell.median(|round| round.resident as f64 / f64::from(1 << 20));
+        let resident = cell.resident();
         let _ = writeln!(
             text,
             "  {:<18}{:>10.0}{:>10.0}{:>10.0}{:>9.1}{:>9}{resident:>9.1}{:>10.0}{:>11}",
@@ -455,7 +459,7 @@ mod tests {
     use super::*;
     use crate::rows::two_builds;
 
-    fn cell(subject: Subject, costs: [f64; 4]) -> Cell {
+    pub(super) fn cell(subject: Subject, costs: [f64; 4]) -> Cell {
         let round = |cpu| Measured {
             requests: 1,
             per_second: 1.0,

@@ -52,7 +52,7 @@ impl Cell {
             })
         });
         json!({
-            "program": self.subject.name(), "failure": self.failure,
+            "program": self.subject.name(), "failure": self.failure, "startCpuNs": self.starts,
             "rounds": rounds.collect::<Vec<_>>(),
         })
     }
