@@ -151,7 +151,7 @@ async fn measure(options: &Options) -> io::Result<bool> {
         for (row, cells) in series.iter().zip(cells) {
             println!("{}", report.add(row.clone(), cells));
         }
-        println!("{}", report.growth_of_last());
+        print!("{}", report.growth_of_last());
     }
     if options.against.is_none() {
         other_rows(options, &programs, &mut report).await?;
