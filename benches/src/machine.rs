@@ -13,16 +13,26 @@ pub(crate) struct Cores {
     pub(crate) subject: usize,
     /// The core of the load and of the upstream servers.
     pub(crate) load: usize,
+    /// The second core of a process under test with two threads: that of the load, unless there are more than two.
+    pub(crate) second: usize,
+    /// How many there are.
+    pub(crate) count: usize,
 }
 
 impl Cores {
     /// The first two cores that this process may use; the same one twice if there is only one.
     pub(crate) fn find() -> io::Result<Self> {
         let allowed = sched_getaffinity(None)?;
-        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-        let subject = cores.next().unwrap_or(0);
-        let load = cores.next().unwrap_or(subject);
-        Ok(Self { subject, load })
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let cores: Vec<_> = cores.collect();
+        let subject = cores.first().copied().unwrap_or(0);
+        let load = cores.get(1).copied().unwrap_or(subject);
+        Ok(Self {
+            subject,
+            load,
+            second: cores.get(2).copied().unwrap_or(load),
+            count: cores.len(),
+        })
     }
 
     /// Whether the process under test has a core of its own.
@@ -31,10 +41,12 @@ impl Cores {
     }
 }
 
-/// Keeps the calling thread, and whatever it starts from now on, on `core`.
-pub(crate) fn pin(core: usize) -> io::Result<()> {
+/// Keeps the calling thread, and whatever it starts from now on, on `cores`.
+pub(crate) fn pin(cores: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(core);
+    for core in cores {
+        set.set(*core);
+    }
     Ok(sched_setaffinity(None, &set)?)
 }
 

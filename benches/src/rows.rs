@@ -68,6 +68,8 @@ const LIST: Bar = bar(1.6, 1.3);
 
 const VARIANTS: Bar = bar(1.1, 1.0);
 
+const WORKERS: Bar = bar(1.1, 1.0);
+
 /// The number of tools of a server in rows about something else.
 const TOOLS: usize = 10;
 
@@ -87,6 +89,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(library());
     rows.extend(sections());
     rows.extend(many::rows());
+    rows.extend(workers());
     rows
 }
 
@@ -163,9 +166,7 @@ fn asks() -> Vec<Row> {
             Era::Legacy => "asked on its stream",
             Era::Modern => "input required",
         };
-        row.with(name, ask)
-            .without(Subject::Rmcp)
-            .without(Subject::McpProxy)
+        row.with(name, ask).without_peers()
     });
     rows.into()
 }
@@ -175,7 +176,7 @@ fn growth() -> Vec<Row> {
     let mut rows = Vec::new();
     let call = || {
         let row = Row::call(Era::Legacy, Transport::Http, Kind::Sessions);
-        row.without(Subject::Rmcp).without(Subject::McpProxy)
+        row.without_peers()
     };
     for kilobytes in [1, 10, 100] {
         let arguments = Arguments {
@@ -188,7 +189,7 @@ fn growth() -> Vec<Row> {
     for tools in [1, 50, 200] {
         rows.push(call().with_tools(tools));
         let list = Row::list(Era::Legacy, Transport::Http).with_tools(tools);
-        rows.push(list.without(Subject::Rmcp).without(Subject::McpProxy));
+        rows.push(list.without_peers());
     }
     rows.push(call().with_sessions(SESSIONS));
     for era in [Era::Legacy, Era::Modern] {
@@ -197,8 +198,7 @@ fn growth() -> Vec<Row> {
             Row::call(era, Transport::Http, kind),
             Row::list(era, Transport::Http),
         ] {
-            let row = row.without(Subject::Rmcp).without(Subject::McpProxy);
-            rows.push(row.with_variants(20));
+            rows.push(row.without_peers().with_variants(20));
         }
     }
     for row in [
@@ -225,6 +225,22 @@ fn variants() -> Vec<Row> {
             row.behind.alike = ALIKE;
             row.subjects = vec![Subject::Alone, Subject::Vary];
             row.bar = Some(VARIANTS);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Two worker threads, compared with one.
+fn workers() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        let call = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
+        for mut row in [call, Row::list(era, Transport::Http)] {
+            row.name = format!("{}, two workers", row.name);
+            row.behind.workers = 2;
+            row.subjects = vec![Subject::OneWorker, Subject::OneOfTwo, Subject::Vary];
+            row.bar = Some(WORKERS);
             rows.push(row);
         }
     }
@@ -336,6 +352,10 @@ impl Row {
                 Subject::Vary,
                 Subject::Rmcp,
                 Subject::McpProxy,
+                match transport {
+                    Transport::Http => Subject::FastMcp,
+                    Transport::Stdio => Subject::Supergateway,
+                },
             ],
             bar: (transport == Transport::Http).then_some(CALL),
             form: None,
@@ -408,6 +428,11 @@ impl Row {
     fn with_sessions(mut self, sessions: usize) -> Self {
         self.name = format!("{}, {sessions} sessions", self.name);
         self.sessions = sessions;
+        self
+    }
+
+    fn without_peers(mut self) -> Self {
+        self.subjects.retain(|subject| !subject.is_peer());
         self
     }
 

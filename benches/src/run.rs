@@ -38,6 +38,12 @@ pub(crate) struct Options {
     /// `mcp-proxy` of crates.io, if it is to be measured
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
+    /// A Python interpreter with the package `fastmcp`, if FastMCP's proxy is to be measured
+    #[arg(long, value_name = "PYTHON")]
+    fastmcp: Option<PathBuf>,
+    /// `supergateway` of npm, if it is to be measured
+    #[arg(long, value_name = "FILE")]
+    supergateway: Option<PathBuf>,
     /// Another build of `vary`: only compare the two, and fail if this one is slower
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
@@ -89,6 +95,11 @@ enum Span {
 }
 
 impl Pace {
+    fn clients_of(self, subject: Subject) -> usize {
+        let most = if subject.is_slow() { 48 } else { CLIENTS };
+        self.clients.min(most)
+    }
+
     fn rounds_of(self, row: &Row) -> usize {
         match self.rounds {
             // A single round only checks that everything runs. It needs no confidence interval.
@@ -140,7 +151,7 @@ async fn measure(options: &Options) -> io::Result<bool> {
         for (row, cells) in series.iter().zip(cells) {
             println!("{}", report.add(row.clone(), cells));
         }
-        println!("{}", report.growth_of_last());
+        print!("{}", report.growth_of_last());
     }
     if options.against.is_none() {
         other_rows(options, &programs, &mut report).await?;
@@ -193,13 +204,16 @@ const FORWARDED_CALLS: usize = 2000;
 fn programs(options: &Options) -> io::Result<Programs> {
     let cores = Cores::find()?;
     raise_open_files()?;
-    pin(cores.load)?;
+    pin(&[cores.load])?;
     fs::create_dir_all(&options.scratch)?;
     Ok(Programs {
         bench: std::env::current_exe()?,
         vary: options.vary.clone(),
         before: options.against.clone(),
         mcp_proxy: options.mcp_proxy.clone(),
+        fastmcp: options.fastmcp.clone(),
+        supergateway: options.supergateway.clone(),
+        workers: None,
         scratch: options.scratch.clone(),
         cores,
     })
@@ -311,7 +325,8 @@ async fn begin_row<'a>(programs: &Programs, row: &'a Row, pace: Pace) -> io::Res
     let before_limit = programs.upstream(row.behind_limit())?;
     let mut begun = Vec::new();
     let mut failed = Vec::new();
-    for subject in subjects(programs, row) {
+    let installed = row.subjects.iter().filter(|it| programs.has(**it));
+    for subject in installed.copied() {
         let behind = if subject.is_limit() && !subject.is_vary() {
             &before_limit
         } else {
@@ -336,13 +351,6 @@ async fn begin_row<'a>(programs: &Programs, row: &'a Row, pace: Pace) -> io::Res
     })
 }
 
-/// The programs of a row that are installed.
-fn subjects(programs: &Programs, row: &Row) -> Vec<Subject> {
-    let is_there =
-        |subject: &Subject| *subject != Subject::McpProxy || programs.mcp_proxy.is_some();
-    row.subjects.iter().copied().filter(is_there).collect()
-}
-
 /// Starts a program and sends every request once, so that its answers are known.
 async fn begin<'a>(
     programs: &Programs,
@@ -363,7 +371,7 @@ async fn begin<'a>(
         let start = start(programs, row, subject, upstream, pace).await?;
         cell.starts.push(start);
     }
-    let load = Rc::new(row.load(subject, &running, goal, pace.clients));
+    let load = Rc::new(row.load(subject, &running, goal, pace.clients_of(subject)));
     if row.sessions > 0 && !subject.is_limit() {
         sessions::open(&load.endpoint, row.sessions).await?;
     }
@@ -409,7 +417,8 @@ async fn one_round(requested: &mut LoadedSubject<'_>, pace: Pace, round: usize) 
 async fn measured(requested: &LoadedSubject<'_>, pace: Pace) -> io::Result<Measured> {
     let (row, load) = (requested.row, &requested.load);
     let mut connections = load.connect(row.connections).await?;
-    let warm = if row.arguments.delay > 0 { 1 } else { WARM };
+    let is_slow = row.arguments.delay > 0 || requested.cell.subject.is_slow();
+    let warm = if is_slow { 1 } else { WARM };
     let warmed = load.run(&mut connections, Until::Count(warm)).await;
     let process = requested.running.process();
     let (before, started) = (Usage::of(process)?, Instant::now());
@@ -460,7 +469,7 @@ impl Row {
         let tool = match subject {
             // It prefixes tools with the name of their server, even with a single server.
             Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
-            Subject::Vary | Subject::Alone if self.behind.servers > 1 => {
+            Subject::Vary | Subject::Alone | Subject::FastMcp if self.behind.servers > 1 => {
                 format!("{}_{}", server_name(self.behind.servers - 1), tools::ECHO)
             }
             _ => tools::ECHO.to_owned(),

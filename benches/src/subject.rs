@@ -1,8 +1,8 @@
 //! The measured programs and the upstream servers: processes that run on given cores and end with this one.
 
 mod given_port;
+mod kind;
 
-use std::fmt;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::given_port::wait_until_reachable;
+pub(crate) use self::kind::Subject;
 use crate::configurations::{ServerTarget, alike, mcp_servers, with_rules, with_variants};
 use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
@@ -22,89 +23,6 @@ use crate::principals;
 use crate::sections::{Section, free_addresses, open_page};
 use crate::upstream;
 use crate::upstream_spec::UpstreamSpec;
-
-/// A program that is measured.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Subject {
-    /// The limit of a list.
-    Fixed,
-    /// The limit of a notification to many.
-    Fan,
-    /// The limit of a call.
-    Forward,
-    /// Vary with one variant, which is the limit of Vary with many.
-    Alone,
-    /// Vary with a client that negotiates nothing: the limit for a client that does.
-    Unshaped,
-    /// Vary without the section of a configuration that the row measures.
-    Without,
-    /// Another build of Vary, with which this one is compared.
-    Before,
-    Vary,
-    /// A proxy made of rmcp's server and client.
-    Rmcp,
-    /// `mcp-proxy` of crates.io.
-    McpProxy,
-    /// A handler on rmcp's own server, which is the limit of the library.
-    Bare,
-    /// That handler, with content negotiation by the library.
-    Negotiating,
-    /// That handler in four variants, without content negotiation.
-    Variants,
-}
-
-impl Subject {
-    /// Whether it is only an upper bound, not a product.
-    pub(crate) const fn is_limit(self) -> bool {
-        matches!(
-            self,
-            Self::Fixed
-                | Self::Fan
-                | Self::Forward
-                | Self::Alone
-                | Self::Unshaped
-                | Self::Without
-                | Self::Bare
-        )
-    }
-
-    /// Whether it is Vary, as a limit or not, with the same upstream servers.
-    pub(crate) const fn is_vary(self) -> bool {
-        matches!(
-            self,
-            Self::Alone | Self::Unshaped | Self::Without | Self::Before | Self::Vary
-        )
-    }
-
-    /// Whether it could be used instead of Vary.
-    pub(crate) const fn is_peer(self) -> bool {
-        matches!(self, Self::Rmcp | Self::McpProxy)
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed body",
-            Self::Fan => "plain fan-out",
-            Self::Forward => "forwarding proxy",
-            Self::Alone => "vary, 1 variant",
-            Self::Unshaped => "vary, unshaped",
-            Self::Without => "vary, without it",
-            Self::Before => "vary, before",
-            Self::Vary => "vary",
-            Self::Rmcp => "rmcp proxy",
-            Self::McpProxy => "mcp-proxy",
-            Self::Bare => "rmcp handler",
-            Self::Negotiating => "with negotiation",
-            Self::Variants => "with 4 variants",
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// The paths of the programs.
 #[derive(Clone, Debug)]
@@ -114,9 +32,14 @@ pub(crate) struct Programs {
     /// The other build of Vary, if two are compared.
     pub(crate) before: Option<PathBuf>,
     pub(crate) mcp_proxy: Option<PathBuf>,
+    /// A Python interpreter that has FastMCP.
+    pub(crate) fastmcp: Option<PathBuf>,
+    pub(crate) supergateway: Option<PathBuf>,
     /// The directory for the files that they read.
     pub(crate) scratch: PathBuf,
     pub(crate) cores: Cores,
+    /// The number of worker threads of Vary, if it has two cores. On one core there is one.
+    pub(crate) workers: Option<usize>,
 }
 
 /// A running server, reached over HTTP.
@@ -141,6 +64,16 @@ pub(crate) struct Upstream {
 const START: Duration = Duration::from_secs(20);
 
 impl Programs {
+    /// Whether it is installed.
+    pub(crate) const fn has(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::McpProxy => self.mcp_proxy.is_some(),
+            Subject::FastMcp => self.fastmcp.is_some(),
+            Subject::Supergateway => self.supergateway.is_some(),
+            _ => true,
+        }
+    }
+
     /// Starts the upstream servers, unless the proxy in front of them starts them.
     pub(crate) fn upstream(&self, behind: UpstreamSpec) -> io::Result<Upstream> {
         let count = match behind.transport {
@@ -149,8 +82,8 @@ impl Programs {
         };
         let arguments = self.upstream_args(behind);
         let start = |arguments: &[String]| {
-            let core = self.cores.load;
-            self.start(&self.bench, arguments, core, AddressSource::Output)
+            let cores = [self.cores.load];
+            self.start(&self.bench, arguments, &cores, AddressSource::Output)
         };
         let running = (0..count).map(|_| start(&arguments));
         let collector = behind.section.and_then(Section::collector);
@@ -194,7 +127,7 @@ impl Programs {
         self.start(
             &self.bench,
             arguments,
-            self.cores.subject,
+            &[self.cores.subject],
             AddressSource::Output,
         )
     }
@@ -235,9 +168,18 @@ impl Programs {
                 let beside = upstream.beside.as_ref();
                 self.vary_with_section(section, &ways, beside.map(|it| it.endpoint.address))
             }
-            Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
+            Subject::OneOfTwo => self.on_two_cores(1).vary(&ways),
+            Subject::Vary if upstream.behind.workers > 1 => {
+                let workers = upstream.behind.workers;
+                self.on_two_cores(workers).vary(&ways)
+            }
+            Subject::Unshaped | Subject::Without | Subject::OneWorker | Subject::Vary => {
+                self.vary(&ways)
+            }
             Subject::Before => self.before()?.proxy(Subject::Vary, upstream),
             Subject::McpProxy => self.mcp_proxy(&ways),
+            Subject::FastMcp => self.fastmcp(&ways),
+            Subject::Supergateway => self.supergateway(&ways),
         }
     }
 
@@ -313,12 +255,26 @@ impl Programs {
     fn served_at(&self, address: SocketAddr, to: Vec<String>) -> io::Result<Running> {
         let serve = ["serve", "--listen", &address.to_string()].map(str::to_owned);
         let arguments = [serve.to_vec(), to].concat();
-        self.start(
-            &self.vary,
-            &arguments,
-            self.cores.subject,
-            AddressSource::Error,
-        )
+        let Cores {
+            subject, second, ..
+        } = self.cores;
+        let Some(workers) = self.workers else {
+            return self.start(&self.vary, &arguments, &[subject], AddressSource::Error);
+        };
+        let program = [
+            format!("TOKIO_WORKER_THREADS={workers}"),
+            self.vary.display().to_string(),
+        ];
+        let arguments = [program.to_vec(), arguments].concat();
+        let cores = [subject, second];
+        self.start(Path::new("env"), &arguments, &cores, AddressSource::Error)
+    }
+
+    fn on_two_cores(&self, workers: usize) -> Self {
+        Self {
+            workers: Some(workers),
+            ..self.clone()
+        }
     }
 
     /// The configuration file of a gateway with configured variants.
@@ -330,7 +286,7 @@ impl Programs {
         &self,
         program: &Path,
         arguments: &[String],
-        core: usize,
+        cores: &[usize],
         says: AddressSource,
     ) -> io::Result<Running> {
         // The kernel ends the program if this process is killed.
@@ -343,10 +299,10 @@ impl Programs {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A process inherits the core of the thread that starts it.
-        pin(core)?;
+        // A process inherits the cores of the thread that starts it.
+        pin(cores)?;
         let child = command.spawn();
-        pin(self.cores.load)?;
+        pin(&[self.cores.load])?;
         let mut child = child.map_err(|error| {
             io::Error::new(
                 error.kind(),

@@ -26,6 +26,8 @@ pub(crate) struct UpstreamSpec {
     pub(crate) principals: usize,
     /// The number of connections with a session that are held open and idle.
     pub(crate) idle: usize,
+    /// The number of the gateway's worker threads, each for one core.
+    pub(crate) workers: usize,
 }
 
 impl UpstreamSpec {
@@ -41,5 +43,6 @@ impl UpstreamSpec {
         section: None,
         principals: 0,
         idle: 0,
+        workers: 1,
     };
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::workspace::Workspace;
-use crate::{cargo, process, release_build};
+use crate::{cargo, npm, process, python, release_build};
 
 /// Measure the cost of a request, and compare it with the lower limit and with peers
 ///
@@ -29,6 +29,12 @@ pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
+    /// A Python interpreter with FastMCP, whose proxy is measured [default: one that is installed into target/xtask]
+    #[arg(long, value_name = "PYTHON")]
+    fastmcp: Option<PathBuf>,
+    /// `supergateway` of npm [default: the one of benches/peers, which is installed]
+    #[arg(long, value_name = "FILE")]
+    supergateway: Option<PathBuf>,
     /// Only the overhead of the library over a handler of rmcp; without options it runs after the rows
     #[arg(long)]
     library: bool,
@@ -71,6 +77,11 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     }
     if let Some(before) = &before {
         command.arg("--against").arg(before);
+    } else {
+        let named = [&bench.fastmcp, &bench.supergateway];
+        for (flag, peer) in packaged_peers(workspace, named) {
+            command.arg(flag).arg(peer);
+        }
     }
     let gateway = measure(command.args(&bench.options));
     // The options apply only to the gateway's rows.
@@ -141,6 +152,30 @@ fn peer(workspace: &Workspace, bench: &Bench) -> Option<PathBuf> {
             .find(|program| is_of_crates_io(program))
     })
 }
+
+/// The peers of PyPI and npm: those that the command line names, or that can be installed.
+fn packaged_peers(
+    workspace: &Workspace,
+    [fastmcp, supergateway]: [&Option<PathBuf>; 2],
+) -> Vec<(&'static str, PathBuf)> {
+    let fastmcp = fastmcp
+        .clone()
+        .map_or_else(|| python::fastmcp(workspace), Ok);
+    let installed = || {
+        npm::install_from(workspace, PEERS)?;
+        Ok(workspace.path(PEERS).join("node_modules/.bin/supergateway"))
+    };
+    let supergateway = supergateway.clone().map_or_else(installed, Ok);
+    let peers = [("--fastmcp", fastmcp), ("--supergateway", supergateway)];
+    let measured = peers.into_iter().filter_map(|(flag, peer)| {
+        let peer = peer.inspect_err(|why| println!("measured without {}: {why}", &flag[2..]));
+        Some((flag, peer.ok()?))
+    });
+    measured.collect()
+}
+
+/// The directory of the peers of npm, with their lockfile.
+const PEERS: &str = "benches/peers";
 
 /// Whether `program` is the one of crates.io: npm and PyPI have others of the same name.
 fn is_of_crates_io(program: &Path) -> bool {

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 const ENVIRONMENTS: &[(&str, &str)] = &[
     ("python", "tests/interop/requirements.txt"),
     (FIRST, "tests/interop/requirements-1.txt"),
-    (FASTMCP, "tests/interop/requirements-fastmcp.txt"),
+    (FASTMCP, FASTMCP_LIST),
 ];
 
 /// The environment of `uv`, and its version.
@@ -24,6 +24,8 @@ pub(crate) const FIRST: &str = "python-1";
 
 /// The environment of FastMCP 4, both its client and its server.
 pub(crate) const FASTMCP: &str = "fastmcp";
+
+const FASTMCP_LIST: &str = "tests/interop/requirements-fastmcp.txt";
 
 /// Installs exactly the packages of each list of requirements into a separate environment, once; other callers wait
 /// until it is done.
@@ -62,6 +64,16 @@ pub(crate) fn install_into(workspace: &Workspace, name: &str, list: &str) -> Res
                 .map_err(|again| format!("{error}\nand with pip: {again}"))
         })
     })
+}
+
+/// An interpreter that has FastMCP, which is installed if it is missing.
+///
+/// # Errors
+///
+/// When Python 3 or its pip is missing or fails.
+pub(crate) fn fastmcp(workspace: &Workspace) -> Result<PathBuf, String> {
+    install_into(workspace, FASTMCP, FASTMCP_LIST)?;
+    program(workspace, FASTMCP, "python")
 }
 
 /// The program `uv`, which only pip can install. It is installed once; other callers wait until it is done.

@@ -21,11 +21,11 @@ struct Figure {
 }
 
 impl Report {
-    /// The growth in the series that was added last; empty if the last row is of none, or nothing was measured.
+    /// The growth in the series that was added last; empty if it has one row, or nothing was measured.
     pub(crate) fn growth_of_last(&self) -> String {
         let series = self.rows.chunk_by(is_in_series).last().unwrap_or_default();
         match title(series) {
-            Some(title) if self.timed => table(&title, series),
+            Some(title) if self.timed && series.len() > 1 => table(&title, series),
             _ => String::new(),
         }
     }
@@ -75,6 +75,7 @@ fn table(title: &str, series: &[(Row, Vec<Cell>)]) -> String {
         let (ratios, shape, most) = (ratios.join(" · "), figure.shape(), figure.most);
         let _ = writeln!(text, "   × {ratios}: {shape} (at most {most})");
     }
+    text.push('\n');
     text
 }
 

@@ -180,7 +180,7 @@ impl Report {
 
     /// The text before the first row.
     pub(crate) fn head(&self) -> String {
-        let Cores { subject, load } = self.cores;
+        let Cores { subject, load, .. } = self.cores;
         let place = if self.cores.are_two() {
             format!("measured on core {subject}; load and server behind on core {load}")
         } else {
@@ -207,6 +207,9 @@ impl Report {
     /// Adds a row and returns its text.
     pub(crate) fn add(&mut self, row: Row, cells: Vec<Cell>) -> String {
         let mut text = table(&row, &cells);
+        if row.behind.workers > 1 {
+            text.push_str(&workers_note(self.cores, &cells));
+        }
         if !self.timed {
             text.truncate(text.find('\n').unwrap_or(text.len()));
             for cell in &cells {
@@ -331,6 +334,35 @@ fn table(row: &Row, cells: &[Cell]) -> String {
     text.push_str(&differences(row, cells));
     text
 }
+
+/// Where two worker threads run, and their throughput where it can be measured.
+fn workers_note(cores: Cores, cells: &[Cell]) -> String {
+    let Cores {
+        subject,
+        load,
+        second,
+        count,
+    } = cores;
+    let shared = if second == load {
+        ", which they share with a worker"
+    } else {
+        ""
+    };
+    let throughput = match cells {
+        [one, .., two] if count >= CORES => {
+            let ratio = two.ratio(one, |round| round.per_second);
+            format!("{ratio:.2} × that of one, with one thread of load")
+        }
+        _ => format!("not measured: the machine has {count} cores"),
+    };
+    format!(
+        "  two workers on cores {subject} and {second}; load and server behind on core {load}{shared}\n  \
+         throughput of two workers: {throughput}\n"
+    )
+}
+
+/// The cores of a machine on which two workers, the load and the server do not share any.
+const CORES: usize = 6;
 
 /// The overhead over the first program, in rows that report it.
 fn differences(row: &Row, cells: &[Cell]) -> String {
@@ -544,6 +576,41 @@ mod tests {
         assert_eq!(missed([400, 500, 9000]), None);
         let why = "x: +401 µs at p50; at most +400".to_owned();
         assert_eq!(missed([400, 501, 9000]), Some(why));
+    }
+
+    #[test]
+    fn throughput_of_two_workers_needs_cores_for_them_and_the_load() {
+        let cells = [Subject::OneWorker, Subject::Vary].map(|it| cell(it, [1.0; 4]));
+        let note = |second, count| {
+            let cores = Cores {
+                subject: 0,
+                load: 1,
+                second,
+                count,
+            };
+            workers_note(cores, &cells)
+        };
+        assert!(note(1, 2).contains("core 1, which they share with a worker\n"));
+        assert!(note(1, 2).ends_with("not measured: the machine has 2 cores\n"));
+        assert!(note(2, 6).ends_with("1.00 × that of one, with one thread of load\n"));
+    }
+
+    #[test]
+    fn the_bar_of_a_slow_peer_is_cut_in_the_chart() {
+        let cores = Cores {
+            subject: 0,
+            load: 1,
+            second: 1,
+            count: 2,
+        };
+        let mut report = Report::new(cores, true);
+        let row = crate::rows::all().swap_remove(0);
+        let cells = [(Subject::Vary, 20.0), (Subject::FastMcp, 9000.0)];
+        let cells = cells.map(|(subject, cost)| cell(subject, [cost; 4]));
+        report.add(row, cells.into());
+        let chart = report.to_chart().unwrap();
+        assert!(chart.contains(">9000.0, not to scale<"), "{chart}");
+        assert!(chart.contains("width=\"35\""), "{chart}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Programs that serve at the port that they are given, and do not print it.
+//! Peers, and programs that serve at the port that they are given, and do not print it.
 
 use std::fs;
 use std::io;
@@ -25,9 +25,40 @@ impl Programs {
         self.start(
             program,
             &arguments,
-            self.cores.subject,
+            &[self.cores.subject],
             AddressSource::Nothing(place),
         )
+    }
+
+    /// Starts FastMCP's proxy, which prints its address.
+    pub(super) fn fastmcp(&self, ways: &[ServerTarget]) -> io::Result<Running> {
+        let Some(python) = &self.fastmcp else {
+            return Err(io::Error::other("FastMCP is not installed"));
+        };
+        let script = ["-c", include_str!("fastmcp_proxy.py")].map(str::to_owned);
+        let urls = ways.iter().flat_map(|target| target.to_args("--to").pop());
+        let arguments: Vec<_> = script.into_iter().chain(urls).collect();
+        let cores = [self.cores.subject];
+        self.start(python, &arguments, &cores, AddressSource::Output)
+    }
+
+    /// Starts `supergateway` with sessions: without, it starts the server for each request.
+    pub(super) fn supergateway(&self, ways: &[ServerTarget]) -> io::Result<Running> {
+        let (Some(program), [ServerTarget::Command(server)]) = (&self.supergateway, ways) else {
+            return Err(io::Error::other("supergateway needs one server over stdio"));
+        };
+        let place = Endpoint {
+            path: "/mcp".to_owned(),
+            ..unused_endpoint()?
+        };
+        let port = place.address.port();
+        let options = format!(
+            "--outputTransport streamableHttp --stateful --logLevel none --port {port} --stdio"
+        );
+        let options = options.split(' ').map(str::to_owned);
+        let arguments: Vec<_> = options.chain([server.join(" ")]).collect();
+        let says = AddressSource::Nothing(place);
+        self.start(program, &arguments, &[self.cores.subject], says)
     }
 
     /// Starts a Redis that keeps nothing.
@@ -41,7 +72,8 @@ impl Programs {
             .map(str::to_owned)
             .collect();
         let says = AddressSource::Nothing(place);
-        self.start(Path::new("redis-server"), &arguments, self.cores.load, says)
+        let cores = [self.cores.load];
+        self.start(Path::new("redis-server"), &arguments, &cores, says)
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) enum Kind {
 /// Serves until standard input closes.
 pub(crate) fn serve(options: &Options) -> io::Result<()> {
     if let Some(core) = options.core {
-        crate::machine::pin(core)?;
+        crate::machine::pin(&[core])?;
     }
     let answers = Answers::new(options.kind, options.tools);
     match options.transport {
