@@ -161,7 +161,10 @@ fn clients(uses: &[Value]) -> String {
         };
         let member = |key: &str| text(&used[key]).to_owned();
         let counts = ["requests", "calls"].map(|key| number(&used[key]));
-        let rule = used["rule"].as_str().unwrap_or_default();
+        let rule = match used["rule"].as_str() {
+            Some("variant") => "`variant` of the file",
+            rule => rule.unwrap_or_default(),
+        };
         let reason = format!("{} {rule}", member("reason"));
         let row = [
             name("name"),
@@ -353,7 +356,10 @@ fn not_up(server: &Value) -> Option<String> {
 fn unread(server: &Value) -> impl Iterator<Item = String> {
     let failed = server["failedLists"].as_object().into_iter().flatten();
     let name = text(&server["name"]);
-    failed.map(move |(list, why)| format!("server `{name}`: {}", unread_list(list, text(why))))
+    failed.map(move |(list, why)| {
+        let unread = unread_list(list, text(why));
+        format!("server `{name}`: {unread}; it is read again with the next request of a client")
+    })
 }
 
 /// The login at a server, and until when it is valid.
@@ -547,7 +553,7 @@ mod tests {
         far     down   1h                               -            -        -      -       -        -        -
           server `far` cannot be reached; next attempt in 12 s
         half    up     5s                               0            -        -      3       0   120 ms   12.3 s
-          server `half`: its prompts could not be read: too long
+          server `half`: its prompts could not be read: too long; it is read again with the next request of a client
 
         server `git` also answers `tools/list`, which it does not declare
         login at `git`: until 1970-01-02 00:00 UTC

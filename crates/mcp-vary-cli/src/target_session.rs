@@ -108,9 +108,13 @@ impl TargetSession {
         let Ok(found) = serving.gateway().explain_client(&description) else {
             return;
         };
-        let step = found.steps.iter().find(|step| step.decided);
-        if let (Some(variant), Some(step)) = (&found.variant, step) {
-            let why = &step.detail;
+        let step = |name: &str| found.steps.iter().find(|it| it.step == name);
+        let decided = found.steps.iter().find(|step| step.decided);
+        if let (Some(variant), Some(decided)) = (&found.variant, decided) {
+            // Whoever tries a name asks why no rule matches it.
+            let rule = step("rule").filter(|_| decided.step == "ranking");
+            let rule = rule.map_or_else(String::new, |rule| format!("{}; ", rule.detail));
+            let why = format!("{rule}{}", decided.detail);
             notice(&sanitize(&format!("note: {name} gets {variant}: {why}")));
         }
     }

@@ -155,6 +155,7 @@ const NO_VERIFICATION: &[&str] = &[
     "insecure",
     "insecure-skip-verify",
     "insecureSkipVerify",
+    "insecure_skip_verify",
     "rejectUnauthorized",
     "skip-tls-verify",
     "skip-verify",

@@ -76,7 +76,10 @@ fn a_running_gateway_says_why_tools_could_not_be_read_until_they_are() {
     assert_contains(&server.said, &[expected]);
     assert_lacks(&server.said, &[TOKEN]);
     let status = || run(&["status", &server.admin()]).data(0);
-    assert_contains(&status(), &[&format!("\n  {LOCKED_REASON}sky ")]);
+    let reason = LOCKED_REASON.trim_end();
+    let expected =
+        format!("\n  {reason}; it is read again with the next request of a client\nsky ");
+    assert_contains(&status(), &[&expected]);
     std::fs::write(&flag, "").unwrap();
     let is_read = || server.tools().iter().any(|name| name == "lh_a");
     let waits = (0..300).map(|_| std::thread::sleep(Duration::from_millis(100)));

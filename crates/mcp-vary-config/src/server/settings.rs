@@ -63,7 +63,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
 pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     /// how long a call may run without a message from the server, such as a progress notification
     "timeout" = "10m" => Duration(|draft| &mut draft.config.limits.idle),
-    /// how long the server may take to start, with downloads by `npx` and `uvx`, and to finish the handshake; a program that speaks 2025-11-25 and 2026-07-28, and needs more than 5 s for its first answer, is started twice
+    /// how long the server may take to start, with downloads by `npx` and `uvx`, to finish the handshake, and to send each list; a program that speaks 2025-11-25 and 2026-07-28, and needs more than 5 s for its first answer, is started twice
     "start-timeout" = "1m" => Duration(|draft| &mut draft.config.limits.handshake),
     /// opening a connection to `url`
     "connect-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.connect),

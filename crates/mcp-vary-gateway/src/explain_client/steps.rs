@@ -43,7 +43,7 @@ impl Steps<'_> {
         let first = offers.order.first().and_then(|at| self.question.id_of(*at));
         let ranking = match first {
             _ if decided != "ranking" => "by the hints; an earlier step decides".to_owned(),
-            Some(first) => format!("`{first}` is the first by the client's hints"),
+            Some(first) => format!("`{first}` ranks first, by the client's hints if it has any"),
             None => "variants are off".to_owned(),
         };
         let steps = self.before_ranking().into_iter();

@@ -172,7 +172,10 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
                 )
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                Some("reach the server by a name that its certificate is for")
+                Some(
+                    "reach the server by a name that its certificate is for, or make it again with \
+                     `-addext subjectAltName=DNS:HOST` (`IP:ADDRESS` for an address)",
+                )
             }
             CertificateError::Expired
             | CertificateError::ExpiredContext { .. }
@@ -182,7 +185,8 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
             }
             _ if tls_failure::is_authority(why) => Some(
                 "`openssl req -x509` makes such a certificate, and a server cannot use one, whatever `ca` names; make it again \
-                 with `-addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`, and name that in `ca`",
+                 with `-addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST` (`IP:ADDRESS` for an address), and name \
+                 that in `ca`",
             ),
             _ => None,
         },

@@ -70,15 +70,21 @@ fn describe_certificate(why: &CertificateError) -> String {
             expected,
             presented,
         } => {
-            let names = presented.iter().map(|name| quoted(name));
-            let names = names.collect::<Vec<_>>().join(", ");
-            let names = match &*names {
-                "" => "no name",
-                names => names,
-            };
+            let host = expected.to_str();
+            if presented.is_empty() {
+                return format!(
+                    "its certificate has no subjectAltName, and so is not for {host} (a CN does not count)"
+                );
+            }
+            let names: Vec<_> = presented.iter().map(|name| quoted(name)).collect();
+            if names.contains(&&*host) {
+                return format!(
+                    "its certificate has {host} as the name of a host, and an address needs `subjectAltName=IP:{host}`"
+                );
+            }
             format!(
-                "its certificate is for {names}, and not for {}",
-                expected.to_str()
+                "its certificate is for {}, and not for {host}",
+                names.join(", ")
             )
         }
         // This error has no public type.
@@ -208,6 +214,25 @@ mod tests {
             assert_eq!(describe(&error).as_deref(), Some(expected));
         }
         assert_eq!(describe(&io::Error::other("refused")), None);
+    }
+
+    #[test]
+    fn a_certificate_without_the_right_kind_of_name_is_told_from_one_for_another() {
+        let found = |host: &'static str, presented: &[&str]| {
+            let why = CertificateError::NotValidForNameContext {
+                expected: ServerName::try_from(host).unwrap(),
+                presented: presented.iter().map(|name| (*name).to_owned()).collect(),
+            };
+            describe(&io::Error::other(rustls::Error::from(why))).unwrap()
+        };
+        assert_eq!(
+            found("localhost", &[]),
+            "its certificate has no subjectAltName, and so is not for localhost (a CN does not count)"
+        );
+        assert_eq!(
+            found("10.0.0.1", &[r#"DnsName("10.0.0.1")"#]),
+            "its certificate has 10.0.0.1 as the name of a host, and an address needs `subjectAltName=IP:10.0.0.1`"
+        );
     }
 
     #[test]
