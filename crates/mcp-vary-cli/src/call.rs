@@ -29,7 +29,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let needed = Some(Needed { tool, variant });
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&called.target, needed, mode, &mut stop).await?;
-    session.note_selection(&args.client);
+    if let Some(identity) = called.identities.first() {
+        session.note_selection(identity, variant);
+    }
     let mut answers = Vec::new();
     let calls = call_all(&session, &called, variant, args.lint, &mut answers);
     let ended = stop.unless_requested(calls).await;

@@ -86,7 +86,7 @@ impl ClientIdentity {
     }
 
     /// The client's capabilities, JSON text.
-    fn capabilities(&self) -> String {
+    pub(crate) fn capabilities(&self) -> String {
         let mut extensions = Map::new();
         if let Some(features) = &self.features {
             let tags: Vec<&str> = tags(features).collect();

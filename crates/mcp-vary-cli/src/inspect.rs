@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
     }
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&target, None, mode, &mut stop).await?;
-    session.note_selection(&args.client);
+    session.note_selection(&identity, args.client.variant.as_deref());
     let seen = stop
         .unless_requested(inspect(&args, &identity, &session))
         .await;

@@ -14,7 +14,6 @@ use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::args::ClientArgs;
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
@@ -90,19 +89,19 @@ impl TargetSession {
         unmatched_lines(serving.gateway(), name, spans)
     }
 
-    /// Says which variant the client that the arguments name gets, and why. Only the gateway of a configuration knows that.
-    pub(crate) fn note_selection(&self, args: &ClientArgs) {
-        let (Some(name), None, Some(serving)) = (&args.client_name, &args.variant, &self.serving)
-        else {
+    /// Says which variant a client with a name of its own gets that selects none, and why. Only the gateway of a
+    /// configuration knows that.
+    pub(crate) fn note_selection(&self, identity: &ClientIdentity, selected: Option<&str>) {
+        let (Some(client), None, Some(serving)) = (&identity.name, selected, &self.serving) else {
             return;
         };
-        let initialize = json!({
-            "protocolVersion": Revision::LATEST_LEGACY.as_str(),
-            "capabilities": {},
-            "clientInfo": {"name": name, "version": args.client_version},
-        });
+        let (info, capabilities) = (json!(client), identity.capabilities());
+        let revision = Revision::LATEST_LEGACY.as_str();
+        let initialize = format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{info}}}"#
+        );
         let description = ClientDescription {
-            initialize: Some(initialize.to_string()),
+            initialize: Some(initialize),
             ..ClientDescription::default()
         };
         let Ok(found) = serving.gateway().explain_client(&description) else {
@@ -115,6 +114,7 @@ impl TargetSession {
             let rule = step("rule").filter(|_| decided.step == "ranking");
             let rule = rule.map_or_else(String::new, |rule| format!("{}; ", rule.detail));
             let why = format!("{rule}{}", decided.detail);
+            let name = &client.name;
             notice(&sanitize(&format!("note: {name} gets {variant}: {why}")));
         }
     }

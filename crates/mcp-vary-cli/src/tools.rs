@@ -27,7 +27,8 @@ pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure>
     let target = target.resolve(args.named.as_deref(), "vary tools")?;
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&target, None, mode, &mut stop).await?;
-    session.note_selection(&args.client);
+    let identity = ClientIdentity::default().named(&args.client);
+    session.note_selection(&identity, args.client.variant.as_deref());
     let read = stop.unless_requested(ToolList::read(&args, &session)).await;
     let shown = read.and_then(|list| {
         print::data(&if args.client.json {

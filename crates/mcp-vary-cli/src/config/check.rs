@@ -118,16 +118,16 @@ impl CheckedFile<'_> {
         let (mut notes, unmatched) = self.unmatched(gateway);
         let down = servers.iter().filter(|server| !is_up(&server.state));
         let unread = servers.iter().map(|server| server.failed_lists.len());
-        let unread = down.count() + unread.sum::<usize>();
+        let missing = down.count() + unread.sum::<usize>();
         // What is down or could not be read may have all that is missing.
-        if unread == 0 {
+        if missing == 0 {
             notes.extend(self.unmatched_access(gateway));
             notes.extend(self.unmatched_results(gateway));
         }
         let unknown = gateway.unknown_variants().into_iter();
         let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
         let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
-        let problems = unread + unmatched.len() + refused.len();
+        let problems = missing + unmatched.len() + refused.len();
         let variants = if self.file.declares_variants() {
             gateway.tools()
         } else {

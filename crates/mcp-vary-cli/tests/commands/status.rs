@@ -248,12 +248,25 @@ listen: 0
 clients: [{name: 'cursor*', version: '2*', variant: brief}]
 variants:
   standard: {}
-  brief: {description: d, tools: [get_weather]}
+  brief: {description: d, tools: [get_weather], hints: {contextSize: compact}}
 ");
     let path = file("status-clients.yaml", &text);
     let named = ["--client-name", "cursor-vscode", "--client-version", "2.1"];
     let note = "note: cursor-vscode gets brief: `clients[0]` gives `brief`\n";
     run(&[&["tools"], &named[..], &[&path]].concat()).prints(0, note);
+    let hinted = [
+        "inspect",
+        "--client-name",
+        "x",
+        "--hints",
+        "contextSize=compact",
+        &path,
+    ];
+    let none = "no rule of `clients` that has a variant matches, and `variant` is not set";
+    let note = format!(
+        "note: x gets brief: {none}; `brief` ranks first, by the client's hints if it has any\n"
+    );
+    run(&hinted).prints(0, &note);
     let shown = |args: &[&str]| run(args).exited(0).stdout;
     for target in [path.clone(), Server::start(&["serve", &path]).url()] {
         let tools = shown(&[&["tools"], &named[..], &[&target]].concat());

@@ -131,7 +131,7 @@ fn a_server_without_tls_is_told_from_one_with_it() {
     let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/mcp", closing.local_addr().unwrap());
     thread::spawn(move || {
-        // It reads the greeting, so that its end is no reset.
+        // To close a connection with bytes that nobody has read would reset it.
         while let Ok((mut socket, _)) = closing.accept() {
             let _ = socket.read(&mut [0; 4096]);
         }

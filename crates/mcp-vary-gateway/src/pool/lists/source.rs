@@ -131,9 +131,9 @@ impl ServerSource {
         self.lists().snapshot()
     }
 
-    /// Why lists could not be read at the last attempt, by their methods, for the operator: without secrets. None while
-    /// there is no connection, whose state says more. A server without prompts or resources may declare them, and then
-    /// does not know the method.
+    /// Why lists could not be read at the last attempt, by their methods, for the operator: without secrets. Empty without a
+    /// connection: its state has the reason then. A list other than that of tools, whose method the server does not know,
+    /// is no failure: some servers declare prompts or resources and have none.
     pub(crate) fn failed_lists(&self) -> BTreeMap<&'static str, String> {
         let Some(upstream) = self.reader.connection.current() else {
             return BTreeMap::new();
