@@ -6,34 +6,44 @@ use serde_json::error::Category;
 
 /// Why a text is not the expected JSON.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct JsonError {
-    pub(crate) message: String,
-    pub(crate) duplicate: Option<String>,
+#[error("{}", .0.message)]
+// Every value that is read may be one instead, so it is as small as a pointer.
+pub struct JsonError(Box<Details>);
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Details {
+    message: String,
+    duplicate: Option<String>,
 }
 
 impl JsonError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Details {
             message: message.into(),
             duplicate: None,
-        }
+        }))
     }
 
     /// The error for a repeated `key`.
     #[must_use]
     pub fn duplicate_key_error(key: &str) -> Self {
         let key: String = key.chars().take(64).collect();
-        Self {
+        Self(Box::new(Details {
             message: format!("the key {} is given twice", quoted(&key)),
             duplicate: Some(key),
-        }
+        }))
+    }
+
+    /// The same error, with the position of a byte.
+    pub(crate) fn at(mut self, at: usize) -> Self {
+        self.0.message += &format!(" at byte {at}");
+        self
     }
 
     /// The repeated key, its first 64 characters, if that is the error.
     #[must_use]
     pub fn duplicate_key(&self) -> Option<&str> {
-        self.duplicate.as_deref()
+        self.0.duplicate.as_deref()
     }
 }
 

@@ -1,9 +1,11 @@
 //! JSON as written: order, spelling of numbers and unknown members are preserved.
 //!
 //! [`Members`] and [`elements`] parse one level and leave every value as a slice of text; [`Json`] is the whole
-//! tree, for rendering and rules that inspect every value. Neither converts numbers, so `1.10`, `1e5` and a 30-digit
-//! integer stay as they are. [`to_value`] does, for libraries that take a [`serde_json::Value`].
+//! tree, for rendering and rules that inspect every value; [`build`] reads it into another type. None of them converts
+//! numbers, so `1.10`, `1e5` and a 30-digit integer stay as they are. [`to_value`] does, for libraries that take a
+//! [`serde_json::Value`].
 
+mod build;
 mod compact;
 pub mod edit;
 mod elements;
@@ -19,6 +21,7 @@ mod strings;
 mod tree;
 mod value;
 
+pub use self::build::{Builder, build};
 pub use self::compact::{compact, compacted};
 pub use self::elements::{elements, elements_up_to};
 pub use self::error::{JsonError, fault, quoted};

@@ -78,12 +78,7 @@ impl<'a> Reader<'a> {
     /// Checks that the keys of an object are unique.
     pub(super) fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
         match duplicate_key(members) {
-            Some(key) => Err(JsonError {
-                message: self
-                    .error(&JsonError::duplicate_key_error(key).message)
-                    .message,
-                ..JsonError::duplicate_key_error(key)
-            }),
+            Some(key) => Err(JsonError::duplicate_key_error(key).at(self.at)),
             None => Ok(()),
         }
     }
@@ -183,7 +178,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn error(&self, what: &str) -> JsonError {
-        JsonError::new(format!("{what} at byte {}", self.at))
+        JsonError::new(what).at(self.at)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::build::{Builder, build};
 use super::error::JsonError;
-use super::read::{Reader, Start};
 use super::strings::write_string;
 
 /// A whole JSON value: numbers as written, members in order.
@@ -45,41 +45,7 @@ impl<'a> Json<'a> {
     /// When `text` is not one JSON value, repeats a key within an object, or nests deeper than
     /// [`MAX_DEPTH`](super::MAX_DEPTH).
     pub fn parse(text: &'a str) -> Result<Self, JsonError> {
-        let mut reader = Reader { text, at: 0 };
-        let value = Self::read(&mut reader, 0)?;
-        reader.end()?;
-        Ok(value)
-    }
-
-    fn read(reader: &mut Reader<'a>, depth: usize) -> Result<Self, JsonError> {
-        Ok(match reader.start(depth)? {
-            Start::Object => {
-                let mut members = Vec::new();
-                let mut is_open = reader.opens(b'}');
-                while is_open {
-                    let key = reader.key()?;
-                    members.push((key, Self::read(reader, depth + 1)?));
-                    is_open = reader.goes_on(b'}')?;
-                }
-                reader.unique(&members)?;
-                Self::Object(members)
-            }
-            Start::Array => {
-                let mut elements = Vec::new();
-                let mut is_open = reader.opens(b']');
-                while is_open {
-                    elements.push(Self::read(reader, depth + 1)?);
-                    is_open = reader.goes_on(b']')?;
-                }
-                Self::Array(elements)
-            }
-            Start::String => Self::String(reader.string()?),
-            Start::Number => Self::Number(Cow::Borrowed(reader.number()?)),
-            Start::Word(word) => match reader.word(word)? {
-                "null" => Self::Null,
-                word => Self::Bool(word == "true"),
-            },
-        })
+        build::<Tree>(text)
     }
 
     /// The value as compact JSON.
@@ -212,6 +178,37 @@ impl<'a> Json<'a> {
             Self::String(text) => Some(text),
             _ => None,
         }
+    }
+}
+
+/// Builds a [`Json`].
+struct Tree;
+
+impl<'a> Builder<'a> for Tree {
+    type Value = Json<'a>;
+
+    fn null() -> Json<'a> {
+        Json::Null
+    }
+
+    fn bool(is: bool) -> Json<'a> {
+        Json::Bool(is)
+    }
+
+    fn number(spelling: &'a str) -> Json<'a> {
+        Json::Number(Cow::Borrowed(spelling))
+    }
+
+    fn string(text: Cow<'a, str>) -> Json<'a> {
+        Json::String(text)
+    }
+
+    fn array(elements: Vec<Json<'a>>) -> Json<'a> {
+        Json::Array(elements)
+    }
+
+    fn object(members: Vec<(Cow<'a, str>, Json<'a>)>) -> Json<'a> {
+        Json::Object(members)
     }
 }
 

@@ -3,6 +3,7 @@
 //! The operator writes the filters, but their input comes from a server. So the time, the depth of recursion and the
 //! size of the output are limited.
 
+mod json;
 mod library;
 
 use std::fmt;
@@ -10,12 +11,11 @@ use std::time::Duration;
 
 use jaq_core::load::{Arena, File, Loader, lex, parse};
 use jaq_core::{Compiler, Ctx, Filter, Vars, compile, load, unwrap_valr};
-use jaq_json::read;
-use mcp_vary::json::Json;
+use mcp_vary::json::build;
 use mcp_vary_base::blocking_work::run_blocking;
 
-use self::library::{Effort, Kind, NAME, Run, text_of};
-use crate::limits::LARGEST;
+use self::json::{Values, write};
+use self::library::{Effort, Kind, NAME, Run};
 
 /// A jq filter that turns one value into one value.
 ///
@@ -70,7 +70,7 @@ impl Projection {
     }
 
     fn run(&self, value: &str) -> Result<String, String> {
-        let input = read::parse_single(value.as_bytes()).map_err(|error| error.to_string())?;
+        let input = build::<Values>(value).map_err(|error| error.to_string())?;
         let effort = Effort::new(TIME);
         let run = Run {
             lut: &self.filter.lut,
@@ -83,10 +83,8 @@ impl Projection {
         if values.next().is_some() {
             return Err("it makes more than one value; put it in [ ]".to_owned());
         }
-        let text = text_of(&first)
-            .ok_or_else(|| format!("it makes a value of more than {LARGEST} bytes"))?;
-        // Some values of jq are not JSON: `nan`, bytes, keys that are not strings.
-        Json::parse(&text).map_err(|error| format!("it makes no JSON: {error}"))?;
+        let mut text = String::new();
+        write(&first, 0, &mut text)?;
         Ok(text)
     }
 }
@@ -224,7 +222,12 @@ mod tests {
         for (filter, why) in [
             ("empty", "no value"),
             (".[]", "more than one value"),
-            ("nan", "no JSON"),
+            ("nan", "no JSON, but NaN"),
+            ("[infinite]", "no JSON, but Infinity"),
+            ("01.5", "no JSON, but 01.5"),
+            ("{(\"a\"|tobytes): 1}", "the key b\"a\" is not a string"),
+            ("[\"a\"|tobytes]", "no JSON, but bytes"),
+            ("reduce range(200) as $i (1; [.])", "nested too deep"),
             (".a", "cannot index"),
             ("\"x\" * 10000000", "too large"),
             ("10000000000000 * \"x\"", "too large"),

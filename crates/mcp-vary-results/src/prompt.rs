@@ -1,7 +1,7 @@
 //! Applies the operator's rules to prompts.
 
 use mcp_vary::feature::Features;
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::{Members, elements};
 use mcp_vary::predicate::{Predicate, choose_with_condition};
 use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result, replace_prompt};
 use mcp_vary::variant::VariantId;
@@ -72,8 +72,8 @@ impl PromptRule {
     fn render(&self, called: &CallContext, result: &str) -> Option<PromptAlternative> {
         let text = texts(result);
         let named = [("prompt", &*called.name), ("server", &*called.server)];
-        let scope = Scope::new(&Json::Null, &text, &called.arguments, &named);
-        let rendered = self.text.render(&scope);
+        let scope = Scope::new("null", &text, &called.arguments, &named);
+        let rendered = scope.and_then(|scope| self.text.render(&scope));
         let failed = |why: &String| {
             self.failures
                 .record(&called.server, &called.name, "text", why)

@@ -1,7 +1,7 @@
 //! Applies the operator's rules to resources, and renders JSON that no rule is about.
 
 use mcp_vary::feature::{Features, Format};
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::{Members, elements};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
     MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
@@ -175,9 +175,10 @@ impl ResourceRule {
             ResourceFormat::AsServed => Some(Representation::AsServed),
             ResourceFormat::Rendered(rendering) => Some(Representation::Rendered(*rendering)),
             ResourceFormat::Template(template, media_type) => {
-                let value = Json::parse(text).unwrap_or(Json::Null);
-                let scope = Scope::new(&value, text, "{}", &[("uri", uri), ("server", server)]);
-                let rendered = template.render(&scope);
+                let scope =
+                    |value| Scope::new(value, text, "{}", &[("uri", uri), ("server", server)]);
+                let scope = scope(text).or_else(|_| scope("null"));
+                let rendered = scope.and_then(|scope| template.render(&scope));
                 let rendered =
                     rendered.inspect_err(|why| self.failures.record(server, uri, "template", why));
                 Some(Representation::Text {

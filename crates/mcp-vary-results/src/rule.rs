@@ -168,8 +168,8 @@ impl ResultTransform {
         let (markdown, text) = self.templates(features);
         if markdown.is_some() || text.is_some() || !hints.is_empty() {
             let value = value.as_deref().unwrap_or("null");
-            let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
-            let scope = scope(&value, &output.text, called);
+            let scope = scope(value, &output.text, called);
+            let scope = scope.map_err(|why| ("project", why))?;
             if let Some(template) = markdown {
                 let rendered = template.render(&scope).map_err(|why| ("markdown", why))?;
                 rendered_text = Some(rendered.clone());
@@ -215,7 +215,8 @@ impl ResultTransform {
             (Some(markdown), _) => ("markdown", markdown),
             (None, text) => ("text", text?),
         };
-        let rendered = template.render(&scope(value, &transformed.original_text, called));
+        let scope = scope(&value.to_json(), &transformed.original_text, called);
+        let rendered = scope.and_then(|scope| template.render(&scope));
         let rendered = rendered.inspect_err(|why| {
             self.failures
                 .record(&called.server, &called.name, part, why);
@@ -236,7 +237,7 @@ impl ResultTransform {
     }
 }
 
-fn scope(value: &Json<'_>, text: &str, called: &CallContext) -> Scope {
+fn scope(value: &str, text: &str, called: &CallContext) -> Result<Scope, String> {
     let named = [("tool", &*called.name), ("server", &*called.server)];
     Scope::new(value, text, &called.arguments, &named)
 }

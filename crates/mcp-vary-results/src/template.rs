@@ -3,14 +3,16 @@
 mod filters;
 mod record;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use mcp_vary::json::Json;
+use mcp_vary::json::{Builder, Json, build};
 use mcp_vary::render;
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
 use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter,
 };
@@ -52,16 +54,20 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Defines `value`, its members, `text`, `arguments`, and the texts in `named`.
+    /// Defines `value`, which is JSON, its members, `text`, `arguments`, and the texts in `named`.
+    ///
+    /// # Errors
+    ///
+    /// If `value` is not valid.
     pub fn new(
-        value: &Json<'_>,
+        value: &str,
         text: &str,
         arguments: &str,
         named: &[(&'static str, &str)],
-    ) -> Self {
-        let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| to_value(&it));
-        let is_object = matches!(value, Json::Object(_));
-        let value = to_value(value);
+    ) -> Result<Self, String> {
+        let arguments = build::<Values>(arguments).unwrap_or_default();
+        let value = build::<Values>(value).map_err(|error| error.to_string())?;
+        let is_object = value.kind() == ValueKind::Map;
         let mut built_in = vec![
             ("value", value.clone()),
             ("text", Value::from(text)),
@@ -70,9 +76,9 @@ impl Scope {
         let named = named.iter().map(|(name, what)| (*name, Value::from(*what)));
         built_in.extend(named);
         let value = if is_object { value } else { Value::UNDEFINED };
-        Self {
+        Ok(Self {
             names: Value::from_object(Names { built_in, value }),
-        }
+        })
     }
 }
 
@@ -92,21 +98,25 @@ impl Template {
         environment.set_syntax(syntax.map_err(|error| describe(&error))?);
         environment.set_fuel(Some(MAX_STEPS));
         environment.set_recursion_limit(MAX_RECURSION);
-        environment.add_filter("cell", |text: String| cell(&text));
+        environment.add_filter("cell", |text: Cow<'_, str>| cell(&text));
         environment.add_filter("markdown", |value: Value| {
             rendered(&value, render::markdown)
         });
         environment.add_filter("plain", |value: Value| rendered(&value, render::text));
         filters::bound(&mut environment);
         environment.set_formatter(|out, state, value| {
-            let more = value.as_str().map_or(0, str::len);
+            let written = value.as_str();
+            let more = written.map_or(0, str::len);
             let total = WRITTEN_BYTES.get().saturating_add(more);
             WRITTEN_BYTES.set(total);
             if total > MAX_WRITTEN_BYTES {
                 let why = format!("it makes a text of more than {LARGEST} bytes");
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
             }
-            escape_formatter(out, state, value)
+            match written {
+                Some(written) => Ok(out.write_str(written)?),
+                None => escape_formatter(out, state, value),
+            }
         });
         let added = environment.add_template_owned(NAME, source.to_owned());
         added.map_err(|error| format!("is not a template: {}", describe(&error)))?;
@@ -207,10 +217,19 @@ fn describe(error: &Error) -> String {
 }
 
 /// The text as one cell of a table: on one line, with escaped bars.
-fn cell(text: &str) -> String {
+fn cell(text: &str) -> Value {
+    let is_cell = |part: &str| !part.is_empty() && !part.contains(SPECIAL_IN_CELLS);
+    // Most texts have single spaces, and nothing to escape.
+    if text.split(' ').all(is_cell) {
+        return Value::from(text);
+    }
     let terms: Vec<_> = text.split_whitespace().collect();
-    terms.join(" ").replace('\\', "\\\\").replace('|', "\\|")
+    let line = terms.join(" ");
+    Value::from(line.replace('\\', "\\\\").replace('|', "\\|"))
 }
+
+const SPECIAL_IN_CELLS: fn(char) -> bool =
+    |letter| matches!(letter, '\\' | '|') || letter.is_whitespace();
 
 /// The value as the gateway itself renders it.
 fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Error> {
@@ -221,29 +240,53 @@ fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Er
     Ok(render(&json))
 }
 
-/// Converts a value for templates. A number that they cannot represent exactly becomes a text.
-fn to_value(value: &Json<'_>) -> Value {
-    match value {
-        Json::Null => Value::from(()),
-        Json::Bool(is) => Value::from(*is),
-        Json::Number(number) => number_value(number),
-        Json::String(text) => Value::from(text.as_ref()),
-        Json::Array(values) => values.iter().map(to_value).collect(),
-        Json::Object(members) => {
-            let members = members.iter();
-            object(members.map(|(key, value)| (Value::from(key.as_ref()), to_value(value))))
+/// Builds the values that templates read. A number that they cannot represent exactly becomes a text.
+struct Values;
+
+impl<'a> Builder<'a> for Values {
+    type Value = Value;
+
+    fn null() -> Value {
+        Value::from(())
+    }
+
+    fn bool(is: bool) -> Value {
+        Value::from(is)
+    }
+
+    fn number(spelling: &'a str) -> Value {
+        if let Ok(number) = spelling.parse::<i64>() {
+            return Value::from(number);
         }
+        match spelling.parse::<f64>() {
+            Ok(number) if is_shortest(spelling) => Value::from(number),
+            Ok(number) if Value::from(number).to_string() == spelling => Value::from(number),
+            _ => Value::from(spelling),
+        }
+    }
+
+    fn string(text: Cow<'a, str>) -> Value {
+        Value::from(&*text)
+    }
+
+    fn array(elements: Vec<Value>) -> Value {
+        Value::from(elements)
+    }
+
+    fn object(members: Vec<(Cow<'a, str>, Value)>) -> Value {
+        let members = members.into_iter();
+        object(members.map(|(key, value)| (Value::from(&*key), value)))
     }
 }
 
-fn number_value(number: &str) -> Value {
-    if let Ok(number) = number.parse::<i64>() {
-        return Value::from(number);
-    }
-    match number.parse::<f64>() {
-        Ok(known) if Value::from(known).to_string() == *number => Value::from(known),
-        _ => Value::from(number),
-    }
+/// Whether a number has a fraction, and is certainly spelled as its `f64` is: all decimals of 15 digits are different
+/// numbers there.
+fn is_shortest(spelling: &str) -> bool {
+    let Some((_, fraction)) = spelling.split_once('.') else {
+        return false;
+    };
+    let is_plain = spelling.len() <= 15 && !fraction.contains(['e', 'E']);
+    is_plain && (fraction == "0" || !fraction.ends_with('0'))
 }
 
 const NAME: &str = "template";
@@ -256,9 +299,8 @@ mod tests {
     use super::*;
 
     fn scope(value: &str) -> Scope {
-        let value = Json::parse(value).unwrap();
         let named = [("tool", "weather"), ("server", "met")];
-        Scope::new(&value, "as written", r#"{"city":"Bern"}"#, &named)
+        Scope::new(value, "as written", r#"{"city":"Bern"}"#, &named).unwrap()
     }
 
     #[track_caller]
@@ -332,9 +374,30 @@ mod tests {
 
     #[test]
     fn numbers_are_said_as_they_are_spelled() {
-        let value = r#"[1, 8.0, 1.50, 12345678901234567890123, 1e3]"#;
-        let expected = "1 8.0 1.50 12345678901234567890123 1e3";
-        assert_eq!(made("{{ value | join(' ') }}", value).unwrap(), expected);
+        let numbers = [
+            "1",
+            "8.0",
+            "1.50",
+            "12345678901234567890123",
+            "1e3",
+            "-0.0",
+            "0.1",
+            "-12.000001",
+            "0.0000000000001",
+            "999999999999.9",
+            "1.00",
+            "1.0e0",
+            "0.12345678901234567890",
+            "9007199254740993.0",
+            "2.675E2",
+        ];
+        for number in numbers {
+            let value = format!("[{number}]");
+            let found = made("{{ value[0] }},{{ value | join(' ') }}", &value).unwrap();
+            assert_eq!(found, format!("{number},{number}"));
+        }
+        let calculated = made("{{ value[0] * 2 }} {{ value[1] + 1 }}", "[1.5, 0.25]");
+        assert_eq!(calculated.unwrap(), "3.0 1.25");
     }
 
     #[test]

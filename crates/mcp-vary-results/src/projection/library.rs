@@ -16,9 +16,11 @@ use jaq_core::native::{Fun, bome, v};
 use jaq_core::ops::Math;
 use jaq_core::path::{Part, Path};
 use jaq_core::{Cv, DataT, Error, Lut, Native, ValR, ValXs};
-use jaq_json::{Val, read};
+use jaq_json::Val;
 use jaq_std::ValT as _;
+use mcp_vary::json::build;
 
+use super::json::Values;
 use crate::limits::LARGEST;
 
 /// The types that filters work with.
@@ -212,8 +214,7 @@ fn from_json(text: &Val) -> Result<Val, String> {
         .as_utf8_bytes()
         .ok_or("only text can be read as JSON")?;
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    mcp_vary::json::Json::parse(text).map_err(|error| error.to_string())?;
-    read::parse_single(bytes).map_err(|error| error.to_string())
+    build::<Values>(text).map_err(|error| error.to_string())
 }
 
 /// The definition, preceded by a step.
@@ -343,7 +344,7 @@ fn along(Path(parts): Path<Term<&str>>) -> Path<Term<&str>> {
 
 /// The value as JSON, or `None` if that is too long. A value can contain another value many times without using more
 /// memory, so the text may be much larger.
-pub(super) fn text_of(value: &Val) -> Option<String> {
+fn text_of(value: &Val) -> Option<String> {
     let mut text = Text::default();
     write!(text, "{value}").ok()?;
     Some(text.0)
