@@ -204,6 +204,20 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// The length of what [`write_string`] writes, in bytes.
+pub(crate) fn string_len(text: &str) -> usize {
+    let mut length = text.len() + 2;
+    let mut at = next_special(text.as_bytes(), 0);
+    while let Some(special) = text.as_bytes().get(at) {
+        length += match special {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+            _ => 5,
+        };
+        at = next_special(text.as_bytes(), at + 1);
+    }
+    length
+}
+
 /// `text` as a JSON string, quotes included.
 #[must_use]
 pub fn string(text: &str) -> String {

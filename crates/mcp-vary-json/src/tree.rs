@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::build::{Builder, build};
 use super::error::JsonError;
-use super::strings::write_string;
+use super::strings::{string_len, write_string};
 
 /// A whole JSON value: numbers as written, members in order.
 ///
@@ -85,6 +85,27 @@ impl<'a> Json<'a> {
                     value.write(out);
                 }
                 out.push('}');
+            }
+        }
+    }
+
+    /// The length of [`to_json`](Self::to_json), in bytes.
+    #[must_use]
+    pub fn json_len(&self) -> usize {
+        let separators = |count: usize| 2 + count.saturating_sub(1);
+        match self {
+            Self::Null | Self::Bool(true) => 4,
+            Self::Bool(false) => 5,
+            Self::Number(spelling) => spelling.len(),
+            Self::String(text) => string_len(text),
+            Self::Array(elements) => {
+                let lengths = elements.iter().map(Self::json_len);
+                separators(elements.len()) + lengths.sum::<usize>()
+            }
+            Self::Object(members) => {
+                let length =
+                    |(key, value): &(Cow<'_, str>, Self)| string_len(key) + 1 + value.json_len();
+                separators(members.len()) + members.iter().map(length).sum::<usize>()
             }
         }
     }

@@ -457,6 +457,7 @@ proptest! {
             return Ok(());
         };
         let written = value.to_json();
+        prop_assert_eq!(value.json_len(), written.len());
         let again = Json::parse(&written).unwrap();
         prop_assert_eq!(&again, &value);
         prop_assert!(again.is_same(&value));

@@ -38,9 +38,8 @@ pub(super) fn columns<'a>(value: Json<'a>, whole: &Json<'_>) -> Json<'a> {
             let origins = whole.as_array().unwrap_or_default();
             let table = Columns::of(&elements, origins).map(Columns::into_json);
             let array = Json::Array(elements);
-            let size = |value: &Json<'_>| value.to_json().len();
             match (table, array) {
-                (Some(table), array) if size(&table) * 4 <= size(&array) * 3 => table,
+                (Some(table), array) if table.json_len() * 4 <= array.json_len() * 3 => table,
                 (_, Json::Array(elements)) => {
                     let pairs = elements.into_iter().zip(origins);
                     Json::Array(pairs.map(|(one, whole)| columns(one, whole)).collect())

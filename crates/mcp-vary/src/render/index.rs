@@ -167,7 +167,7 @@ impl Index {
         let before = offset - mark.map_or(0, |mark| mark.number);
         for entry in entries.into_iter().flatten().skip(before).take(limit) {
             let value = Json::parse(json.get(entry.value)?).ok()?;
-            let size = value.to_json().len();
+            let size = value.json_len();
             let key = match entry.key {
                 Some(key) => Some(string(key)?),
                 None => None,

@@ -196,12 +196,11 @@ pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
     let mut offset = part.offset;
     let (page, end) = match value {
         Json::Array(elements) => {
-            let end = offset + fitting(&elements[offset..], limit, |one| one.to_json().len());
+            let end = offset + fitting(&elements[offset..], limit, |one| one.json_len());
             (Json::Array(elements[offset..end].to_vec()), end)
         }
         Json::Object(members) => {
-            let size =
-                |(key, value): &(Cow<'_, str>, Json<'_>)| key.len() + value.to_json().len() + 3;
+            let size = |(key, value): &(Cow<'_, str>, Json<'_>)| key.len() + value.json_len() + 3;
             let end = offset + fitting(&members[offset..], limit, size);
             (Json::Object(members[offset..end].to_vec()), end)
         }

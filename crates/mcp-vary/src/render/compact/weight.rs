@@ -107,9 +107,9 @@ pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v
         let cells = |row| -> Vec<&str> { at.iter().map(|at| columns[*at].1[row]).collect() };
         (0..rows.len()).map(cells).collect::<BTreeSet<_>>().len()
     };
-    let distinct: Vec<_> = (0..columns.len()).map(|at| count(&[at])).collect();
-    let single = distinct.iter().position(|count| *count == rows.len());
+    let single = (0..columns.len()).find(|at| count(&[*at]) == rows.len());
     let most = || {
+        let distinct: Vec<_> = (0..columns.len()).map(|at| count(&[at])).collect();
         let best = (0..columns.len()).rev().max_by_key(|at| distinct[*at])?;
         (distinct[best] > 1).then_some(vec![best])
     };

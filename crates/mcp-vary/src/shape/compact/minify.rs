@@ -13,11 +13,14 @@ impl ResultCompactor<'_> {
         mut draft: ContentDraft<'b>,
         (structured, content): (Option<&str>, usize),
     ) -> ContentDraft<'b> {
-        if draft.has_omissions() && self.compaction.bounds.is_unbounded() {
+        let can_be_whole = draft.has_omissions() && self.compaction.bounds.is_unbounded();
+        let structured_length = structured.map_or(0, str::len);
+        let most = content + draft.structured_length(structured);
+        if can_be_whole && least_length(&draft) + structured_length <= most {
             let mut whole = ContentDraft::of(draft.blocks);
             self.minify(subject, &mut whole);
-            let length = self.content(&whole, false).len() + structured.map_or(0, str::len);
-            if length <= content + draft.structured_length(structured) {
+            let length = self.content(&whole, false).len() + structured_length;
+            if length <= most {
                 return whole;
             }
         }
@@ -43,6 +46,15 @@ impl ResultCompactor<'_> {
             }
         }
     }
+}
+
+/// A lower bound for the length of all blocks when their texts are minified.
+fn least_length(draft: &ContentDraft<'_>) -> usize {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    let least = |text: &str| text.bytes().filter(|byte| !is_space(byte)).count();
+    let blocks = draft.blocks.iter();
+    let lengths = blocks.map(|block| block.text().map_or(block.written.len(), least));
+    lengths.sum()
 }
 
 /// The string that `value` wraps as its only member: a structured value must be an object.

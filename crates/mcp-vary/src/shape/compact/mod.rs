@@ -245,7 +245,10 @@ impl ResultCompactor<'_> {
         let served_blocks = original.get("content").map_or(Ok(Vec::new()), blocks)?;
         let subject = self.subject(&original, &served_blocks)?;
         let (current, applied) = self.before_compaction(served, shaped);
-        let mut result = Members::parse(current)?;
+        let mut result = match shaped {
+            Shaped::Changed { .. } => Members::parse(current)?,
+            Shaped::Unchanged => original.clone(),
+        };
         let content = result.get("content").unwrap_or("[]").to_owned();
         let blocks = blocks(&content)?;
         let mut draft = ContentDraft::of(&blocks);
