@@ -148,6 +148,15 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
     command
 }
 
+/// The same with incremental compilation, as `cargo test` has it, for what is compiled again after every change.
+/// `CARGO_INCREMENTAL=0` switches it off, where everything is compiled anyway.
+pub(crate) fn incremental(workspace: &Workspace) -> Command {
+    let mut command = cargo(workspace);
+    let incremental = env::var_os("CARGO_INCREMENTAL").unwrap_or_else(|| "1".into());
+    command.env("CARGO_INCREMENTAL", incremental);
+    command
+}
+
 /// Runs a command of cargo that compiles.
 ///
 /// # Errors

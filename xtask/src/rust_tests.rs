@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::cargo::{cargo, compiled};
+use crate::cargo::{self, cargo, compiled};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{changed, debian, parallel, process};
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs and counts all Rust tests.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    let jobs = jobs(workspace);
+    let jobs = jobs(&|| cargo(workspace), workspace);
     jobs.map(|jobs| run_all(workspace, &jobs)).into()
 }
 
@@ -45,7 +45,7 @@ fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
         let mut folders = affected.changed.iter().chain(&affected.users);
         folders.any(|folder| workspace.path(folder) == binary.package)
     };
-    let jobs = jobs(workspace)?.into_iter();
+    let jobs = jobs(&|| cargo::incremental(workspace), workspace)?.into_iter();
     let jobs = jobs.filter_map(|job| match job {
         Job::Binary(binary) if is_affected(&binary) => Some(Job::ShortTests(binary)),
         _ => None,
@@ -97,7 +97,7 @@ fn run_replicas(workspace: &Workspace, job: fn(TestBinary) -> Job) -> Outcome {
 }
 
 fn tests_of_replicas(workspace: &Workspace) -> Result<TestBinary, String> {
-    let jobs = jobs(workspace)?.into_iter();
+    let jobs = jobs(&|| cargo(workspace), workspace)?.into_iter();
     let mut binaries = jobs.filter_map(|job| match job {
         Job::Binary(binary) if binary.name == COMMANDS => Some(binary),
         _ => None,
@@ -195,12 +195,12 @@ impl Job {
 }
 
 /// The doctests, which are compiled one package after another, then all test binaries, those that take the longest first.
-fn jobs(workspace: &Workspace) -> Result<Vec<Job>, String> {
+fn jobs(cargo: &dyn Fn() -> Command, workspace: &Workspace) -> Result<Vec<Job>, String> {
     debian::install(workspace)?;
     let compile = ["test", "--workspace", "--no-run"];
     let log = workspace.scratch("tests-build.log")?;
-    compiled(cargo(workspace).args(compile), &log)?;
-    let mut list = cargo(workspace);
+    compiled(cargo().args(compile), &log)?;
+    let mut list = cargo();
     list.args(compile)
         .args(["--message-format", "json"])
         .stderr(Stdio::null());
