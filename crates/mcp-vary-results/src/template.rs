@@ -296,6 +296,8 @@ const MAX_RECURSION: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn scope(value: &str) -> Scope {
@@ -398,6 +400,20 @@ mod tests {
         }
         let calculated = made("{{ value[0] * 2 }} {{ value[1] + 1 }}", "[1.5, 0.25]");
         assert_eq!(calculated.unwrap(), "3.0 1.25");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn a_number_that_is_known_to_keep_its_spelling_does(
+            spelling in r"-?(0|[1-9][0-9]{0,7})\.[0-9]{1,8}",
+        ) {
+            if is_shortest(&spelling) {
+                let number: f64 = spelling.parse().unwrap();
+                prop_assert_eq!(Value::from(number).to_string(), spelling);
+            }
+        }
     }
 
     #[test]
