@@ -70,7 +70,7 @@ fn send_requests(workspace: &Workspace, target: &Path, program: &Path) -> Result
         .args(["--", "run", "--check", "--quick"])
         // A store is another program, which need not be where releases are built.
         .args(["--without", "store"])
-        // Many of everything run what few run, and more of it would count as often run, so that the program grows.
+        // These rows run the same code as the others. With them, more of it would count as hot, and the program would grow.
         .args(["--without", "many ", "--without", "two workers"])
         .arg("--vary")
         .arg(program)

@@ -227,6 +227,7 @@ mod tests {
             ("01.5", "no JSON, but 01.5"),
             ("{(\"a\"|tobytes): 1}", "the key b\"a\" is not a string"),
             ("[\"a\"|tobytes]", "no JSON, but bytes"),
+            ("{(\"/w==\"|@base64d): 1}", "a key is not UTF-8"),
             ("reduce range(200) as $i (1; [.])", "nested too deep"),
             (".a", "cannot index"),
             ("\"x\" * 10000000", "too large"),

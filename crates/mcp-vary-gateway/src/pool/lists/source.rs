@@ -132,8 +132,8 @@ impl ServerSource {
     }
 
     /// Why lists could not be read at the last attempt, by their methods, for the operator: without secrets. Empty without a
-    /// connection: its state has the reason then. A list other than that of tools, whose method the server does not know,
-    /// is no failure: some servers declare prompts or resources and have none.
+    /// connection: its state has the reason then. A server that does not know the method has not failed, except for
+    /// `tools/list`: some servers declare prompts or resources without having any.
     pub(crate) fn failed_lists(&self) -> BTreeMap<&'static str, String> {
         let Some(upstream) = self.reader.connection.current() else {
             return BTreeMap::new();

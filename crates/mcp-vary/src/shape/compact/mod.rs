@@ -244,9 +244,9 @@ impl ResultCompactor<'_> {
         }
         let served_blocks = original.get("content").map_or(Ok(Vec::new()), blocks)?;
         let subject = self.subject(&original, &served_blocks)?;
-        let (current, applied) = self.before_compaction(served, shaped);
+        let applied = self.applied(shaped);
         let mut result = match shaped {
-            Shaped::Changed { .. } => Members::parse(current)?,
+            Shaped::Changed { result, .. } => Members::parse(result)?,
             Shaped::Unchanged => original.clone(),
         };
         let content = result.get("content").unwrap_or("[]").to_owned();
@@ -292,21 +292,21 @@ impl ResultCompactor<'_> {
         }))
     }
 
-    /// The result to compact, and what is applied to it then.
-    fn before_compaction<'r>(&self, served: &'r str, shaped: &'r Shaped) -> (&'r str, Applied) {
-        let (current, mut applied) = match shaped {
-            Shaped::Changed { result, applied } => (result.as_str(), *applied),
+    /// What is applied to the compacted result.
+    fn applied(&self, shaped: &Shaped) -> Applied {
+        let mut applied = match shaped {
+            Shaped::Changed { applied, .. } => *applied,
             // A custom text already has the format that the client chose.
             Shaped::Unchanged => {
                 let format = self.features.choose_format(&Format::ALL);
                 let format = format.filter(|_| self.compaction.custom_text.is_some());
-                (served, Applied::new(format, self.features))
+                Applied::new(format, self.features)
             }
         };
         if self.is_terse {
             applied.verbosity = Some(Verbosity::Compact);
         }
-        (current, applied)
+        applied
     }
 
     /// The value of `result` with these blocks: the custom text's value, else the structured value, else the document
