@@ -31,6 +31,8 @@ pub(crate) enum Form {
     Value,
     /// A line for the text and for each row.
     Lines,
+    /// The text, and a table with a line for each row.
+    Table,
     /// A value and a shorter text.
     Few,
 }
@@ -178,10 +180,15 @@ impl Form {
                 .is_some_and(|all| all.len() == rows);
         let read = || serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value);
         let lines = || text.starts_with(&wanted) && text.lines().count() == rows + 1;
+        let table = || {
+            let of_table = text.lines().filter(|line| line.starts_with('|'));
+            text.contains(&wanted) && of_table.count() == rows + 2
+        };
         let holds = match self {
             Self::Both => is_whole && read(),
             Self::Value => is_whole && result["content"] == Value::Array(Vec::new()),
             Self::Lines => value.is_null() && lines(),
+            Self::Table => value.is_null() && table(),
             Self::Few => is_whole && text.len() < value.to_string().len(),
         };
         expect(holds, || format!("not {rows} rows in the form {self:?}"))
