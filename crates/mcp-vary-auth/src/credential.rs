@@ -120,7 +120,7 @@ impl<'a> BearerToken<'a> {
         let end = text.iter().rposition(|byte| *byte != b'=');
         let significant = end.and_then(|end| text.get(..=end));
         let significant = significant.ok_or(CredentialError::Malformed)?;
-        if !significant.iter().all(is_b64token) {
+        if !significant.iter().all(|byte| B64TOKEN[usize::from(*byte)]) {
             return Err(CredentialError::Malformed);
         }
         let text = str::from_utf8(text).map_err(|_| CredentialError::Malformed)?;
@@ -153,9 +153,17 @@ fn bearer_text(value: &[u8]) -> Result<&[u8], CredentialError> {
     Ok(start.and_then(|start| text.get(start..)).unwrap_or(&[]))
 }
 
-const fn is_b64token(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
-}
+/// Which bytes a token can have, but for the `=` at its end. An access token has a thousand of them, and each is looked up.
+const B64TOKEN: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        allowed[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/');
+        byte += 1;
+    }
+    allowed
+};
 
 /// Whether `query` has a parameter `access_token`, in any spelling that a server would decode to it.
 fn has_access_token(query: &str) -> bool {

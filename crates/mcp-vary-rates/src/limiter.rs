@@ -175,13 +175,13 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         caller: &Caller<'_, P>,
         operation: &Operation<'_>,
     ) -> Option<LimitExceeded<'_>> {
-        let elapsed = self.clock.now().duration_since(self.start);
         let refusals = self.limits.iter().filter_map(|limit| {
             let bucket = limit.limit.bucket(caller, operation)?;
             let free_at = limit
                 .table
                 .full_at(&bucket)?
                 .saturating_sub(limit.tolerance);
+            let elapsed = self.clock.now().duration_since(self.start);
             (elapsed < free_at).then(|| LimitExceeded {
                 limit: limit.limit.name(),
                 wait: free_at.saturating_sub(elapsed).into(),

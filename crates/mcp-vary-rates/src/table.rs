@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use governor::nanos::Nanos;
 use governor::state::StateStore;
@@ -19,6 +20,8 @@ pub(crate) struct Table<K> {
     hasher: RandomState,
     shards: Box<[ScopedLock<Shard<K>>]>,
     shard_capacity: usize,
+    /// Whether it ever had a bucket: a table of refusals has none in most processes, and is asked about each request.
+    was_used: AtomicBool,
 }
 
 type Shard<K> = IndexMap<K, Nanos, RandomState>;
@@ -36,6 +39,7 @@ impl<K: Clone + Eq + Hash> Table<K> {
             shards: (0..shards).map(|_| shard()).collect(),
             hasher,
             shard_capacity: capacity.div_ceil(shards).max(1),
+            was_used: AtomicBool::new(false),
         }
     }
 
@@ -66,6 +70,9 @@ impl<K: Clone + Eq + Hash> Table<K> {
 
     /// When the bucket is full again; `None` if it is not in the table and therefore full.
     pub(crate) fn full_at(&self, key: &K) -> Option<Nanos> {
+        if !self.was_used.load(Ordering::Acquire) {
+            return None;
+        }
         self.shard(key)?.lock().get(key).copied()
     }
 
@@ -86,6 +93,7 @@ impl<K: Clone + Eq + Hash> Table<K> {
             }
         }
         shard.insert(key.clone(), full_at);
+        self.was_used.store(true, Ordering::Release);
     }
 }
 

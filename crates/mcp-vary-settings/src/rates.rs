@@ -267,8 +267,8 @@ impl ActiveLimits {
         }
         let store = store.filter(|_| self.limiter.has_counted(sender, &failure))?;
         let buckets = self.limiter.shared_buckets(sender, &failure);
-        let verdict = store.would_refuse(counts(&buckets)).await.ok()?;
-        let limit = self.refusal(&buckets, verdict)?;
+        let verdict = Box::pin(store.would_refuse(counts(&buckets))).await;
+        let limit = self.refusal(&buckets, verdict.ok()?)?;
         self.limiter.block(sender, &failure, &limit);
         Some(limit)
     }

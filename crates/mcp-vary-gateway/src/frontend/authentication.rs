@@ -116,7 +116,7 @@ impl<'a> FailureLimit<'a> {
 
     async fn blocked(&self, snapshot: &ConfigSnapshot) -> Option<LimitExceeded<'a>> {
         let store = snapshot.services.store.as_deref();
-        Box::pin(self.limits.blocked_sender(store, &self.sender)).await
+        self.limits.blocked_sender(store, &self.sender).await
     }
 
     async fn count(&self, snapshot: &ConfigSnapshot) -> Result<(), LimitExceeded<'a>> {
