@@ -246,6 +246,7 @@ impl Writer {
     }
 
     fn table(&mut self, table: &Table) {
+        self.out.reserve(table.size());
         for column in &table.columns {
             self.out.push_str("| ");
             self.out.push_str(&column.label);
@@ -300,7 +301,9 @@ enum TextPosition {
 }
 
 fn string(out: &mut String, text: &str, place: TextPosition) {
-    if is_safe_url(text) {
+    if is_plain(text) {
+        out.push_str(text);
+    } else if is_safe_url(text) {
         out.push('<');
         out.push_str(text);
         out.push('>');
@@ -309,8 +312,24 @@ fn string(out: &mut String, text: &str, place: TextPosition) {
     }
 }
 
+/// Whether `text` is written as it is: neither empty nor with a space at an end, a line break, or what may be markup or a
+/// URL. Most texts are.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_graphic)
+        && bytes.last().is_some_and(u8::is_ascii_graphic)
+        && !may_need_escape(text)
+}
+
+fn may_need_escape(text: &str) -> bool {
+    text.bytes().any(|byte| MAY_NEED_ESCAPE[usize::from(byte)])
+}
+
 /// Writes `text` on one line literally: as it is, escaped, or as code.
 fn escaped(out: &mut String, text: &str, place: TextPosition) {
+    if is_plain(text) {
+        return out.push_str(text);
+    }
     let text = on_one_line(text);
     if text.is_empty() {
         out.push_str("\"\"");
@@ -338,7 +357,7 @@ fn escaped(out: &mut String, text: &str, place: TextPosition) {
 /// text that would need one becomes a link instead: readers that link bare URLs would take the backslash for part of
 /// it.
 fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
-    if !text.bytes().any(|byte| MAY_NEED_ESCAPE[usize::from(byte)]) {
+    if !may_need_escape(text) {
         out.push_str(text);
         return 0;
     }
@@ -373,10 +392,10 @@ fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
     count
 }
 
-/// The bytes of what [`is_markup`] may find, and the one that every URL has. Most texts have none of them.
+/// The bytes of what [`is_markup`] may find, line breaks, and the byte that every URL has. Most texts have none of them.
 const MAY_NEED_ESCAPE: [bool; 256] = {
     let mut table = [false; 256];
-    let mut bytes: &[u8] = b"`*[<~|_&\\#:";
+    let mut bytes: &[u8] = b"`*[<~|_&\\#:\n\r";
     while let [first, others @ ..] = bytes {
         table[*first as usize] = true;
         bytes = others;

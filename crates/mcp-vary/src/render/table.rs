@@ -67,6 +67,12 @@ impl CellTexts {
 }
 
 impl Table {
+    /// How many bytes it takes as markdown, but for labels.
+    pub(super) fn size(&self) -> usize {
+        let cells = self.columns.iter().map(|column| column.cells.text.len());
+        cells.sum::<usize>() + (self.rows + 2) * (self.columns.len() * 3 + 2)
+    }
+
     /// `elements` as a table, if they are objects and the table is readable.
     ///
     /// Columns are the union of keys, in order of appearance. Objects in a column become columns of their own,
@@ -244,7 +250,10 @@ impl<'v, 'a> Cells<'v, 'a> {
         let mut columns = Vec::with_capacity(self.columns.len());
         let mut size = 0;
         for (label, values) in &self.columns {
-            let mut cells = CellTexts::default();
+            let mut cells = CellTexts {
+                text: String::new(),
+                ends: Vec::with_capacity(values.len()),
+            };
             for value in values {
                 if !cells.push(|out| value.is_none_or(|value| line.write(out, value, MAX_CELL))) {
                     return None;
