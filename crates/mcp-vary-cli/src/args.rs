@@ -154,8 +154,8 @@ pub(crate) struct Serve {
     /// ignores hints
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
-    /// Exit with code 2 if a server is down at the start, or if an entry of a client's file cannot be used, instead of
-    /// serving the others
+    /// Exit with code 2 if a server is down at the start or its lists cannot be read, or if an entry of a client's file
+    /// cannot be used, instead of serving the others
     #[arg(long)]
     pub(crate) require_all: bool,
     /// Disable variants: every client gets the lists as the server sends them

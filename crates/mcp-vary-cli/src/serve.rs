@@ -26,7 +26,7 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::open_files;
 use crate::passed_sockets::PassedSockets;
-use crate::print::servers::{is_up, plural, upstream_variant_notes};
+use crate::print::servers::{is_up, plural, unread_lists, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
 use crate::reload::{FileReloader, StartupSettings};
@@ -400,11 +400,15 @@ async fn wait_until_ready(
     let is_only = servers.len() == 1;
     let fatal = errors.filter(|error| requires_all || is_only && error.is_permanent());
     let fatal: Vec<_> = fatal.cloned().collect();
-    if fatal.is_empty() {
-        return Ok(());
-    }
+    let unread = servers.iter().filter(|_| requires_all);
+    let unread: Vec<_> = unread.flat_map(unread_lists).collect();
+    let failure = match (fatal.is_empty(), unread.is_empty()) {
+        (true, true) => return Ok(()),
+        (true, false) => Failure::command(unread.join("\n")),
+        (false, _) => Failure::servers_down(&fatal),
+    };
     gateway.close().await;
-    Err(Failure::servers_down(&fatal))
+    Err(failure)
 }
 
 /// Reports each server that becomes ready after the start, and then the variants once no other is starting. For some time

@@ -212,6 +212,11 @@ const OTHER_NAMES: &[OtherName] = &[
         &["-e", "--env"],
         "the variable before `vary`, or `env` into the server's entry of a file",
     ),
+    (
+        &["serve", "inspect", "tools", "call", "check", "login"],
+        &["-k", "--insecure", "--no-verify", "--skip-verify"],
+        "`--ca FILE` with the certificate of the server's authority: Vary always verifies the server",
+    ),
 ];
 
 /// The commands with a TARGET.
@@ -283,6 +288,13 @@ mod tests {
                 "inspect --log-level debug",
                 "--log-level",
                 "`--log-level` does not exist; write `--log LEVEL`".to_owned(),
+            ),
+            (
+                "check https://localhost:8443/mcp -k",
+                "-k",
+                "`-k` does not exist; write `--ca FILE` with the certificate of the server's authority: Vary always \
+                 verifies the server"
+                    .to_owned(),
             ),
         ] {
             assert_eq!(instead(line, word), expected, "{line}");

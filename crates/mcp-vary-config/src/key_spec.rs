@@ -150,26 +150,29 @@ impl Reader<'_> {
     }
 }
 
-/// What other programs call a connection whose certificate nobody verifies, and `tls` where a server has it.
+/// What other programs call a connection whose certificate nobody verifies, in small letters, and `tls` where a server has
+/// it.
 const NO_VERIFICATION: &[&str] = &[
     "insecure",
-    "insecure-skip-verify",
-    "insecureSkipVerify",
-    "insecure_skip_verify",
-    "rejectUnauthorized",
-    "skip-tls-verify",
-    "skip-verify",
+    "insecureskipverify",
+    "noverify",
+    "rejectunauthorized",
+    "skiptlsverify",
+    "skipverify",
     "ssl",
+    "sslverify",
     "tls",
-    "tls-verify",
+    "tlsverify",
     "verify",
-    "verify_ssl",
+    "verifyssl",
+    "verifytls",
 ];
 
 /// What to write instead of a key that would have a server's certificate accepted as it is, beside these `keys`.
 fn verification(entry: &Entry, keys: &[&str]) -> Option<String> {
     let is_of_servers = ["ca", "servers"].iter().any(|key| keys.contains(key));
-    (is_of_servers && NO_VERIFICATION.contains(&&*entry.key)).then(|| {
+    let key = entry.key.replace(['-', '_'], "").to_ascii_lowercase();
+    (is_of_servers && NO_VERIFICATION.contains(&&*key)).then(|| {
         "Vary always verifies the certificate of a server; name the file of its authority in `ca` of the server".to_owned()
     })
 }

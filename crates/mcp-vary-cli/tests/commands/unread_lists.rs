@@ -67,6 +67,13 @@ fn tools_that_could_not_be_read_are_named_where_others_are_shown() {
 }
 
 #[test]
+fn a_start_that_requires_all_servers_fails_where_tools_cannot_be_read() {
+    let path = configuration("unread-all.json", "/nowhere");
+    let started = run(&["serve", "--listen", "0", "--require-all", &path]);
+    started.refuses(&[&format!("error: {LOCKED_REASON}")]);
+}
+
+#[test]
 fn a_running_gateway_says_why_tools_could_not_be_read_until_they_are() {
     let flag = file("unread-serve.flag", "");
     std::fs::remove_file(&flag).unwrap();

@@ -5,7 +5,13 @@ use crate::{notes, read, refuses, refuses_lines, refuses_server};
 #[test]
 fn a_server_is_always_verified() {
     let verified = "Vary always verifies the certificate of a server; name the file of its authority in `ca` of the server";
-    for (key, value) in [("insecure", "true"), ("ssl", "no"), ("tls", "{verify: no}")] {
+    for (key, value) in [
+        ("insecure", "true"),
+        ("ssl", "no"),
+        ("tls", "{verify: no}"),
+        ("verify-ssl", "false"),
+        ("InsecureSkip_verify", "true"),
+    ] {
         refuses_server(
             &format!("{{url: 'https://a.example/mcp', {key}: {value}}}"),
             &format!("2:37: `servers.a.{key}` is not a known key; {verified}"),
