@@ -16,8 +16,9 @@ impl Formatter for Escaping {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        let is_visible = |byte: u8| matches!(byte, b' '..=b'~');
-        if fragment.bytes().all(is_visible) {
+        // Without an end at the first other byte, many are compared at once.
+        let has_others = |found, byte: u8| found | !matches!(byte, b' '..=b'~');
+        if !fragment.bytes().fold(false, has_others) {
             return CompactFormatter.write_string_fragment(writer, fragment);
         }
         for c in fragment.chars() {

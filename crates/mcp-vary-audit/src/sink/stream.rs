@@ -79,9 +79,14 @@ impl<W: Write> LineStream<W> {
         if let Some(last) = written.last() {
             self.is_torn = *last != b'\n';
         }
-        let breaks = written.iter().filter(|byte| **byte == b'\n').count();
+        let whole = if count == bytes.len() {
+            lines.len()
+        } else {
+            let breaks = written.iter().filter(|byte| **byte == b'\n').count();
+            breaks.saturating_sub(repair)
+        };
         Written {
-            lines: breaks.saturating_sub(repair),
+            lines: whole,
             error,
         }
     }
