@@ -405,7 +405,11 @@ async fn wait_until_ready(
     let failure = match (fatal.is_empty(), unread.is_empty()) {
         (true, true) => return Ok(()),
         (true, false) => Failure::command(unread.join("\n")),
-        (false, _) => Failure::servers_down(&fatal),
+        (false, _) => unread
+            .iter()
+            .fold(Failure::servers_down(&fatal), |all, line| {
+                all.with_line(line)
+            }),
     };
     gateway.close().await;
     Err(failure)

@@ -71,6 +71,14 @@ fn a_start_that_requires_all_servers_fails_where_tools_cannot_be_read() {
     let path = configuration("unread-all.json", "/nowhere");
     let started = run(&["serve", "--listen", "0", "--require-all", &path]);
     started.refuses(&[&format!("error: {LOCKED_REASON}")]);
+    let text = json!({"servers": {
+        "lh": {"command": "sh", "args": ["-c", LOCKED, "/nowhere"], "env": {"API_TOKEN": TOKEN}},
+        "gone": {"command": "no-such-program"},
+    }});
+    let path = file("unread-gone.json", &text.to_string());
+    let started = run(&["serve", "--listen", "0", "--require-all", &path]);
+    let gone = "error: server `gone`: the program `no-such-program` was not found";
+    started.refuses(&[gone, &format!("\n{LOCKED_REASON}")]);
 }
 
 #[test]
