@@ -16,7 +16,7 @@ impl Formatter for Escaping {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Without an end at the first other byte, many are compared at once.
+        // The search does not stop at the first other byte, so that the processor compares many at once.
         let has_others = |found, byte: u8| found | !matches!(byte, b' '..=b'~');
         if !fragment.bytes().fold(false, has_others) {
             return CompactFormatter.write_string_fragment(writer, fragment);

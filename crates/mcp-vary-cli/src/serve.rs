@@ -379,7 +379,7 @@ fn starting_line(gateway: &Gateway) -> String {
 }
 
 /// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
-/// `requires_all` if any server is down.
+/// `requires_all` if any server is down or one of its lists cannot be read.
 async fn wait_until_ready(
     gateway: &Gateway,
     requires_all: bool,
