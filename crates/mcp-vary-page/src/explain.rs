@@ -81,7 +81,14 @@ fn inner(name: &str, text: &RawValue, path: &[&str]) -> Result<String, String> {
     Ok(Value::Object(found).to_string())
 }
 
+/// The headers of the client. More than [`MAX_HEADERS`] are refused: a [`HeaderMap`] has a bound of its own, at which it panics.
 fn headers(texts: &Map<String, Value>) -> Result<HeaderMap, String> {
+    if texts.len() > MAX_HEADERS {
+        let number = texts.len();
+        return Err(format!(
+            "`headers` has {number} names; write at most {MAX_HEADERS}"
+        ));
+    }
     let pairs = texts.iter().map(|(name, value)| {
         let is_no_header = || format!("`headers`: `{name}` is not a header with a text");
         let value = value
@@ -125,3 +132,6 @@ fn tool_json(tool: &ExplainedTool) -> Value {
         "hidden": hidden.collect::<Value>(),
     })
 }
+
+/// More than clients and what stands before a gateway send.
+const MAX_HEADERS: usize = 100;

@@ -171,7 +171,7 @@ fn microseconds(duration: Duration) -> String {
 /// long.
 ///
 /// Numbers are doubles, so times are microseconds since 2026: those since 1970 would be exact to a quarter of one. A clock that
-/// was set back blocks nobody for longer than a full bucket does.
+/// was set back blocks nobody for longer than a full bucket does: what is stored beyond it is replaced, with its end.
 pub(crate) const GCRA: &str = r"
 local time = redis.call('TIME')
 local now = (time[1] - 1767225600) * 1000000 + time[2]
@@ -180,8 +180,11 @@ local function gcra(first, number, argument, is_question)
   local place, wait, full = 0, 0, {}
   for i = 1, number do
     local interval, tolerance = tonumber(ARGV[argument + 2 * i - 2]), tonumber(ARGV[argument + 2 * i - 1])
-    local at = math.max(tonumber(stored[i] or now), now)
-    at = math.min(at, now + tolerance + interval)
+    local saved, highest = tonumber(stored[i] or now), now + tolerance + interval
+    local at = math.min(math.max(saved, now), highest)
+    if saved > highest then
+      redis.call('SET', KEYS[first + i], string.format('%.3f', at), 'PX', math.ceil((at - now) / 1000))
+    end
     if at - tolerance - now > wait then
       place, wait = i, at - tolerance - now
     end

@@ -146,11 +146,18 @@ async fn all_that_hides_a_tool_is_said() {
 #[tokio::test]
 async fn what_cannot_be_read_is_named() {
     let shown = Shown::with("").await;
+    let many: serde_json::Map<String, Value> = (0..40_000)
+        .map(|it| (format!("x-{it}"), json!("1")))
+        .collect();
     for (question, part) in [
         (json!({"initialize": 1}), "`initialize`"),
         (json!({"meta": []}), "`meta`"),
         (json!({"headers": {"a b": "x"}}), "`headers`"),
         (json!({"headers": {"a": 1}}), "`headers`"),
+        (
+            json!({"headers": many}),
+            "`headers` has 40000 names; write at most 100",
+        ),
         (json!({"path": "/nothing"}), "`path`"),
         (json!({"claims": 1}), "`claims`"),
         (json!({"key": "none"}), "`key`"),

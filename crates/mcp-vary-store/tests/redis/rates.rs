@@ -140,3 +140,27 @@ async fn a_bucket_that_is_full_again_is_not_stored_any_more() {
     assert!(!stored[0].contains("ann"));
     until(async || rates().is_empty()).await;
 }
+
+#[tokio::test]
+async fn a_value_beyond_a_full_bucket_ends_when_the_bucket_is_full_again() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    let limit = [count("ann", Duration::from_millis(200), 3)];
+    passed(&replica, &limit, 1).await;
+    let rates = || {
+        redis
+            .keys("")
+            .into_iter()
+            .find(|key| key.contains(":rate:"))
+    };
+    let key = rates().unwrap();
+    // A clock that was a century ahead, or somebody who can write the store.
+    let () = redis.ask(&["SET", &key, "3155760000000000"]);
+    let (allowed, last) = passed(&replica, &limit, 1).await;
+    assert!(
+        allowed == 0 && matches!(last, Verdict::Refused { .. }),
+        "{last:?}"
+    );
+    until(async || rates().is_none()).await;
+    assert_eq!(passed(&replica, &limit, 4).await.0, 3);
+}
