@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
 use http::{Response, StatusCode};
-use mcp_vary::error_code::{INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_ERROR};
+use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_ERROR};
 use mcp_vary::json::Members;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::Parser;
@@ -90,6 +90,7 @@ impl Attempt {
         body: &Bytes,
     ) -> Result<(), UpstreamError> {
         let (status, kind) = (head.status, self.call.kind);
+        let is_not_found = status == StatusCode::NOT_FOUND;
         let error = head.read_error(body, self.call.id);
         let text = error
             .as_ref()
@@ -104,7 +105,7 @@ impl Attempt {
             && !head.is_about_credentials(kind == RequestKind::Call);
         let refusal = Refusal {
             did_not_run: mentions || shows_not_run(status),
-            is_conclusive: is_expired || self.is_not_found && !is_own,
+            is_conclusive: is_expired || is_not_found && !is_own,
             outcome: match error {
                 Some(error) if is_answer => Ok(error.answer),
                 _ => Err(self.shared.endpoint.status_error(status, body)),
@@ -119,7 +120,7 @@ impl Attempt {
             self.state = State::Refused(Box::new(refusal));
             return Ok(());
         }
-        let is_other_era = self.is_not_found || is_modern && self.session.is_legacy();
+        let is_other_era = is_not_found || is_modern && self.session.is_legacy();
         if is_other_era || is_own && self.session.id.is_some() {
             self.suspect();
         }
@@ -222,7 +223,8 @@ pub(in crate::http) fn has_ambiguous_code(error: &str) -> bool {
 
 /// Whether a server that answers a request without parameters with this error may have lost the session.
 pub(in crate::http) fn is_strange_for_probe(error: &str) -> bool {
-    mentions_session(error.as_bytes()) || code_of(error) != Some(METHOD_NOT_FOUND)
+    let is_ordinary = matches!(code_of(error), Some(METHOD_NOT_FOUND | INTERNAL_ERROR));
+    !is_ordinary || mentions_session(error.as_bytes())
 }
 
 /// Whether an error means that the session is gone: servers written after an early example send it instead of a 404.
