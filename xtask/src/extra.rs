@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::phases::ABOUT;
 use crate::replicas::Store;
 use crate::workspace::Workspace;
-use crate::{directory_clients, interop, official_suite, process, rust_tests, soak};
+use crate::{directory_clients, faults, interop, official_suite, process, rust_tests, soak};
 
 /// Enough for 3500 mutants of ten seconds each on one core.
 const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -37,6 +37,9 @@ const EXTRAS: &[Extra] = &[
     ("properties", |workspace, _| rust_tests::ignored(workspace)),
     ("mutants", mutants),
     ("soak", |workspace, _| soak::phase(workspace, soak::CLIENTS)),
+    ("restarts", |workspace, _| {
+        faults::restarts_at_length(workspace)
+    }),
     ("replicas", |workspace, _| of_replicas(workspace)),
     ("directory", |workspace, _| {
         directory_clients::phase(workspace)

@@ -7,12 +7,35 @@ use crate::outcome::Outcome;
 use crate::page::WrittenPage;
 use crate::workspace::Workspace;
 
-/// Every scenario with every kind of server.
+/// Every scenario with every kind of server, and a few restarts.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let report = run_scenarios(workspace, "", AT_ONCE);
     let outcome = report.map(|report| Outcome {
         passed: report.passed,
         failures: report.failed,
+    });
+    let mut outcome: Outcome = outcome.into();
+    outcome.add(restarts(workspace, 2, 4));
+    outcome
+}
+
+/// Fifty restarts under sixteen clients.
+pub(crate) fn restarts_at_length(workspace: &Workspace) -> Outcome {
+    restarts(workspace, 50, 16)
+}
+
+/// A server that loses its sessions `rounds` times under so many clients, in each way in which servers say so.
+fn restarts(workspace: &Workspace, rounds: usize, clients: usize) -> Outcome {
+    let outcome = cargo::binary(workspace, "vary").and_then(|vary| {
+        let scratch = workspace.scratch("faults/restarts")?;
+        faults::restarts(&vary, &scratch, rounds, clients)
+    });
+    let outcome = outcome.map(|restarts| {
+        println!("{}", restarts.table);
+        Outcome {
+            passed: restarts.passed,
+            failures: restarts.failed,
+        }
     });
     outcome.into()
 }

@@ -33,6 +33,7 @@ pub mod places_server;
 pub mod prelude;
 pub mod recordings;
 pub mod scripted_server;
+pub mod session_server;
 pub mod stdio_pipe;
 pub mod table;
 pub mod trace_collector;

@@ -10,6 +10,7 @@ mod client;
 mod gateway;
 mod process;
 mod report;
+mod restarts;
 mod run;
 mod scenarios;
 pub mod script;
@@ -18,5 +19,6 @@ mod soak;
 
 pub use amplify::{Amplified, AmplifyPrograms, amplify};
 pub use report::{Report, Row, Seen};
+pub use restarts::{Restarts, restarts};
 pub use run::{Programs, run, titles};
 pub use soak::{Soak, SoakOptions, SoakPrograms, soak};

@@ -3,6 +3,8 @@
 //! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
 //! that `step` may be dropped and called again.
 
+pub(super) mod refusal;
+
 use std::borrow::Cow;
 use std::future::pending;
 use std::pin::Pin;
@@ -20,16 +22,16 @@ use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
+use self::refusal::{Refusal, RefusalHead};
 use super::body::{Collect, drain, is_web_page};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;
 use super::sending::{SendError, Sending};
-use super::session::{Session, is_session_expired};
+use super::session::Session;
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
 use crate::error::UpstreamError;
-use crate::handshake::is_modern_error;
 use crate::message::{Answer, Event, Message, RequestKind};
 
 /// The request; retained to send it again in a new session.
@@ -56,6 +58,8 @@ pub(super) struct Attempt {
     session_id: Option<HeaderValue>,
     is_not_found: bool,
     was_resent: bool,
+    /// Whether the server has sent a message about the request, so that it runs.
+    is_running: bool,
     /// Attempts in a row to resume the stream.
     resumes: u32,
 }
@@ -70,14 +74,14 @@ enum State {
         answer: PendingAnswer,
     },
     ReadingBody(Collect),
-    ReadingError(StatusCode, Collect),
+    ReadingError(RefusalHead, Collect),
     Streaming(Box<Stream>),
     Resuming(
         ResumePoint,
         BoxFuture<Result<Response<Incoming>, UpstreamError>>,
     ),
-    /// The server has forgotten the session.
-    Expired,
+    /// The server has refused the request, and may have lost the session.
+    Refused(Box<Refusal>),
     Finished,
 }
 
@@ -93,16 +97,16 @@ impl Attempt {
             session_id: None,
             is_not_found: false,
             was_resent: false,
+            is_running: false,
             resumes: 0,
         }
     }
 
-    /// Sends the request again, once, in the session that has replaced the expired one.
-    pub(super) fn resend(&mut self) {
-        self.touch();
-        self.was_resent = true;
-        self.session = self.shared.session.load();
-        self.state = begin(&self.shared, &self.session, &self.call);
+    /// Ends with this outcome.
+    fn finish(&mut self, outcome: Result<Answer, UpstreamError>) -> Result<(), UpstreamError> {
+        self.received.push(Message::Answer(outcome?));
+        self.state = State::Finished;
+        Ok(())
     }
 
     /// The session id in the response.
@@ -110,14 +114,17 @@ impl Attempt {
         self.session_id.as_ref()
     }
 
-    /// Whether the server answered as it does for an expired session.
+    /// Whether the server answered 404, as it does for an expired session.
     pub(super) const fn is_not_found(&self) -> bool {
         self.is_not_found
     }
 
-    /// Whether the server has forgotten the session, so that the request can be sent again in a new one.
-    pub(super) const fn is_expired(&self) -> bool {
-        matches!(self.state, State::Expired)
+    /// The refusal after which the session may be gone.
+    pub(super) const fn refusal(&self) -> Option<&Refusal> {
+        match &self.state {
+            State::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
     }
 
     /// Whether nothing follows what was received.
@@ -167,10 +174,7 @@ impl Attempt {
         match &mut self.state {
             State::Sending(response) => {
                 let response = response.await;
-                let response =
-                    response.map_err(|error| self.shared.endpoint.delivery_error(&error))?;
-                self.touch();
-                self.on_response(response)
+                self.on_sent(response)
             }
             State::Posted { response, answer } => {
                 let posted = async {
@@ -190,9 +194,9 @@ impl Attempt {
                 let body = body.map_err(|error| self.shared.endpoint.body_error(&error))?;
                 self.on_body(&body)
             }
-            State::ReadingError(status, body) => {
-                let (status, body) = (*status, body.run().await.unwrap_or_default());
-                self.on_error_body(status, &body)
+            State::ReadingError(head, body) => {
+                let (head, body) = (*head, body.run().await.unwrap_or_default());
+                self.on_error_body(head, &body)
             }
             State::Streaming(stream) => {
                 let read = stream.read().await;
@@ -203,7 +207,7 @@ impl Attempt {
                 let resume_point = std::mem::take(resume_point);
                 self.on_resumed(resume_point, response)
             }
-            State::Expired | State::Finished => Err(UpstreamError::Finished {
+            State::Refused(_) | State::Finished => Err(UpstreamError::Finished {
                 server: Arc::clone(&self.shared.endpoint.server),
             }),
         }
@@ -215,9 +219,31 @@ impl Attempt {
         let endpoint = &self.shared.endpoint;
         let repeated = || endpoint.misbehaved("it answered a request twice".to_owned());
         let answer = answer.ok_or_else(repeated)?;
-        self.received.push(Message::Answer(answer));
-        self.state = State::Finished;
-        Ok(())
+        self.finish(Ok(answer))
+    }
+
+    /// Handles the head of a response, or that there is none.
+    fn on_sent(
+        &mut self,
+        sent: Result<Response<Incoming>, SendError>,
+    ) -> Result<(), UpstreamError> {
+        let error = match sent {
+            Ok(response) => {
+                self.touch();
+                return self.on_response(response);
+            }
+            Err(error) => error,
+        };
+        let failure = self.shared.endpoint.delivery_error(&error);
+        if matches!(error, SendError::Refused(..)) && self.can_renew(false) {
+            self.state = State::Refused(Box::new(Refusal {
+                outcome: Err(failure),
+                did_not_run: true,
+                is_conclusive: false,
+            }));
+            return Ok(());
+        }
+        Err(failure)
     }
 
     /// Handles the response to a `POST` of the transport of 2024-11-05.
@@ -229,9 +255,9 @@ impl Attempt {
         let response = response.map_err(|error| endpoint.delivery_error(&error))?;
         endpoint.check_response(&response)?;
         self.shared.gateways.record(response.headers());
-        let (status, body) = (response.status(), response.into_body());
-        if !status.is_success() {
-            self.state = State::ReadingError(status, Collect::new(body, endpoint.limits.body));
+        let (head, body) = (RefusalHead::of(&response), response.into_body());
+        if !head.status.is_success() {
+            self.state = State::ReadingError(head, Collect::new(body, endpoint.limits.body));
         } else if let State::Posted { response, .. } = &mut self.state {
             *response = None;
             spawn(drain(body));
@@ -245,20 +271,16 @@ impl Attempt {
         let (endpoint, status) = (&self.shared.endpoint, response.status());
         endpoint.check_response(&response)?;
         self.is_not_found = status == StatusCode::NOT_FOUND;
-        if self.is_not_found && self.can_expire() {
-            self.state = State::Expired;
-            return Ok(());
-        }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             let what = format!("it answered a request with HTTP {status} and nothing else");
             return Err(endpoint.misbehaved(what));
         }
         self.shared.gateways.record(response.headers());
         self.session_id = response.headers().get(SESSION_ID).cloned();
-        let is_stream = is_stream(response.headers());
+        let (head, is_stream) = (RefusalHead::of(&response), is_stream(response.headers()));
         let (limits, body) = (&endpoint.limits, response.into_body());
         self.state = if !status.is_success() {
-            State::ReadingError(status, Collect::new(body, limits.body))
+            State::ReadingError(head, Collect::new(body, limits.body))
         } else if is_stream {
             let start = ResumePoint::default();
             State::Streaming(Box::new(Stream::new(body, limits.message, start)))
@@ -272,10 +294,12 @@ impl Attempt {
     fn on_body(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
         let mut why = Cow::Borrowed("it contains no answer");
         for message in server_message::messages(body.clone()) {
-            // An error without id means that the request could not be read; there is only this one.
-            if let Err(error) = self.on_message(message, true) {
+            if let Err(error) = self.on_message(message) {
                 why = error.into();
             }
+        }
+        if self.refusal().is_some() {
+            return Ok(());
         }
         if !self.is_answered() {
             let endpoint = &self.shared.endpoint;
@@ -291,39 +315,6 @@ impl Attempt {
         Ok(())
     }
 
-    /// Handles an HTTP error: its body is the answer if it is a JSON-RPC error; otherwise the gateway makes the error.
-    fn on_error_body(&mut self, status: StatusCode, body: &Bytes) -> Result<(), UpstreamError> {
-        let refused = self.shared.endpoint.status_error(status, body);
-        if matches!(status.as_u16(), 401 | 403 | 407) {
-            return Err(refused);
-        }
-        let Ok(ServerMessage::Response { id, outcome }) = ServerMessage::read(body) else {
-            return Err(refused);
-        };
-        let error = String::from_utf8_lossy(&body[outcome.payload.clone()]).into_owned();
-        if status == StatusCode::BAD_REQUEST && self.can_expire() && is_session_expired(&error) {
-            self.state = State::Expired;
-            return Ok(());
-        }
-        let is_modern = is_modern_error(&error);
-        let is_strange = status == StatusCode::NOT_FOUND || is_modern && self.session.is_legacy();
-        if is_strange && self.call.kind.is_work() {
-            // A server of the other era may have replaced the one of the handshake.
-            self.shared.endpoint.liveness.suspect();
-        }
-        let is_ours = match id {
-            Some(id) => id == self.call.id,
-            None => is_modern,
-        };
-        if !is_ours || !outcome.is_error {
-            return Err(refused);
-        }
-        let answer = Answer::new(body.clone(), outcome);
-        self.received.push(Message::Answer(answer));
-        self.state = State::Finished;
-        Ok(())
-    }
-
     /// Handles one read of the stream.
     fn on_stream_read(&mut self, read: Result<Read, EventTooLarge>) -> Result<(), UpstreamError> {
         self.touch();
@@ -331,7 +322,7 @@ impl Attempt {
             Ok(Read::Messages(messages)) => {
                 self.resumes = 0;
                 for message in messages.into_iter().flat_map(server_message::messages) {
-                    if let Err(why) = self.on_message(message.clone(), false) {
+                    if let Err(why) = self.on_message(message.clone()) {
                         let diagnostics = &self.shared.endpoint.diagnostics;
                         diagnostics.event_skipped(&why, &message);
                     }
@@ -353,18 +344,15 @@ impl Attempt {
     }
 
     /// Handles one message; the error says why it is not valid.
-    fn on_message(&mut self, message: Bytes, anonymous_is_ours: bool) -> Result<(), String> {
+    fn on_message(&mut self, message: Bytes) -> Result<(), String> {
         let shared = &self.shared;
         let server = &shared.endpoint.server;
         match ServerMessage::read(&message)? {
             ServerMessage::Response { id, outcome } => {
-                let is_ours = match id {
-                    Some(id) => id == self.call.id,
-                    None => anonymous_is_ours && outcome.is_error,
-                };
+                // An error without id means that the request could not be read; there is only this one.
+                let is_ours = id.map_or(outcome.is_error, |id| id == self.call.id);
                 if is_ours && !self.is_answered() {
-                    let answer = Answer::new(message, outcome);
-                    self.received.push(Message::Answer(answer));
+                    self.on_own_answer(Answer::new(message, outcome));
                 } else {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
@@ -378,6 +366,7 @@ impl Attempt {
             ServerMessage::Request { id, method, params } => {
                 let parts = (id, &*method, params);
                 let request = shared.accept_request(&self.session, parts, &message);
+                self.is_running = true;
                 if let Some(request) = request {
                     if self.is_answered() {
                         shared.inbound.publish(Event::ServerRequest(request));
@@ -387,6 +376,7 @@ impl Attempt {
                 }
             }
             ServerMessage::Notification { method, params } => {
+                self.is_running = true;
                 let is_subscription = self.call.kind == RequestKind::Subscription;
                 let inbound = &shared.inbound;
                 if !inbound.handle_notification(&method, params, is_subscription)
@@ -456,12 +446,7 @@ impl Attempt {
     }
 
     fn is_answered(&self) -> bool {
-        matches!(self.received.last(), Some(Message::Answer(_)))
-    }
-
-    /// Whether the session may have expired, and was not renewed for this request yet.
-    fn can_expire(&self) -> bool {
-        self.session.id.is_some() && !self.was_resent && self.call.kind != RequestKind::Handshake
+        self.refusal().is_some() || matches!(self.received.last(), Some(Message::Answer(_)))
     }
 
     /// Drains the response after the answer was fetched, so that the socket can be reused.

@@ -1,4 +1,4 @@
-//! One request over HTTP, until its answer: in a new session if the server has forgotten the first one.
+//! One request over HTTP, until its answer: in a new session if the server has lost the first one.
 
 use std::fmt;
 use std::future::pending;
@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::attempt::{Attempt, BoxFuture, Call};
 use super::handshaker::Handshaker;
+use super::handshaker::renewal::Doubt;
 use super::inbound::CallRoutes;
 use super::session::Session;
 use crate::error::UpstreamError;
@@ -17,8 +18,8 @@ use crate::message::Message;
 pub(crate) struct Exchange {
     handshaker: Arc<Handshaker>,
     attempt: Attempt,
-    /// The renewal of the session, while the attempt waits for it.
-    renewal: Option<BoxFuture<Result<(), UpstreamError>>>,
+    /// The renewal of the session, while the attempt waits for it: whether there is a new one.
+    renewal: Option<BoxFuture<bool>>,
     routes: CallRoutes,
     was_sent: bool,
 }
@@ -112,16 +113,19 @@ impl Exchange {
     /// Waits for the next event of the attempt, or for the session in which it is sent again.
     async fn step(&mut self) -> Result<(), UpstreamError> {
         if let Some(renewal) = &mut self.renewal {
-            renewal.await?;
+            let is_renewed = renewal.await;
             self.renewal = None;
-            self.attempt.resend();
-            return Ok(());
+            return self.attempt.on_renewal(is_renewed);
         }
         self.attempt.step().await?;
-        if self.attempt.is_expired() {
+        if let Some(refusal) = self.attempt.refusal() {
             let handshaker = Arc::clone(&self.handshaker);
-            let renewal = handshaker.renew(self.attempt.session.generation);
-            self.renewal = Some(Box::pin(renewal));
+            let session = Arc::clone(&self.attempt.session);
+            let doubt = Doubt {
+                is_conclusive: refusal.is_conclusive,
+                can_wait: self.attempt.call.kind.is_work(),
+            };
+            self.renewal = Some(Box::pin(handshaker.renew(session, doubt)));
         }
         Ok(())
     }

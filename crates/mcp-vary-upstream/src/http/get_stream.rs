@@ -43,11 +43,14 @@ pub(super) async fn read_standalone_stream(shared: Arc<Shared>) {
         match outcome {
             StreamOutcome::Received => failures = 0,
             StreamOutcome::Failed => failures += 1,
-            StreamOutcome::Rejected => {
+            StreamOutcome::Unsupported if !shared.stream.was_open() => {
+                return shared.stream.set_refused(true);
+            }
+            StreamOutcome::Rejected | StreamOutcome::Unsupported => {
                 shared.stream.set_refused(true);
                 resume_point = ResumePoint::default();
                 if shared.stream.was_open() {
-                    // The session may have expired.
+                    // The session may be lost.
                     shared.endpoint.liveness.suspect();
                 }
                 if generation.changed().await.is_err() {
@@ -55,7 +58,6 @@ pub(super) async fn read_standalone_stream(shared: Arc<Shared>) {
                 }
                 continue;
             }
-            StreamOutcome::Unsupported => return shared.stream.set_refused(true),
         }
         let pause = resume_point.retry.unwrap_or(PAUSE);
         let pause = pause.saturating_mul(1 << failures.min(6));

@@ -1,5 +1,7 @@
 //! Starts sessions: finds out the era of the server, and completes the handshake.
 
+pub(super) mod renewal;
+
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_message;
 use tokio::sync::Mutex;
 
+use self::renewal::Renewal;
 use super::attempt::{Attempt, Call};
 use super::event_stream_reader::{enter_event_stream, request_event_stream};
 use super::headers::modern_headers;
@@ -26,7 +29,7 @@ use crate::handshake_progress::HandshakeProgress;
 use crate::message::{Answer, RequestKind};
 use crate::server_log_level::ServerLogLevel;
 
-/// Starts the session of a connection, and a new one when the server has forgotten it.
+/// Starts the session of a connection, and a new one when the server has lost it.
 pub(super) struct Handshaker {
     pub(super) shared: Arc<Shared>,
     capabilities: String,
@@ -40,7 +43,7 @@ pub(super) struct Handshaker {
     progress: HandshakeProgress,
     /// The result of the first handshake.
     first: OnceLock<Handshake>,
-    renewal: Mutex<()>,
+    renewal: Mutex<Renewal>,
 }
 
 impl Handshaker {
@@ -54,7 +57,7 @@ impl Handshaker {
             has_stream: AtomicBool::new(false),
             progress: HandshakeProgress::default(),
             first: OnceLock::new(),
-            renewal: Mutex::new(()),
+            renewal: Mutex::default(),
         }
     }
 
@@ -99,44 +102,6 @@ impl Handshaker {
         format!("{observed}; if it needs longer, raise its `start-timeout`")
     }
 
-    /// Replaces the session `stale`, once, however many calls ask for it.
-    ///
-    /// "When a client receives HTTP 404 in response to a request containing an `MCP-Session-Id`, it
-    /// MUST start a new session" (MCP 2025-11-25, basic/transports, "Session Management").
-    pub(super) async fn renew(self: Arc<Self>, stale: u64) -> Result<(), UpstreamError> {
-        let _guard = self.renewal.lock().await;
-        let shared = &self.shared;
-        if shared.session.load().generation != stale {
-            return Ok(());
-        }
-        let endpoint = &shared.endpoint;
-        tracing::info!(server = %endpoint.server, "session expired, started anew");
-        let initializing = self.initialize(Revision::LATEST_LEGACY);
-        match tokio::time::timeout(endpoint.limits.handshake, initializing).await {
-            Ok(Ok(handshake)) => {
-                let is_replaced = |first: &Handshake| !first.is_equivalent_to(&handshake);
-                if self.first.get().is_some_and(is_replaced) {
-                    endpoint.liveness.mark_replaced();
-                }
-                shared.wait_for_stream().await;
-            }
-            Ok(Err(error)) => {
-                let reason =
-                    format!("its session expired and a new one could not be started: {error}");
-                let server = Arc::clone(&endpoint.server);
-                return Err(UpstreamError::Unreachable {
-                    server,
-                    cause: None,
-                    reason,
-                });
-            }
-            Err(_elapsed) => return Err(endpoint.timeout()),
-        }
-        // The server may have been replaced by one that lists something else.
-        shared.inbound.publish_possible_changes();
-        Ok(())
-    }
-
     /// Finds out the era of the server.
     async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
         if self.is_sse {
@@ -177,15 +142,19 @@ impl Handshaker {
                 Ok(handshake) => Ok(handshake),
                 Err(error) => self.discover_instead(error).await,
             },
-            discovered = self.discover() => match discovered? {
+            discovered = self.discover() => match discovered {
                 // A server that starts slowly answers both at once.
-                Discovered::Modern(handshake) => {
+                Ok(Discovered::Modern(handshake)) => {
                     match tokio::time::timeout(GRACE, initializing).await {
                         Ok(Ok(legacy)) => Ok(legacy),
                         Ok(Err(_)) | Err(_) => Ok(handshake.refusing_initialize()),
                     }
                 }
-                Discovered::Retry(_) | Discovered::Legacy(_) => initializing.await,
+                Ok(Discovered::Retry(_) | Discovered::Legacy(_)) => initializing.await,
+                Err(ConnectError::Failed(refusal)) if is_general(&refusal) => {
+                    initializing.await.map_err(|_| refusal.into())
+                }
+                Err(error) => Err(error),
             },
         }
     }
@@ -213,6 +182,7 @@ impl Handshaker {
     async fn discover_or_initialize(&self) -> Result<Handshake, ConnectError> {
         // Half of the time, so that there is time for `initialize` if a legacy server does not answer.
         let limit = self.shared.endpoint.limits.handshake / 2;
+        let mut refusal = None;
         let revision = match tokio::time::timeout(limit, self.send_discover()).await {
             Ok(Ok(answer)) => match self.read_discover(&answer)? {
                 Discovered::Modern(handshake) => return Ok(handshake),
@@ -220,15 +190,20 @@ impl Handshaker {
                 Discovered::Legacy(revision) => revision,
             },
             Ok(Err(error)) if is_permanent(&error) => return Err(error.into()),
-            Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
+            Ok(Err(error)) => {
+                refusal = Some(error).filter(is_general);
+                Revision::LATEST_LEGACY
+            }
+            Err(_elapsed) => Revision::LATEST_LEGACY,
         };
-        match self.initialize(revision).await {
+        match (self.initialize(revision).await, refusal) {
+            (Err(_), Some(refusal)) => Err(refusal.into()),
             // The server was not ready for the first request.
-            Err(refusal @ ConnectError::Handshake { .. }) => {
+            (Err(refusal @ ConnectError::Handshake { .. }), None) => {
                 let handshake = self.discover_again(refusal.clone()).await;
                 handshake.map_err(|_| refusal)
             }
-            handshake => handshake,
+            (handshake, _) => handshake,
         }
     }
 
@@ -366,9 +341,11 @@ impl Handshaker {
         let session = Arc::new(blank.started(initializing.session_id(), generation));
         let notification = server_message::write_request(None, "notifications/initialized", None);
         let no_headers = HeaderMap::new();
-        endpoint
-            .deliver(&session, &no_headers, notification)
-            .await?;
+        let delivered = endpoint.deliver(&session, &no_headers, notification).await;
+        endpoint.check_open()?;
+        if let Err(refusal) = delivered {
+            self.log_unread_notification(&refusal);
+        }
         let ping = self.call("ping", None, &no_headers);
         let mut ping = Attempt::send(shared, Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`. Once they answer, this is done.
@@ -383,6 +360,21 @@ impl Handshaker {
         self.restore_log_level(&session).await;
         shared.session.replace(session);
         Ok(())
+    }
+
+    /// Logs, once, that the server refused `notifications/initialized`: it has answered `initialize`, and may work.
+    fn log_unread_notification(&self, refusal: &UpstreamError) {
+        let (server, why) = (&*self.shared.endpoint.server, refusal.details());
+        let why = without_server(&why, server);
+        if self.first.get().is_none() {
+            tracing::warn!(
+                server,
+                why,
+                "notifications/initialized refused, the server is used all the same"
+            );
+        } else {
+            tracing::debug!(server, why, "notifications/initialized refused");
+        }
     }
 
     /// Gives a new session the log level that the one before had, as far as that goes.
@@ -425,7 +417,7 @@ impl Handshaker {
 /// Whether a server that failed `initialize` with this error may be one without sessions.
 fn may_be_modern(refusal: &ConnectError) -> bool {
     match refusal {
-        ConnectError::Failed(error) => !is_permanent(error),
+        ConnectError::Failed(error) => !is_permanent(error) && !is_general(error),
         _ => true,
     }
 }
@@ -453,25 +445,35 @@ impl From<InitializeError> for ConnectError {
     }
 }
 
+/// Whether an error of the first request need not be about its method. `initialize` is sent all the same: "the modern
+/// request returns a `4xx` without a recognized modern error body, and the client falls back to `initialize`" (MCP
+/// 2026-07-28, basic/versioning). If that fails as well, this is the error.
+fn is_general(error: &UpstreamError) -> bool {
+    match error {
+        UpstreamError::Status { status, .. } => matches!(status.as_u16(), 401 | 403 | 429),
+        UpstreamError::Credentials { status, .. } => status.is_some(),
+        UpstreamError::Unanswered { .. } | UpstreamError::BrokeOff { .. } => true,
+        _ => false,
+    }
+}
+
 /// Whether `initialize` would fail as well.
 fn is_permanent(error: &UpstreamError) -> bool {
     match error {
-        UpstreamError::Status { status, .. } => {
-            matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
-        }
+        UpstreamError::Status { status, .. } => matches!(status.as_u16(), 407 | 508),
+        UpstreamError::Credentials { status, .. } => status.is_none(),
         UpstreamError::Misbehaved { .. }
         | UpstreamError::TooLarge { .. }
-        | UpstreamError::Timeout { .. } => false,
+        | UpstreamError::Timeout { .. }
+        | UpstreamError::Unanswered { .. }
+        | UpstreamError::BrokeOff { .. } => false,
         UpstreamError::Closed { .. }
         | UpstreamError::Unreachable { .. }
-        | UpstreamError::Unanswered { .. }
-        | UpstreamError::BrokeOff { .. }
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }
         | UpstreamError::Unavailable { .. }
         | UpstreamError::Overloaded { .. }
         | UpstreamError::UnusableClaims { .. }
-        | UpstreamError::Credentials { .. }
         | UpstreamError::NoConnectionLeft { .. }
         | UpstreamError::Finished { .. } => true,
     }

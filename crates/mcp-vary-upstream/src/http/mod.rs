@@ -139,7 +139,13 @@ impl Connection {
         };
         let message = server_message::write_request(None, method, params);
         let delivered = endpoint.deliver(&session, &headers, message).await;
-        delivered.inspect_err(|error| endpoint.on_failure(error))
+        delivered.inspect_err(|error| {
+            endpoint.on_failure(error);
+            if session.id.is_some() && matches!(error, UpstreamError::Status { .. }) {
+                // The session may be lost.
+                endpoint.liveness.suspect();
+            }
+        })
     }
 
     pub(super) fn server_requests(&self) -> &Arc<ServerRequests> {

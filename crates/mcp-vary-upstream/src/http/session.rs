@@ -1,19 +1,17 @@
 //! The session of a connection: what the handshake fixed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
-use mcp_vary::error_code::SERVER_ERROR;
-use mcp_vary::json::Members;
 use mcp_vary_wire::headers::{SESSION_ID, VERSION};
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::watch;
 
 use super::event_stream::EventStream;
 use super::headers::{JSON, JSON_OR_STREAM};
-use crate::error::error_code;
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Clone, Debug)]
@@ -70,6 +68,8 @@ impl Session {
 pub(super) struct CurrentSession {
     session: ArcSwap<Session>,
     generation: watch::Sender<u64>,
+    /// Whether a request was refused in the session as it was in the one before.
+    was_useless: AtomicBool,
 }
 
 impl CurrentSession {
@@ -77,6 +77,7 @@ impl CurrentSession {
         Self {
             generation: watch::Sender::new(session.generation),
             session: ArcSwap::from_pointee(session),
+            was_useless: AtomicBool::new(false),
         }
     }
 
@@ -87,18 +88,22 @@ impl CurrentSession {
     pub(super) fn replace(&self, session: Arc<Session>) {
         let generation = session.generation;
         self.session.store(session);
+        self.was_useless.store(false, Ordering::Relaxed);
         self.generation.send_replace(generation);
+    }
+
+    /// Notes that a request was refused in the current session as it was in the one before.
+    pub(super) fn note_useless_renewal(&self) {
+        self.was_useless.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the last renewal did not help.
+    pub(super) fn was_renewed_in_vain(&self) -> bool {
+        self.was_useless.load(Ordering::Relaxed)
     }
 
     /// The number of the current session, which changes when a new one begins.
     pub(super) fn generation(&self) -> watch::Receiver<u64> {
         self.generation.subscribe()
     }
-}
-
-/// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
-pub(super) fn is_session_expired(error: &str) -> bool {
-    let members = Members::parse(error).unwrap_or_default();
-    let message = members.get_str("message").unwrap_or_default();
-    error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
 }

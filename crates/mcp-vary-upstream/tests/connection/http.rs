@@ -6,6 +6,7 @@ mod event_stream;
 mod failures;
 mod header_command;
 mod list_changes;
+mod lost_sessions;
 mod server_requests;
 
 use std::collections::VecDeque;

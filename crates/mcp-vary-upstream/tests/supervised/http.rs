@@ -8,6 +8,7 @@ use std::time::Duration;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, initialize,
 };
+use mcp_vary_testkit::session_server::{LOST_SESSIONS, SessionServer};
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
@@ -338,6 +339,23 @@ async fn a_session_that_is_forgotten_is_found_out_though_nobody_calls() {
     .await;
     peer.wait_for("initialize", 1).await;
     line.close().await;
+}
+
+#[tokio::test]
+async fn a_lost_session_is_found_out_by_pings_however_the_server_says_so() {
+    let mut waiting = tokio::task::JoinSet::new();
+    for lost in LOST_SESSIONS {
+        waiting.spawn(async move {
+            let peer = SessionServer::start(*lost, |_| None).await;
+            let mut config = config(&peer.server);
+            config.limits.ping = Duration::from_millis(50);
+            let (line, _) = open(config).await;
+            peer.forget();
+            peer.server.wait_for("initialize", 2).await;
+            line.close().await;
+        });
+    }
+    waiting.join_all().await;
 }
 
 /// Reads one request with its body; `None` when the connection ends before.

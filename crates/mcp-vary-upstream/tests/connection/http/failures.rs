@@ -40,7 +40,7 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
             &["401 Unauthorized", r"log in\u{1b}[2J"],
         ),
         (
-            |seen| seen.refuse(403, -32000, "no"),
+            |_| Reply::new(403, "application/json", r#"{"detail":"no"}"#),
             &["403 Forbidden", credentials],
         ),
         (
@@ -249,7 +249,8 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let closed = ScriptedServer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
     let error = fails(config(&closed)).await;
     says(&error, &["`remote`", "401 Unauthorized", "token?"]);
-    assert_eq!(closed.received().len(), 1);
+    assert_eq!(closed.of("server/discover").len(), 1);
+    assert_eq!(closed.of("initialize").len(), 1);
     let other_path = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
     let found = "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path";
     let advice = "check host and path of its address";
