@@ -460,6 +460,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
             matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
         }
         UpstreamError::Misbehaved { .. }
+        | UpstreamError::Unreadable { .. }
         | UpstreamError::TooLarge { .. }
         | UpstreamError::Timeout { .. } => false,
         UpstreamError::Closed { .. }
