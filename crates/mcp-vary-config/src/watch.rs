@@ -61,12 +61,25 @@ const MORE_THAN_ENOUGH: u64 = 2 << 20;
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is not UTF-8.
+/// If the file cannot be read, or is neither UTF-8 nor UTF-16 with a byte order mark.
 pub fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = fs::File::open(path)?;
-    file.take(MORE_THAN_ENOUGH).read_to_string(&mut text)?;
-    Ok(text)
+    file.take(MORE_THAN_ENOUGH).read_to_end(&mut bytes)?;
+    decoded(bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The text of UTF-8, or of UTF-16 as Windows PowerShell 5 writes it at `>`.
+fn decoded(bytes: Vec<u8>) -> Option<String> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.get(..2) {
+        Some([0xff, 0xfe]) => u16::from_le_bytes,
+        Some([0xfe, 0xff]) => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).ok(),
+    };
+    let (pairs, half) = bytes.as_chunks();
+    let units: Vec<u16> = pairs[1..].iter().map(|pair| unit(*pair)).collect();
+    let text = String::from_utf16(&units).ok();
+    text.filter(|_| half.is_empty())
 }
 
 impl Watch {

@@ -184,6 +184,42 @@ fn every_format_has_a_name() {
     );
 }
 
+#[test]
+fn the_templates_of_continue_become_variables() {
+    for (written, expected) in [
+        ("${{ secrets.TOKEN }}", "${SECRETS_TOKEN}"),
+        ("${{secrets.TOKEN}}", "${SECRETS_TOKEN}"),
+        ("${{ inputs.user-name }}", "${INPUTS_USER_NAME}"),
+        ("${{ secrets.org/pkg/KEY }}", "${SECRETS_ORG_PKG_KEY}"),
+        (
+            "Bearer ${{ secrets.A }}:${{ inputs.B }}!",
+            "Bearer ${SECRETS_A}:${INPUTS_B}!",
+        ),
+        ("${{ vars.X }} ${HOME}", "${VARS_X} ${HOME}"),
+        ("${{ secrets.A || 'x' }}", "${SECRETS_A_X}"),
+        ("${{ secrets.TOKEN", "$${{ secrets.TOKEN"),
+        ("${{ secrets.TOKEN }", "$${{ secrets.TOKEN }"),
+        (
+            "${{ secrets.A } ${{ secrets.B }}",
+            "$${{ secrets.A } ${SECRETS_B}",
+        ),
+        ("$${{ secrets.A }}", "$${{ secrets.A }}"),
+        ("{{ secrets.A }}", "{{ secrets.A }}"),
+    ] {
+        let text = serde_json::json!({"mcpServers": [{"name": "x", "command": "run", "env": {"T": written}}]});
+        let imported = import(&[ImportSource::new("x.json", &text.to_string())]).unwrap();
+        let line = format!("T: {}", serde_json::json!(expected));
+        assert!(
+            shown(&imported).contains(&line),
+            "{written}: {}",
+            imported.yaml
+        );
+        let is_noted =
+            written.contains("vars.") || written.contains("||") || written.starts_with("$$");
+        assert_eq!(!imported.notes.is_empty(), is_noted, "{written}");
+    }
+}
+
 /// Texts that YAML would take for something else.
 #[test]
 fn every_text_is_read_as_it_was() {

@@ -223,3 +223,25 @@ async fn a_secret_file_is_watched_as_the_configuration_is() {
     fs::write(&key, "back").unwrap();
     assert!(next(&mut watch).await.contains("${file:key}"));
 }
+
+/// Windows PowerShell 5 writes UTF-16 at `vary config import FILE > vary.yaml`.
+#[test]
+fn utf_16_is_read_as_utf_8_is() {
+    let directory = directory("encodings");
+    let file = directory.join("vary.yaml");
+    let text = "servers: {a: {command: \"ä😀\"}}\r\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let read = |parts: &[&[u8]]| {
+        fs::write(&file, parts.concat()).unwrap();
+        mcp_vary_config::text(&file).map_err(|error| error.kind())
+    };
+    assert_eq!(read(&[text.as_bytes()]).unwrap(), text);
+    assert_eq!(read(&[b"\xff\xfe", &little]).unwrap(), text);
+    assert_eq!(read(&[b"\xfe\xff", &big]).unwrap(), text);
+    assert_eq!(read(&[b"\xff\xfe"]).unwrap(), "");
+    let invalid = Err(std::io::ErrorKind::InvalidData);
+    assert_eq!(read(&[b"\xff\xfe", &little, b"x"]), invalid);
+    assert_eq!(read(&[b"\xff\xfe\x00\xd8"]), invalid);
+    assert_eq!(read(&[b"a\xff"]), invalid);
+}

@@ -19,6 +19,7 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::server_message::own_number;
 use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -246,7 +247,7 @@ impl PendingServerRequests {
         outcome: Result<&str, &str>,
         names: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
-        let id = id.parse().ok();
+        let id = own_number(id);
         let open = id.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
             return self.is_own(id);
@@ -290,7 +291,7 @@ impl PendingServerRequests {
         params: &str,
         names: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
-        let id = edit::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
+        let id = edit::get(params, PROGRESS_TOKEN).and_then(own_number);
         let passed = id.and_then(|id| {
             let open = self.lock();
             let pending = open.get(&(client, id))?;

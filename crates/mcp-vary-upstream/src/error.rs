@@ -98,6 +98,14 @@ pub enum UpstreamError {
         /// What it sent, truncated and escaped.
         what: String,
     },
+    /// The answer is there, and is not a message.
+    #[error("server `{server}` sent an answer that cannot be read: {why}")]
+    Unreadable {
+        /// The server's name.
+        server: Arc<str>,
+        /// Why, without what it sent.
+        why: Arc<str>,
+    },
     /// The server sent more than its limit allows.
     #[error("server `{server}` sent {what} of more than {limit} bytes")]
     TooLarge {
@@ -355,6 +363,7 @@ impl UpstreamError {
                 ..
             } => format!("server `{server}` is down: {details}{}", retry_note(*pause)),
             Self::Closed { .. }
+            | Self::Unreadable { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
             | Self::UnusableClaims { .. }

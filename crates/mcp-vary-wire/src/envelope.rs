@@ -11,7 +11,8 @@ use mcp_vary::json::{self, fault};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::raw_envelope::RawEnvelope;
+use crate::raw_envelope::{RawEnvelope, present};
+use crate::server_message::BYTE_ORDER_MARK;
 
 /// One JSON-RPC message: a request, a notification or a response.
 ///
@@ -74,7 +75,7 @@ impl<'a> Message<'a> {
     /// # Errors
     ///
     /// When the bytes are not UTF-8 or not JSON, nest deeper than [`json::MAX_DEPTH`], repeat a key of the envelope,
-    /// or are not a JSON-RPC 2.0 message.
+    /// or are not a JSON-RPC 2.0 message. A byte order mark is ignored, and `null` counts as absent.
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
         let text = utf8(bytes)?;
         let envelope = match RawEnvelope::read_plain(text) {
@@ -87,7 +88,7 @@ impl<'a> Message<'a> {
     #[inline]
     pub(crate) fn checked(envelope: &RawEnvelope<'a>) -> Result<Self, WireError> {
         let method = envelope.method();
-        if envelope.method.is_some() && method.is_none() {
+        if present(envelope.method).is_some() && method.is_none() {
             return Err(WireError::invalid("`method` must be a string"));
         }
         if envelope.repeats_jsonrpc {
@@ -96,19 +97,30 @@ impl<'a> Message<'a> {
         if envelope.jsonrpc != Some("\"2.0\"") {
             return Err(WireError::invalid("`jsonrpc` must be \"2.0\""));
         }
-        if envelope.id.is_some_and(|id| !is_id(id)) {
+        let id = match &method {
+            // A request with this id is refused, since its sender waits for an answer.
+            Some(method) if method.starts_with("notifications/") => present(envelope.id),
+            _ => envelope.id,
+        };
+        if id.is_some_and(|id| !is_id(id)) {
             return Err(WireError::invalid("`id` must be a string or an integer"));
         }
-        if envelope.id.is_some_and(|id| id.len() > MAX_ID) {
+        if id.is_some_and(|id| id.len() > MAX_ID) {
             let why = format!("`id` must not be longer than {MAX_ID} bytes");
             return Err(WireError::invalid(why));
         }
+        let (mut result, mut error) = (present(envelope.result), present(envelope.error));
+        if method.is_none() && result.or(error).is_none() {
+            // A response may have the result `null`.
+            result = envelope.result;
+            error = envelope.error.filter(|_| result.is_none());
+        }
         let message = Self {
-            id: envelope.id,
+            id,
             method,
-            params: envelope.params,
-            result: envelope.result,
-            error: envelope.error,
+            params: present(envelope.params),
+            result,
+            error,
         };
         match (&message.method, message.result, message.error) {
             (Some(_), None, None) => message.check_params(),
@@ -134,7 +146,8 @@ impl<'a> Message<'a> {
 }
 
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
-    std::str::from_utf8(bytes).map_err(|error| not_utf8("the message", error))
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8("the message", error))?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
 }
 
 fn not_utf8(what: &str, error: Utf8Error) -> WireError {
@@ -262,6 +275,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// When the array is not valid JSON or is empty.
 pub fn batch(bytes: &[u8]) -> Option<Result<Vec<&str>, WireError>> {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
         return None;
@@ -385,6 +399,54 @@ mod tests {
         ] {
             refuses(&format!("{{{members}}}"), WireErrorKind::InvalidRequest, id);
         }
+    }
+
+    #[test]
+    fn null_is_absent() {
+        for (members, method, params) in [
+            (r#""id":3,"method":"m","params":null"#, Some("m"), None),
+            (
+                r#""id":null,"method":"notifications/x","params":{}"#,
+                Some("notifications/x"),
+                Some("{}"),
+            ),
+            (
+                r#""id":3,"method":"m","result":null,"error":null"#,
+                Some("m"),
+                None,
+            ),
+            (
+                r#""id":3,"method":null,"params":null,"result":{},"error":null"#,
+                None,
+                None,
+            ),
+            (
+                r#""id":3,"method":null,"result":null,"error":{}"#,
+                None,
+                None,
+            ),
+            (r#""id":3,"result":null,"error":null"#, None, None),
+            (r#""id":3,"result":null"#, None, None),
+            (r#""id":3,"error":null"#, None, None),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0",{members}}}"#);
+            let message = Message::read(text.as_bytes()).unwrap();
+            let found = (message.method.as_deref(), message.params);
+            assert_eq!(found, (method, params), "{text}");
+            let outcomes = [message.result, message.error].iter().flatten().count();
+            assert_eq!(outcomes, usize::from(method.is_none()), "{text}");
+            assert_eq!(message.is_notification(), !members.contains(":3"), "{text}");
+        }
+        let both = r#"{"jsonrpc":"2.0","id":3,"result":{},"error":{}}"#;
+        refuses(both, WireErrorKind::InvalidRequest, Some("3"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}";
+        assert_eq!(Message::read(text.as_bytes()).unwrap().id, Some("7"));
+        let batched = batch("\u{feff}[1]".as_bytes()).unwrap();
+        assert_eq!(batched.unwrap(), ["1"]);
     }
 
     #[test]

@@ -75,11 +75,26 @@ impl<'a> RawEnvelope<'a> {
         Ok(envelope)
     }
 
+    /// Whether a notification is written as the specification demands, so that every client can read it.
+    pub(crate) fn is_strict_notification(&self) -> bool {
+        let others = [self.id, self.result, self.error];
+        self.jsonrpc == Some("\"2.0\"")
+            && !self.repeats_jsonrpc
+            && others.iter().all(Option::is_none)
+            && self.params.is_none_or(|params| params.starts_with('{'))
+    }
+
     /// The method, if there is one and it is a string.
     #[inline]
     pub(crate) fn method(&self) -> Option<Cow<'a, str>> {
         json::unquoted(self.method?)
     }
+}
+
+/// A member of the envelope; `null` counts as absent, since some programs write it where there is no value.
+#[inline]
+pub(crate) fn present(member: Option<&str>) -> Option<&str> {
+    member.filter(|value| *value != "null")
 }
 
 struct EnvelopeVisitor;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use mcp_vary::error_code::{INVALID_REQUEST, METHOD_NOT_FOUND};
-use mcp_vary::json::{MAX_DEPTH, fault, skip, span};
+use mcp_vary::json::{self, MAX_DEPTH, fault, skip, span};
 
-use crate::raw_envelope::RawEnvelope;
+use crate::raw_envelope::{RawEnvelope, present};
 
 /// A JSON-RPC message from a server.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub enum ServerMessage<'a> {
         method: Cow<'a, str>,
         /// JSON text.
         params: Option<&'a str>,
+        /// Whether a strict client would read the message as it was written.
+        is_strict: bool,
     },
     /// A response.
     Response {
@@ -53,24 +55,25 @@ pub struct ResponseOutcome {
 }
 
 impl<'a> ServerMessage<'a> {
-    /// Reads the envelope of `bytes`.
+    /// Reads the envelope of `bytes`, which may begin with a byte order mark.
     ///
     /// # Errors
     ///
     /// A sentence that says why `bytes` is not a message: not UTF-8, not JSON, not an object, a repeated key of the
     /// envelope, too deep, or an object that is neither request, notification nor response.
     pub fn read(bytes: &'a [u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let whole = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let text = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(whole);
         if !text.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
         }
         // The fast reader rejects text that nests too deep, so only rejected text is measured.
         if let Some(envelope) = RawEnvelope::read_plain(text) {
-            return Self::classify(&envelope, text);
+            return Self::classify(&envelope, whole);
         }
         let envelope = RawEnvelope::read(text)
             .map_err(|error| format!("it is not JSON: {}", fault(&error)))?;
-        let message = Self::classify(&envelope, text)?;
+        let message = Self::classify(&envelope, whole)?;
         match (skip(text, 0, MAX_DEPTH), message) {
             (Some(_), message) => Ok(message),
             (None, Self::Response { id: Some(id), .. }) => Ok(Self::TooDeep { id }),
@@ -78,19 +81,17 @@ impl<'a> ServerMessage<'a> {
         }
     }
 
-    fn classify(envelope: &RawEnvelope<'a>, text: &'a str) -> Result<Self, String> {
-        let id = envelope.id.filter(|id| *id != "null");
-        if envelope.method.is_some() {
+    fn classify(envelope: &RawEnvelope<'a>, whole: &'a str) -> Result<Self, String> {
+        let id = present(envelope.id);
+        if present(envelope.method).is_some() {
             let method = envelope.method().ok_or("its `method` is not a string")?;
+            let params = present(envelope.params);
             return Ok(match id {
-                Some(id) => Self::Request {
-                    id,
-                    method,
-                    params: envelope.params,
-                },
+                Some(id) => Self::Request { id, method, params },
                 None => Self::Notification {
                     method,
-                    params: envelope.params,
+                    params,
+                    is_strict: envelope.is_strict_notification(),
                 },
             });
         }
@@ -101,13 +102,10 @@ impl<'a> ServerMessage<'a> {
             (None, None) => return Err("it has no `method`, `result` or `error`".to_owned()),
         };
         let id = match id {
-            Some(id) => Some(
-                id.parse()
-                    .map_err(|_| "its `id` is not one of ours".to_owned())?,
-            ),
+            Some(id) => Some(own_number(id).ok_or("its `id` is not one of ours")?),
             None => None,
         };
-        let payload = span(text, payload);
+        let payload = span(whole, payload);
         Ok(Self::Response {
             id,
             outcome: ResponseOutcome { is_error, payload },
@@ -115,8 +113,40 @@ impl<'a> ServerMessage<'a> {
     }
 }
 
-/// The messages in `bytes`: one message, or the elements of a batch (2025-03-26).
-pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
+/// The number that Vary chose as an id or a token, from what a peer sent back: `7`, or as some write it, `"7"` or `7.0`.
+///
+/// A text must be exactly the decimal form, so that no other id of a peer is taken for one of ours.
+pub fn own_number(token: &str) -> Option<u64> {
+    let Some(text) = json::unquoted(token) else {
+        let whole = token.split_once('.').map_or(token, |(whole, zeros)| {
+            let is_whole = zeros.bytes().all(|digit| digit == b'0');
+            if is_whole { whole } else { token }
+        });
+        return whole.parse().ok();
+    };
+    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exact = is_decimal && (text == "0" || !text.starts_with('0'));
+    is_exact.then(|| text.parse().ok()).flatten()
+}
+
+/// The canonical spelling of a token that Vary chose, as a peer sent it back.
+pub fn own_token(token: &str) -> String {
+    match own_number(token) {
+        Some(number) => number.to_string(),
+        None => canonical_token(token),
+    }
+}
+
+/// Some programs write it before UTF-8.
+///
+/// > [Parsers] MAY ignore the presence of a byte order mark rather than treating it as an error. (RFC 8259, 8.1)
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The messages in `bytes`: one message, or the elements of a batch (2025-03-26). A byte order mark is left out.
+pub fn messages(mut bytes: Bytes) -> impl Iterator<Item = Bytes> {
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.advance(BYTE_ORDER_MARK.len_utf8());
+    }
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let batch = (first == Some(&b'[')).then(|| batch(&bytes)).flatten();
     let single = batch.is_none().then_some(bytes);
@@ -126,7 +156,7 @@ pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
 /// The elements of an array.
 fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
     let text = std::str::from_utf8(bytes).unwrap_or("");
-    let elements = mcp_vary::json::elements(text).ok()?;
+    let elements = json::elements(text).ok()?;
     let part = |element| bytes.slice(span(text, element));
     Some(elements.into_iter().map(part).collect())
 }
@@ -139,13 +169,22 @@ pub fn write_request(id: Option<u64>, method: &str, params: Option<&str>) -> Byt
         let _ = write!(out, r#""id":{id},"#);
     }
     out.push_str(r#""method":"#);
-    mcp_vary::json::write_string(&mut out, method);
+    json::write_string(&mut out, method);
     if let Some(params) = params {
         out.push_str(r#","params":"#);
         out.push_str(&on_one_line(params));
     }
     out.push('}');
     Bytes::from(out)
+}
+
+/// A notification that every client can read: `message`, or if it is not strict, its method and params written anew.
+pub fn strict(message: &Bytes, is_strict: bool, method: &str, params: Option<&str>) -> Bytes {
+    if is_strict {
+        message.clone()
+    } else {
+        write_request(None, method, params)
+    }
 }
 
 /// The answer to a server that sends a client's request: it is read as the refusal of that request, which it repeated.
@@ -182,7 +221,7 @@ pub fn write_response(id: &str, outcome: Result<&str, &str>) -> Bytes {
 
 /// The JSON text of an error.
 pub fn error_json(code: i64, message: &str) -> String {
-    let message = mcp_vary::json::string(message);
+    let message = json::string(message);
     format!(r#"{{"code":{code},"message":{message}}}"#)
 }
 
@@ -200,7 +239,7 @@ pub fn canonical_token(token: &str) -> String {
         return token.to_owned();
     }
     match serde_json::from_str::<String>(token) {
-        Ok(text) => mcp_vary::json::string(&text),
+        Ok(text) => json::string(&text),
         Err(_) => token.to_owned(),
     }
 }
@@ -215,8 +254,13 @@ mod tests {
             Ok(ServerMessage::Request { id, method, params }) => {
                 format!("request {id} {method} {params:?}")
             }
-            Ok(ServerMessage::Notification { method, params }) => {
-                format!("tells {method} {params:?}")
+            Ok(ServerMessage::Notification {
+                method,
+                params,
+                is_strict,
+            }) => {
+                let tells = if is_strict { "tells" } else { "hints" };
+                format!("{tells} {method} {params:?}")
             }
             Ok(ServerMessage::Response { id, outcome }) => {
                 let kind = if outcome.is_error { "error" } else { "result" };
@@ -238,8 +282,67 @@ mod tests {
         reads(text, r#"error Some(7) {"code":1}"#);
         reads(r#"{"id":null,"error":{}}"#, "error None {}");
         reads(r#" {"id":"x","method":"ping"}"#, r#"request "x" ping None"#);
-        reads(r#"{"method":"a\/b"}"#, "tells a/b None");
-        reads(r#"{"method":"a","params":{}}"#, r#"tells a Some("{}")"#);
+        let told = r#"{"jsonrpc":"2.0","method":"a\/b"}"#;
+        reads(told, "tells a/b None");
+        let told = r#"{"jsonrpc":"2.0","method":"a","params":{}}"#;
+        reads(told, r#"tells a Some("{}")"#);
+    }
+
+    #[test]
+    fn null_is_absent() {
+        for members in [
+            r#""method":"a""#,
+            r#""jsonrpc":"2.0","id":null,"method":"a""#,
+            r#""jsonrpc":"2.0","method":"a","params":null"#,
+            r#""jsonrpc":"2.0","method":"a","result":null"#,
+            r#""jsonrpc":"2.0","method":"a","error":null"#,
+            r#""jsonrpc":"2.0","jsonrpc":"2.0","method":"a""#,
+        ] {
+            reads(&format!("{{{members}}}"), "hints a None");
+        }
+        let asked = r#"{"id":"x","method":"ping","params":null,"result":null}"#;
+        reads(asked, r#"request "x" ping None"#);
+        let answer = r#"{"id":7,"method":null,"params":null,"error":null,"result":{}}"#;
+        reads(answer, "result Some(7) {}");
+        let error = r#"{"id":7,"method":null,"result":null,"error":{}}"#;
+        reads(error, "error Some(7) {}");
+    }
+
+    #[test]
+    fn an_id_of_ours_may_come_back_as_a_text_or_with_a_fraction_of_zero() {
+        for id in ["7", r#""7""#, r#""\u0037""#, "7.0", "7.00"] {
+            let text = format!(r#"{{"id":{id},"result":{{}}}}"#);
+            reads(&text, "result Some(7) {}");
+            assert_eq!(own_token(id), "7", "{id}");
+        }
+        for id in [
+            "07",
+            " 7",
+            "7 ",
+            "7x",
+            "+7",
+            "-7",
+            "7.0",
+            "",
+            "18446744073709551616",
+        ] {
+            let id = json::string(id);
+            let text = format!(r#"{{"id":{id},"result":{{}}}}"#);
+            reads(&text, "its `id` is not one of ours");
+            assert_eq!(own_token(&id), canonical_token(&id));
+        }
+        for id in ["7.5", "-7", "[7]", "true"] {
+            let text = format!(r#"{{"id":{id},"result":{{}}}}"#);
+            reads(&text, "its `id` is not one of ours");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        reads("\u{feff}{\"id\":7,\"result\":[1]}", "result Some(7) [1]");
+        let marked = Bytes::from_static("\u{feff}[{\"a\":1}]".as_bytes());
+        let all: Vec<_> = messages(marked).collect();
+        assert_eq!(all, [r#"{"a":1}"#]);
     }
 
     #[test]
@@ -247,7 +350,6 @@ mod tests {
         reads("Server started", "it is not a JSON object");
         reads("{", "it is not JSON");
         reads(r#"{"level":30,"msg":"up"}"#, "it has no `method`");
-        reads(r#"{"id":"7","result":{}}"#, "its `id` is not one of ours");
         let expected = "it is not JSON: `id` is given twice";
         reads(r#"{"id":1,"id":2,"result":{}}"#, expected);
         reads(r#"{"method":1}"#, "its `method` is not a string");

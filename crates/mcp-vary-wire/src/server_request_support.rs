@@ -9,6 +9,7 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use serde_json::{Map, Value, json};
 
+use crate::raw_envelope::present;
 use crate::response::RpcError;
 
 /// The server asks the user for input.
@@ -34,7 +35,7 @@ impl ServerRequestSupport {
     pub fn from_capabilities(capabilities: &str) -> Self {
         let sampling = object(capabilities, "sampling");
         let elicitation = object(capabilities, "elicitation");
-        let mode = |mode| elicitation.is_some_and(|it| edit::get(it, mode).is_some());
+        let mode = |mode| elicitation.is_some_and(|it| present(edit::get(it, mode)).is_some());
         Self {
             // > For backwards compatibility, an empty capabilities object is equivalent to declaring support
             // > for `form` mode only. (MCP 2025-11-25, client/elicitation, "Capabilities")
@@ -93,7 +94,7 @@ fn object<'a>(capabilities: &'a str, key: &str) -> Option<&'a str> {
 /// > Clients MUST treat requests without a `mode` field as form mode.
 /// > (MCP 2025-11-25, client/elicitation, "Elicitation Requests")
 fn mode(params: &str) -> Option<String> {
-    match edit::get(params, "mode") {
+    match present(edit::get(params, "mode")) {
         None => Some("form".to_owned()),
         Some(mode) => serde_json::from_str(mode).ok(),
     }
@@ -103,7 +104,8 @@ fn mode(params: &str) -> Option<String> {
 /// > use via the `sampling.tools` capability. (MCP 2025-11-25, client/sampling, "Capabilities")
 fn uses_tools(params: &str) -> bool {
     let members = Members::parse(params).unwrap_or_default();
-    members.contains("tools") || members.contains("toolChoice")
+    let has = |key| present(members.get(key)).is_some();
+    has("tools") || has("toolChoice")
 }
 
 /// The params of a request from `asker`, with its name before the text that a person reads: with several servers,
@@ -227,6 +229,16 @@ mod tests {
         may_ask(&plain, SAMPLE, &json!({"messages": []}), Ok(()));
         may_ask(&plain, SAMPLE, &json!({"tools": []}), Err(-32602));
         may_ask(&plain, SAMPLE, &json!({"toolChoice": {}}), Err(-32602));
+    }
+
+    #[test]
+    fn a_part_that_is_null_is_absent() {
+        let form = json!({"elicitation": {"form": {}, "url": null}});
+        may_ask(&form, ELICIT, &json!({"mode": null}), Ok(()));
+        may_ask(&form, ELICIT, &json!({"mode": "url"}), Err(-32602));
+        let plain = json!({"sampling": {"tools": null}});
+        let asked = json!({"tools": null, "toolChoice": null});
+        may_ask(&plain, SAMPLE, &asked, Ok(()));
     }
 
     #[test]

@@ -60,8 +60,15 @@ impl ClientFile {
         let metadata = fs::metadata(&real).map_err(|error| unreadable(&path, &error))?;
         check_kind(&path, &metadata)?;
         let bytes = fs::read(&real).map_err(|error| unreadable(&path, &error))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::command(format!("{shown} is not UTF-8; save it as UTF-8")))?;
+        let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        let text = String::from_utf8(bytes).map_err(|_| {
+            let what = if is_utf16 {
+                "is UTF-16"
+            } else {
+                "is not UTF-8"
+            };
+            Failure::command(format!("{shown} {what}; save it as UTF-8"))
+        })?;
         let permissions = Some(metadata.permissions());
         Ok(Self {
             path,

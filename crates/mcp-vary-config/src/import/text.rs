@@ -144,7 +144,8 @@ pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Converts `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
+/// Converts `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}`, `${{ secrets.NAME }}` and
+/// others.
 fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
     let mut remaining = text;
@@ -152,6 +153,18 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
         out.push_str(before);
         // A dollar sign in front of our variable would escape it.
         let dollar = out.ends_with('$');
+        if let Some(template) = after.strip_prefix('{') {
+            let closed = template.split_once("}}").filter(|_| !dollar);
+            let closed = closed.filter(|(inner, _)| !inner.contains(['{', '}', '$']));
+            if let Some((inner, after)) = closed {
+                out.push_str(&of_template(field, inner, found));
+                remaining = after;
+            } else {
+                out.push_str(if dollar { "${{" } else { "$${{" });
+                remaining = template;
+            }
+            continue;
+        }
         let Some((inner, after)) = after.split_once('}') else {
             out.push_str("$${");
             remaining = after;
@@ -187,6 +200,22 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
         );
     }
     out
+}
+
+/// The replacement for `${{inner}}`, as Continue writes secrets and inputs.
+fn of_template(field: &Located<'_>, inner: &str, found: &mut Found) -> String {
+    let name = variable_name(inner);
+    let (namespace, key) = inner.trim().split_once('.').unwrap_or_default();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let is_known = matches!(namespace, "secrets" | "inputs") && !key.is_empty();
+    if !is_known || !key.chars().all(is_word) {
+        let what =
+            format!("has `${{{{...}}}}`, which Vary cannot replace; it is the variable `{name}`");
+        found.note(field, what, format!("set {name}"));
+    }
+    let is_secret = namespace == "secrets";
+    found.needs(&name, if is_secret { "a secret" } else { "" });
+    format!("${{{name}}}")
 }
 
 /// The replacement for `${inner}`.

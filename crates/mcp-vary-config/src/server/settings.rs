@@ -52,8 +52,8 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
         draft.given.insert("headers");
         headers::read(reader, field, &mut draft.headers);
     }),
-    /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url`: the transport of 2024-11-05,
-    /// without trying streamable HTTP first
+    /// `stdio` (or `local`, as Copilot writes it) with `command`, `http` with `url`; may be left out. `sse` with `url`:
+    /// the transport of 2024-11-05, without trying streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),
     /// leaves the server out; mistakes in its entry are ignored
     "disabled" = "off" => Switch(|draft| &mut draft.disabled),
@@ -224,6 +224,8 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
     ("streamable-http", Kind::Http),
     ("streamableHttp", Kind::Http),
     ("sse", Kind::Sse),
+    // As Copilot writes it.
+    ("local", Kind::Stdio),
 ];
 
 fn read_allowed_methods(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {

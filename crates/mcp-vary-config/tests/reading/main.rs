@@ -418,7 +418,7 @@ fn no_mistake_shows_a_secret() {
     refuses_server(
         "{command: x, timeout: '${SECRET}', type: '${SECRET}', concurrency: '${SECRET}'}",
         "2:28: `servers.a.timeout` is not a duration; see what its variable stands for\n\
-         2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`\n\
+         2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`, `local`\n\
          2:73: `servers.a.concurrency` is not a number that can be used here; see what its variable stands for",
     );
 }
@@ -529,6 +529,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
              `servers` of its own",
         ]
     );
+    let copilot = r#"{"mcpServers": {"notes": {"type": "local", "command": "notes-server", "args": ["--stdio"], "tools": ["*"]}}}"#;
+    assert_eq!(read("mcp-config.json", copilot).servers[0].name, "notes");
     let code = r#"{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x", "gallery": true, "dev": {}}}}"#;
     assert_eq!(read("mcp.json", code).servers.len(), 1);
     refuses(

@@ -138,10 +138,10 @@ impl<'a> RequestContext<'a> {
         self.request.params.object("arguments")
     }
 
-    /// The cursor of the request, JSON text. Some clients write `null` for none.
+    /// The cursor of the request, JSON text. Some clients write an empty one for the first page.
     pub(crate) fn cursor(&self) -> Option<&str> {
         let cursor = self.request.params.members.get("cursor");
-        cursor.filter(|cursor| *cursor != "null")
+        cursor.filter(|cursor| *cursor != r#""""#)
     }
 
     /// Replaces the name of a tool or prompt by the server's.

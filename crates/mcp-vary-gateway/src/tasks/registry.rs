@@ -9,6 +9,7 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
+use mcp_vary_wire::server_message::own_token;
 use mcp_vary_wire::task_dialect::rename_related_task;
 
 use super::context::TaskObserver;
@@ -167,7 +168,7 @@ impl TaskRegistry {
     /// > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Progress Notifications")
     pub(crate) fn progress(&self, client: ClientId, params: &str) -> Option<String> {
-        let token = edit::get(params, PROGRESS_TOKEN)?;
+        let token = own_token(edit::get(params, PROGRESS_TOKEN)?);
         let (server, client_token) = {
             let tasks = self.lock();
             let created = tasks.known.of_owner(client, NEVER);

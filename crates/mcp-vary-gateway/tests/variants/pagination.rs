@@ -169,9 +169,9 @@ async fn a_cursor_that_is_not_text_is_refused_with_the_active_variant() {
     }
 }
 
-/// Clients exist that write `null` for a member that they do not have.
+/// Clients exist that write `null` or an empty text for a member that they do not have.
 #[tokio::test]
-async fn a_cursor_that_is_null_begins_the_list() {
+async fn a_cursor_that_is_null_or_empty_begins_the_list() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         for method in ["tools/list", "resources/list", "prompts/list"] {
@@ -179,6 +179,7 @@ async fn a_cursor_that_is_null_begins_the_list() {
             let first = ask(json!({})).await;
             assert!(first["result"].is_object(), "{first}");
             assert_eq!(ask(json!({"cursor": null})).await, first, "{way:?}");
+            assert_eq!(ask(json!({"cursor": ""})).await, first, "{way:?}");
         }
     }
 }

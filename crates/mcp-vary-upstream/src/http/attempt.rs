@@ -375,13 +375,18 @@ impl Attempt {
                     }
                 }
             }
-            ServerMessage::Notification { method, params } => {
+            ServerMessage::Notification {
+                method,
+                params,
+                is_strict,
+            } => {
                 self.is_running = true;
                 let is_subscription = self.call.kind == RequestKind::Subscription;
                 let inbound = &shared.inbound;
                 if !inbound.handle_notification(&method, params, is_subscription)
                     && !self.is_answered()
                 {
+                    let message = server_message::strict(&message, is_strict, &method, params);
                     self.received.push(Message::Notification(message));
                 }
             }

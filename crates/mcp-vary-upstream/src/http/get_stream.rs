@@ -177,9 +177,14 @@ pub(super) fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &By
                 shared.inbound.deliver_request(request);
             }
         }
-        Ok(ServerMessage::Notification { method, params }) => {
+        Ok(ServerMessage::Notification {
+            method,
+            params,
+            is_strict,
+        }) => {
+            let message = server_message::strict(message, is_strict, &method, params);
             let inbound = &shared.inbound;
-            inbound.deliver_notification(server, &method, params, message);
+            inbound.deliver_notification(server, &method, params, &message);
         }
         Ok(ServerMessage::Response { id, outcome }) => {
             let answer = Answer::new(message.clone(), outcome);

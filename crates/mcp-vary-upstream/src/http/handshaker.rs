@@ -463,6 +463,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         UpstreamError::Status { status, .. } => matches!(status.as_u16(), 407 | 508),
         UpstreamError::Credentials { status, .. } => status.is_none(),
         UpstreamError::Misbehaved { .. }
+        | UpstreamError::Unreadable { .. }
         | UpstreamError::TooLarge { .. }
         | UpstreamError::Timeout { .. }
         | UpstreamError::Unanswered { .. }

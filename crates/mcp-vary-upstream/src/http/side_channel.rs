@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use mcp_vary_base::lock::ScopedLock;
-use mcp_vary_wire::server_message::canonical_token;
+use mcp_vary_wire::server_message::own_token;
 
 use crate::config::Limits;
 use crate::mailbox::{Budget, Mailbox};
@@ -77,7 +77,7 @@ impl SideChannels {
             return None;
         }
         let mailbox = Arc::new(Mailbox::new(self.limit, Arc::clone(&self.budget)));
-        let token = accepts.progress_token.map(canonical_token);
+        let token = accepts.progress_token.map(own_token);
         let mut open = self.lock();
         if let Some(token) = &token {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
@@ -96,7 +96,7 @@ impl SideChannels {
     /// Delivers a progress notification; `false` when its call is not in flight.
     pub(super) fn deliver_progress(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
-        let token = members.get("progressToken").map(canonical_token);
+        let token = members.get("progressToken").map(own_token);
         let mailbox = token.and_then(|token| self.lock().by_token.get(&token).cloned());
         if let Some(mailbox) = &mailbox {
             mailbox.post(message);

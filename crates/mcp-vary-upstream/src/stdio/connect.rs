@@ -210,7 +210,10 @@ async fn modern_answer(
     connection: &Connection,
     probe: &mut Exchange,
 ) -> Result<Option<Handshake>, ConnectError> {
-    let answer = handshake_answer(probe).await?;
+    let answer = match answer(probe).await {
+        Err(UpstreamError::Unreadable { .. }) => return Ok(None),
+        answer => answer?,
+    };
     match handshake::read_discover(&connection.shared.server, &answer)? {
         Discovered::Modern(handshake) => Ok(Some(handshake)),
         Discovered::Retry(refusal) => discover_again(connection, refusal).await.map(Some),
@@ -326,6 +329,8 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
             Discovered::Legacy(revision) => revision,
         },
         Ok(Err(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
+        // > Anything else identifies a legacy server. (MCP 2026-07-28, basic/versioning)
+        Ok(Err(UpstreamError::Unreadable { .. })) => Revision::LATEST_LEGACY,
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => return race(connection, probe).await,
     };

@@ -29,7 +29,8 @@ pub(super) async fn ping(connection: &Connection) -> Result<(), ConnectError> {
     let mut exchange = send(connection, "ping", None).await?;
     let limit = connection.shared.limits.first_ping();
     match tokio::time::timeout(limit, answer(&mut exchange)).await {
-        Ok(Ok(_)) => {}
+        // Some servers leave an empty `result` out.
+        Ok(Ok(_) | Err(UpstreamError::Unreadable { .. })) => {}
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => {
             tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");

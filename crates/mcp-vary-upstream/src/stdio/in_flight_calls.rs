@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use mcp_vary_wire::server_message::canonical_token;
+use mcp_vary_wire::server_message::own_token;
 
 use crate::clients::Clients;
 use crate::error::UpstreamError;
@@ -17,6 +17,8 @@ pub(super) struct InFlightCall {
     pub(super) token: Option<String>,
     pub(super) caller: Option<CallerId>,
     pub(super) kind: RequestKind,
+    /// Whether a line may have been its answer, which could not be read.
+    pub(super) is_doubtful: bool,
 }
 
 impl InFlightCall {
@@ -54,7 +56,7 @@ impl InFlightCalls {
             self.clients.record(owner, receiver);
         }
         if let Some(token) = &call.token {
-            self.tokens.insert(canonical_token(token), id);
+            self.tokens.insert(own_token(token), id);
         }
         self.open.insert(id, call);
         Ok(())
@@ -64,9 +66,23 @@ impl InFlightCalls {
     pub(super) fn remove(&mut self, id: u64) -> Option<InFlightCall> {
         let call = self.open.remove(&id)?;
         if let Some(token) = &call.token {
-            self.tokens.remove(&canonical_token(token));
+            self.tokens.remove(&own_token(token));
         }
         Some(call)
+    }
+
+    /// The only call in flight, apart from subscriptions, which stay open.
+    pub(super) fn only_call(&self) -> Option<u64> {
+        let is_call = |call: &InFlightCall| call.kind != RequestKind::Subscription;
+        let mut calls = self.open.iter().filter(|(_, call)| is_call(call));
+        let (id, _) = calls.next()?;
+        calls.next().is_none().then_some(*id)
+    }
+
+    /// Marks a call whose answer may be lost; `false` if it is not in flight or marked already.
+    pub(super) fn doubt(&mut self, id: u64) -> bool {
+        let call = self.open.get_mut(&id);
+        call.is_some_and(|call| !std::mem::replace(&mut call.is_doubtful, true))
     }
 
     pub(super) fn by_id(&self, id: u64) -> Option<&InFlightCall> {
@@ -74,7 +90,7 @@ impl InFlightCalls {
     }
 
     pub(super) fn by_token(&self, token: &str) -> Option<&InFlightCall> {
-        self.open.get(self.tokens.get(&canonical_token(token))?)
+        self.open.get(self.tokens.get(&own_token(token))?)
     }
 
     /// The call for a notification that names none: the latest call of the only client that has called on this
@@ -142,6 +158,7 @@ mod tests {
             token: None,
             caller: owner.map(CallerId),
             kind,
+            is_doubtful: false,
         }
     }
 
@@ -184,6 +201,22 @@ mod tests {
         belongs(&[], &[(Some(1), false), (Some(2), false)], None);
         belongs(&[], &[(Some(1), false), (None, false)], None);
         belongs(&[], &[(None, false), (None, false)], None);
+    }
+
+    #[test]
+    fn the_only_call_is_that_beside_subscriptions() {
+        let mut flights = InFlightCalls::default();
+        let mut only = |kinds: &[(u64, RequestKind)]| {
+            for (id, kind) in kinds {
+                flights.insert(*id, call(None, *kind), None).unwrap();
+            }
+            flights.only_call()
+        };
+        assert_eq!(only(&[]), None);
+        assert_eq!(only(&[(1, RequestKind::Subscription)]), None);
+        assert_eq!(only(&[(2, RequestKind::Call)]), Some(2));
+        assert_eq!(only(&[(3, RequestKind::HealthCheck)]), None);
+        assert!(flights.doubt(2) && !flights.doubt(2) && !flights.doubt(9));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Finds the call that an oversized line answers.
 
+use mcp_vary_wire::server_message::own_number;
+
 /// The two ends of an oversized line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct LineEnds {
@@ -47,11 +49,11 @@ fn number_after_id(text: &str) -> Option<u64> {
     let after = text.split_once("\"id\"")?.1.trim_start();
     let number = after.strip_prefix(':')?.trim_start();
     let (number, _) = number.split_once(',')?;
-    number.trim_end().parse().ok()
+    own_number(number.trim_end())
 }
 
 /// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
-fn id_at_end(text: &str) -> Option<u64> {
+pub(super) fn id_at_end(text: &str) -> Option<u64> {
     let inner = text.trim_end().strip_suffix('}')?.trim_end();
     let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |before| {
         let before = before.trim_end().trim_end_matches(':').trim_end();
@@ -60,7 +62,7 @@ fn id_at_end(text: &str) -> Option<u64> {
     });
     let (before, number) = inner.rsplit_once(':')?;
     let is_id = before.trim_end().ends_with("\"id\"");
-    is_id.then(|| number.trim().parse().ok()).flatten()
+    is_id.then(|| own_number(number.trim())).flatten()
 }
 
 #[cfg(test)]
@@ -84,6 +86,8 @@ mod tests {
             LostMessage::Answer(5),
         );
         loses(r#"{"id" : 5 , "error": {"#, "", LostMessage::Answer(5));
+        let text = r#"{"id":"5","result":"#;
+        loses(text, r#""x"}"#, LostMessage::Answer(5));
         loses(
             r#"{"result":{"id":1,"#,
             r#"x"},"jsonrpc":"2.0","id":5}"#,
@@ -105,7 +109,7 @@ mod tests {
         );
         loses(r#"{"result":{"id":5,"#, "", LostMessage::Anything);
         loses("xxxxxx", "xxxxxx", LostMessage::Anything);
-        loses(r#"{"id":"5","result":"#, r#""x"}"#, LostMessage::Anything);
+        loses(r#"{"id":"05","result":"#, r#""x"}"#, LostMessage::Anything);
     }
 
     #[test]

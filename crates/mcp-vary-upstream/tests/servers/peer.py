@@ -124,6 +124,10 @@ TEMPERS = {
     "hollow": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, {"capabilities": {}})),
     "string": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, "\x1b[2Jhello")),
     "garbage": (lambda r: raw(b"Usage: peer [OPTIONS]\n"), lambda r: raw(b"what?\n")),
+    "unreadable": (lambda r: raw(b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"inconnu\xe9"}}\n' % r["id"]), initialize),
+    "unusable": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b'{"jsonrpc":"2.0","id":%d,"result":{"x":NaN}}\n' % r["id"])),
+    "anonymous": (lambda r: raw(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}\n'), initialize),
+    "marked": (lambda r: raw(b'\xef\xbb\xbf') or refuse(r, -32601, "no"), initialize),
     "huge": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b"x" * 3_000_000)),
     "crashing": (lambda r: sys.exit("no luck"), initialize),
     "mute": (lambda r: None, lambda r: None),
@@ -159,6 +163,12 @@ def call(request):
         say({"result": {}})
         answer(request, {"content": []})
         answer(request, {"content": ["again"]})
+    elif name == "raw":
+        raw(arguments["raw"].replace("ID", str(request["id"])).encode("latin-1") + b"\n")
+    elif name == "logged":
+        raw(b'sent {"jsonrpc":"2.0","id":%d,"result":{"content":["log"]}}\n' % request["id"])
+        time.sleep(0.1)
+        answer(request, {"content": []})
     elif name == "line":
         raw(b'{"jsonrpc":"2.0","id":%d,"result":{"x":"' % request["id"])
         raw(b"x" * arguments["size"] + b'"}}\n')

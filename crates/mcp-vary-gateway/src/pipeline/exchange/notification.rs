@@ -7,6 +7,7 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_wire::log_level::{is_level_enabled, level_of};
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_message::own_token;
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 use mcp_vary_wire::{envelope, era};
 
@@ -61,7 +62,7 @@ impl ResponseContext {
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {
-        let token = edit::get(params, era::PROGRESS_TOKEN)?;
+        let token = own_token(edit::get(params, era::PROGRESS_TOKEN)?);
         let progress = self.progress.as_ref().filter(|it| it.upstream == token);
         let Some(progress) = progress else {
             let task = self.plan.task.as_ref()?;

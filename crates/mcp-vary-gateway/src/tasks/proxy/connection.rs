@@ -14,6 +14,7 @@ use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_message::own_token;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{TASK_STATUS_METHODS, rename_related_task};
 use tokio::sync::broadcast::error::RecvError;
@@ -331,7 +332,8 @@ impl TaskConnection {
     /// Forwards progress to the client that asked for it.
     fn progress(&self, params: &str, task: &ProxiedTask) {
         let progress = self.progress.as_ref();
-        let is_its = |it: &&ProgressTokens| edit::get(params, PROGRESS_TOKEN) == Some(&it.upstream);
+        let token = edit::get(params, PROGRESS_TOKEN).map(own_token);
+        let is_its = |it: &&ProgressTokens| token.as_ref() == Some(&it.upstream);
         if let Some(progress) = progress.filter(is_its)
             && let Some((session, notifier)) = &task.session
             && let Some(session) = session.upgrade()

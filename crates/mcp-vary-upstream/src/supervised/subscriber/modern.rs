@@ -326,7 +326,8 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
         Ok(Message::Request(_)) => return StreamEvent::Ignored,
         Err(_) => return StreamEvent::Ended(None),
     };
-    let Ok(ServerMessage::Notification { method, params }) = ServerMessage::read(&message) else {
+    let Ok(ServerMessage::Notification { method, params, .. }) = ServerMessage::read(&message)
+    else {
         return StreamEvent::Ignored;
     };
     match &*method {

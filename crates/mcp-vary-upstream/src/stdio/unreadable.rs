@@ -1,0 +1,228 @@
+//! Finds the calls that a line answers which cannot be read.
+//!
+//! Servers print logs to standard output, too. So a line counts as an answer only by its envelope, as far as that can be
+//! seen in text that is not JSON, or not UTF-8.
+
+use mcp_vary_wire::server_message::own_number;
+
+use super::oversize::id_at_end;
+
+/// An answer that cannot be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct LostAnswer {
+    /// The call; `None` for an error without an id.
+    pub(super) id: Option<u64>,
+    /// Whether the line begins with it. After other text it may be a log of the answer, which then follows.
+    pub(super) is_certain: bool,
+}
+
+/// The answers in `line`.
+pub(super) fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
+    let line = String::from_utf8_lossy(line);
+    let text = line.trim_end();
+    let Some(start) = text.find('{') else {
+        return Vec::new();
+    };
+    let is_blank = |c: char| c.is_whitespace() || matches!(c, '[' | '\u{feff}');
+    let is_certain = text[..start].chars().all(is_blank);
+    let mut lost = Vec::new();
+    let mut at = start;
+    while let Some(opened) = text[at..].find('{') {
+        let outline = Outline::read(&text[at + opened..]);
+        at += opened + outline.length;
+        let is_logged = !is_certain && (at < text.len() || !outline.has_outcome);
+        if let Some(id) = outline.answered().filter(|_| !is_logged) {
+            lost.push(LostAnswer { id, is_certain });
+        }
+    }
+    lost
+}
+
+/// The members of a JSON-RPC message, as far as they can be seen.
+#[derive(Debug, Default)]
+struct Outline<'t> {
+    text: &'t str,
+    length: usize,
+    is_complete: bool,
+    id: Option<&'t str>,
+    is_rpc: bool,
+    has_outcome: bool,
+    has_error: bool,
+    /// Whether it has members of a request or a notification.
+    has_method: bool,
+}
+
+impl<'t> Outline<'t> {
+    /// Reads the object at the start of `text`, which ends where its braces do.
+    fn read(text: &'t str) -> Self {
+        let mut outline = Self {
+            text,
+            length: text.len(),
+            ..Self::default()
+        };
+        let (mut depth, mut at) = (0_usize, 0);
+        while let Some(found) = text[at..].find(['"', '{', '}']) {
+            at += found + 1;
+            match text.as_bytes()[at - 1] {
+                b'"' => {
+                    let string = string_at(&text[at..]);
+                    at = text.len().min(at + string.len() + 1);
+                    let value = text[at..].trim_start().strip_prefix(':');
+                    if let Some(value) = value.filter(|_| depth == 1) {
+                        outline.note(string, value.trim_start());
+                    }
+                }
+                b'{' => depth += 1,
+                _ => depth = depth.saturating_sub(1),
+            }
+            if depth == 0 {
+                outline.length = at;
+                outline.is_complete = true;
+                break;
+            }
+        }
+        outline
+    }
+
+    fn note(&mut self, key: &str, value: &'t str) {
+        match key {
+            "jsonrpc" => self.is_rpc = true,
+            "id" => {
+                let end = value.find([',', '}']).unwrap_or(value.len());
+                self.id.get_or_insert(value[..end].trim_end());
+            }
+            "result" => self.has_outcome = true,
+            "error" => (self.has_outcome, self.has_error) = (true, true),
+            "method" | "params" => self.has_method |= !value.starts_with("null"),
+            _ => {}
+        }
+    }
+
+    /// The id of the call that it answers, if it is an answer; `None` inside for an error without an id.
+    fn answered(&self) -> Option<Option<u64>> {
+        if self.has_method || !(self.is_rpc || self.has_outcome) {
+            return None;
+        }
+        match self.id.filter(|id| *id != "null") {
+            Some(id) => own_number(id).map(Some),
+            // A byte of another encoding may have hidden the end of a string.
+            None if !self.is_complete && self.id.is_none() => id_at_end(self.text).map(Some),
+            None => (self.is_rpc && self.has_error).then_some(None),
+        }
+    }
+}
+
+/// The string at the start of `text`, without its closing quote.
+fn string_at(text: &str) -> &str {
+    let mut is_escaped = false;
+    let end = text.bytes().position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn finds(line: impl AsRef<[u8]>, expected: &[Option<u64>], is_certain: bool) {
+        let line = line.as_ref();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|id| LostAnswer {
+                id: *id,
+                is_certain,
+            })
+            .collect();
+        let shown = String::from_utf8_lossy(line);
+        assert_eq!(lost_answers(line), expected, "{shown}");
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_found_by_its_envelope() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"mean":NaN}}"#,
+            r#"{"result":{"id":9,"mean":NaN,},"jsonrpc":"2.0","id":7}"#,
+            r#"{"jsonrpc": "2.0", "id": "7", "error": {"code": 1,}}"#,
+            r#"{"jsonrpc":"2.0","id":7}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":null,"content":[]}"#,
+            "{\"id\":7,\"result\":\"a\tb\"}",
+            r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te"#,
+            r#" [{"jsonrpc":"2.0","id":7,"result":undefined}]"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}} and more"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}} {"jsonrpc":"2.0","id":7,"result":{}}"#,
+        ] {
+            finds(line, &[Some(7)], true);
+        }
+        let two = r#"{"jsonrpc":"2.0","id":7,"result":{}}{"jsonrpc":"2.0","id":8,"result":{}}"#;
+        finds(two, &[Some(7), Some(8)], true);
+        let anonymous = r#"{"jsonrpc":"2.0","id":null,"error":{"code":NaN}}"#;
+        finds(anonymous, &[None], true);
+        finds(r#"{"jsonrpc":"2.0","error":{"code":1,}}"#, &[None], true);
+    }
+
+    #[test]
+    fn an_answer_in_another_encoding_is_found() {
+        for text in [
+            &b"caf\xe9"[..],
+            b"\xb2\xe2\xca\xd4",
+            b"caf\xc3",
+            b"\\\"caf\xe9",
+        ] {
+            let id_first = [
+                &br#"{"jsonrpc":"2.0","id":7,"result":{"t":""#[..],
+                text,
+                b"\"}}",
+            ];
+            finds(id_first.concat(), &[Some(7)], true);
+            let id_last = [
+                &br#"{"result":{"t":""#[..],
+                text,
+                br#""},"jsonrpc":"2.0","id":7}"#,
+            ];
+            finds(id_last.concat(), &[Some(7)], true);
+        }
+        // The second byte of a character of GBK can be that of a backslash, which hides the quote.
+        let hidden = b"{\"result\":{\"t\":\"\x95\x5c\"},\"id\":7}";
+        finds(hidden, &[Some(7)], true);
+    }
+
+    #[test]
+    fn an_answer_after_other_text_is_not_certain() {
+        for line in [
+            r#"Loading... {"jsonrpc":"2.0","id":7,"result":{}}"#,
+            r#"[debug] sent {"jsonrpc":"2.0","id":7,"error":{"code":1}}"#,
+        ] {
+            finds(line, &[Some(7)], false);
+        }
+    }
+
+    #[test]
+    fn noise_answers_nothing() {
+        for line in [
+            "Server started",
+            "{",
+            "{ready}",
+            r#"{"level":30,"id":7,"msg":"done"}"#,
+            r#"{"level":30,"msg":"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}"}"#,
+            r#"{"level":30,"error":{"code":1,}}"#,
+            r#"{"jsonrpc":"2.0","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{NaN}}"#,
+            r#"{"params":{"result":1,"id":7},"jsonrpc":"2.0","method":"notifications/x",}"#,
+            r#"got {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}"#,
+            r#"sent {"jsonrpc":"2.0","id":7,"result":{}} in 3 ms"#,
+            r#"call {"jsonrpc":"2.0","id":7}"#,
+            r#"{"jsonrpc":"2.0","id":"07","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"7x","result":{}}"#,
+            r#"{"data":{"jsonrpc":"2.0","id":7,"result":{}},}"#,
+            "{ jsonrpc: '2.0', id: 7, result: {} }",
+            "{'jsonrpc': '2.0', 'id': 7, 'result': {}}",
+        ] {
+            finds(line, &[], true);
+        }
+    }
+}
