@@ -65,7 +65,7 @@ impl<'a> ServerMessage<'a> {
         let whole = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         let text = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(whole);
         if !text.trim_start().starts_with('{') {
-            return Err("it is not a JSON object".to_owned());
+            return Err(NOT_AN_OBJECT.to_owned());
         }
         // The fast reader rejects text that nests too deep, so only rejected text is measured.
         if let Some(envelope) = RawEnvelope::read_plain(text) {
@@ -117,25 +117,21 @@ impl<'a> ServerMessage<'a> {
 ///
 /// A text must be exactly the decimal form, so that no other id of a peer is taken for one of ours.
 pub fn own_number(token: &str) -> Option<u64> {
-    let Some(text) = json::unquoted(token) else {
-        let whole = token.split_once('.').map_or(token, |(whole, zeros)| {
-            let is_whole = zeros.bytes().all(|digit| digit == b'0');
-            if is_whole { whole } else { token }
-        });
-        return whole.parse().ok();
-    };
-    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_exact = is_decimal && (text == "0" || !text.starts_with('0'));
-    is_exact.then(|| text.parse().ok()).flatten()
+    if let Some(text) = json::unquoted(token) {
+        let number: u64 = text.parse().ok()?;
+        return (number.to_string() == text).then_some(number);
+    }
+    let whole = token.trim_end_matches('0').strip_suffix('.');
+    whole.unwrap_or(token).parse().ok()
 }
 
 /// The canonical spelling of a token that Vary chose, as a peer sent it back.
 pub fn own_token(token: &str) -> String {
-    match own_number(token) {
-        Some(number) => number.to_string(),
-        None => canonical_token(token),
-    }
+    own_number(token).map_or_else(|| canonical_token(token), |number| number.to_string())
 }
+
+/// Why a text that does not begin as an object is not a message.
+pub const NOT_AN_OBJECT: &str = "it is not a JSON object";
 
 /// Some programs write it before UTF-8.
 ///

@@ -60,14 +60,9 @@ impl ClientFile {
         let metadata = fs::metadata(&real).map_err(|error| unreadable(&path, &error))?;
         check_kind(&path, &metadata)?;
         let bytes = fs::read(&real).map_err(|error| unreadable(&path, &error))?;
-        let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
         let text = String::from_utf8(bytes).map_err(|_| {
-            let what = if is_utf16 {
-                "is UTF-16"
-            } else {
-                "is not UTF-8"
-            };
-            Failure::command(format!("{shown} {what}; save it as UTF-8"))
+            let why = format!("{shown} is not UTF-8, but UTF-16 perhaps; save it as UTF-8");
+            Failure::command(why)
         })?;
         let permissions = Some(metadata.permissions());
         Ok(Self {

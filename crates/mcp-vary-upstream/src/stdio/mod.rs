@@ -19,7 +19,6 @@ pub(super) use self::process::Process;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
-use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -29,7 +28,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::oversize::LostMessage;
 use self::stderr::StderrTail;
-use self::unreadable::{LostAnswer, lost_answers};
 use super::config::{LastOutput, Limits};
 use super::error::{UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
@@ -47,7 +45,7 @@ use mcp_vary_base::log_backoff::{LogBackoff, is_logged};
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::{self, ResponseOutcome, ServerMessage, own_number};
+use mcp_vary_wire::server_message::{self, ServerMessage, own_number};
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
 pub(super) use self::connect::connect;
@@ -351,58 +349,6 @@ impl Shared {
         }
     }
 
-    /// Handles an answer without an id: an error is that of the only call in flight.
-    fn receive_anonymous(self: &Arc<Self>, message: Bytes, outcome: ResponseOutcome) {
-        // A line of a JSON logger may have an `error`, too.
-        let is_error = outcome.is_error && !lost_answers(&message).is_empty();
-        let only_call = self.in_flight().only_call().filter(|_| is_error);
-        match only_call {
-            Some(id) => self.receive_answer(id, || Answer::new(message, outcome)),
-            None => self.skip("it has no `id` of a call", &message, STDOUT_ADVICE),
-        }
-    }
-
-    /// Handles a line that is not a message: fails the calls that it answers.
-    fn on_unreadable(self: &Arc<Self>, why: &str, line: &[u8]) {
-        let lost = lost_answers(line);
-        let advice = if lost.is_empty() {
-            STDOUT_ADVICE
-        } else {
-            LOST_ADVICE
-        };
-        self.skip(why, line, advice);
-        for LostAnswer { id, is_certain } in lost {
-            let id = id.or_else(|| self.in_flight().only_call());
-            let Some(id) = id else { continue };
-            if is_certain {
-                self.fail(id, self.unreadable(why));
-            } else if self.in_flight().doubt(id) {
-                let shared = Arc::downgrade(self);
-                let _ = try_spawn(async move {
-                    tokio::time::sleep(DOUBT).await;
-                    if let Some(shared) = shared.upgrade() {
-                        shared.fail(id, shared.unreadable("other text is before it in its line"));
-                    }
-                });
-            }
-        }
-    }
-
-    fn unreadable(&self, why: &str) -> UpstreamError {
-        UpstreamError::Unreadable {
-            server: Arc::clone(&self.server),
-            why: why.into(),
-        }
-    }
-
-    /// Ends a call with `error`, if it is still in flight.
-    fn fail(&self, id: u64, error: UpstreamError) {
-        let call = self.in_flight().remove(id);
-        if let Some(call) = call {
-            call.mailbox.end(Err(error));
-        }
-    }
-
     /// Delivers a request of the process to the latest call of a client, else to the subscribers of the connection.
     fn receive_request(&self, request: ServerRequest) {
         let flights = self.in_flight();
@@ -464,12 +410,20 @@ impl Shared {
     }
 
     /// Logs a line that is not a message: the first few, then at growing intervals.
-    fn skip(&self, why: &str, output: &[u8], advice: &str) {
+    fn skip(&self, why: &str, output: &[u8]) {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
-            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {advice}");
+            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {STDOUT_ADVICE}");
             *self.last_skipped_line.lock() = output;
+        }
+    }
+
+    /// Ends a call with `error`, if it is in flight.
+    fn fail(&self, id: u64, error: UpstreamError) {
+        let call = self.in_flight().remove(id);
+        if let Some(call) = call {
+            call.mailbox.end(Err(error));
         }
     }
 
@@ -529,13 +483,6 @@ fn outbox_size(limits: &Limits) -> u32 {
 /// What to do about a process that prints other text.
 const STDOUT_ADVICE: &str =
     "standard output is for messages only, so make the server write its logs to standard error";
-
-/// What becomes of an answer that cannot be read.
-const LOST_ADVICE: &str =
-    "it looks like an answer, so its call fails; a message is one line of JSON in UTF-8";
-
-/// How long an answer may follow a line that ends with what may be its log.
-const DOUBT: Duration = Duration::from_millis(500);
 
 /// The cost of a message besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;

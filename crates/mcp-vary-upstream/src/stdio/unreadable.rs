@@ -1,37 +1,95 @@
-//! Finds the calls that a line answers which cannot be read.
+//! Lines that cannot be read, and the calls that they answer.
 //!
 //! Servers print logs to standard output, too. So a line counts as an answer only by its envelope, as far as that can be
 //! seen in text that is not JSON, or not UTF-8.
 
-use mcp_vary_wire::server_message::own_number;
+use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
+use mcp_vary_base::tasks::try_spawn;
+use mcp_vary_wire::server_message::{NOT_AN_OBJECT, ResponseOutcome, own_number};
+
+use super::Shared;
 use super::oversize::id_at_end;
+use crate::error::UpstreamError;
+use crate::message::Answer;
+
+impl Shared {
+    /// Handles an answer without an id: an error is that of the only call in flight.
+    pub(super) fn receive_anonymous(&self, message: Bytes, outcome: ResponseOutcome) {
+        // A line of a JSON logger may have an `error`, too.
+        let is_error = outcome.is_error && !lost_answers(&message).is_empty();
+        let only_call = self.in_flight().only_call().filter(|_| is_error);
+        match only_call {
+            Some(id) => self.receive_answer(id, || Answer::new(message, outcome)),
+            None => self.skip("it has no `id` of a call", &message),
+        }
+    }
+
+    /// Handles a line that is not a message: fails the calls that it answers.
+    pub(super) fn on_unreadable(self: &Arc<Self>, why: &str, line: &[u8]) {
+        self.skip(why, line);
+        let why = match why {
+            NOT_AN_OBJECT => "its line is not JSON",
+            why => why,
+        };
+        for LostAnswer { id, is_certain } in lost_answers(line) {
+            let Some(id) = id.or_else(|| self.in_flight().only_call()) else {
+                continue;
+            };
+            if is_certain {
+                self.fail(id, self.unreadable_answer(why));
+            } else if self.in_flight().doubt(id) {
+                let (shared, error) = (Arc::downgrade(self), self.unreadable_answer(why));
+                let _ = try_spawn(async move {
+                    tokio::time::sleep(DOUBT).await;
+                    if let Some(shared) = shared.upgrade() {
+                        shared.fail(id, error);
+                    }
+                });
+            }
+        }
+    }
+
+    fn unreadable_answer(&self, why: &str) -> UpstreamError {
+        UpstreamError::Unreadable {
+            server: Arc::clone(&self.server),
+            why: why.into(),
+        }
+    }
+}
+
+/// How long an answer may follow a line that ends with what may be its log.
+const DOUBT: Duration = Duration::from_millis(500);
 
 /// An answer that cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct LostAnswer {
+struct LostAnswer {
     /// The call; `None` for an error without an id.
-    pub(super) id: Option<u64>,
-    /// Whether the line begins with it. After other text it may be a log of the answer, which then follows.
-    pub(super) is_certain: bool,
+    id: Option<u64>,
+    /// Whether the line begins with it, and it has a `result` or an `error`. Others may be a log of the answer, which
+    /// then follows.
+    is_certain: bool,
 }
 
 /// The answers in `line`.
-pub(super) fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
+fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
     let line = String::from_utf8_lossy(line);
     let text = line.trim_end();
     let Some(start) = text.find('{') else {
         return Vec::new();
     };
     let is_blank = |c: char| c.is_whitespace() || matches!(c, '[' | '\u{feff}');
-    let is_certain = text[..start].chars().all(is_blank);
+    let is_first = text[..start].chars().all(is_blank);
     let mut lost = Vec::new();
     let mut at = start;
     while let Some(opened) = text[at..].find('{') {
         let outline = Outline::read(&text[at + opened..]);
         at += opened + outline.length;
-        let is_logged = !is_certain && (at < text.len() || !outline.has_outcome);
-        if let Some(id) = outline.answered().filter(|_| !is_logged) {
+        let is_last = at == text.len() && outline.has_outcome;
+        if let Some(id) = outline.answered().filter(|_| is_first || is_last) {
+            let is_certain = is_first && outline.has_outcome;
             lost.push(LostAnswer { id, is_certain });
         }
     }
@@ -87,9 +145,9 @@ impl<'t> Outline<'t> {
     fn note(&mut self, key: &str, value: &'t str) {
         match key {
             "jsonrpc" => self.is_rpc = true,
-            "id" => {
+            "id" if self.id.is_none() => {
                 let end = value.find([',', '}']).unwrap_or(value.len());
-                self.id.get_or_insert(value[..end].trim_end());
+                self.id = Some(value[..end].trim_end());
             }
             "result" => self.has_outcome = true,
             "error" => (self.has_outcome, self.has_error) = (true, true),
@@ -147,8 +205,6 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"result":{"mean":NaN}}"#,
             r#"{"result":{"id":9,"mean":NaN,},"jsonrpc":"2.0","id":7}"#,
             r#"{"jsonrpc": "2.0", "id": "7", "error": {"code": 1,}}"#,
-            r#"{"jsonrpc":"2.0","id":7}"#,
-            r#"{"jsonrpc":"2.0","id":7,"method":null,"content":[]}"#,
             "{\"id\":7,\"result\":\"a\tb\"}",
             r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te"#,
             r#" [{"jsonrpc":"2.0","id":7,"result":undefined}]"#,
@@ -192,12 +248,25 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_after_other_text_is_not_certain() {
+    fn an_answer_after_other_text_or_without_an_outcome_is_not_certain() {
         for line in [
+            r#"{"jsonrpc":"2.0","id":7}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":null,"content":[]}"#,
+            r#"{"jsonrpc":"2.0","id":7,"res"#,
             r#"Loading... {"jsonrpc":"2.0","id":7,"result":{}}"#,
             r#"[debug] sent {"jsonrpc":"2.0","id":7,"error":{"code":1}}"#,
         ] {
             finds(line, &[Some(7)], false);
+        }
+    }
+
+    #[test]
+    fn a_line_may_be_cut_anywhere() {
+        let line = "[{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":{\"a\\\"ä\u{1f600}\":[{}]}}, {\"id\":8}]";
+        for end in 0..line.len() {
+            for start in 0..end {
+                assert!(lost_answers(&line.as_bytes()[start..end]).len() < 3);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod http;
 mod stdio;
+mod unreadable;
 
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{ConnectError, Exchange, Message, UpstreamConfig, UpstreamConnection};
