@@ -12,7 +12,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::headers::SESSION_ID;
@@ -20,7 +19,7 @@ use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
-use super::body::{Collect, drain, is_web_page};
+use super::body::{Collect, Incoming, drain, is_web_page};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;
