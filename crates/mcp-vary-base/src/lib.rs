@@ -1,4 +1,4 @@
-//! Clock, randomness, bounded stores, blocking work, tokens of clients and texts of system errors, independent of the protocol.
+//! Clock, randomness, bounded stores, blocking work, tokens of clients, the name in requests and texts of system errors, independent of the protocol.
 
 pub mod blocking_work;
 pub mod caller_token;
@@ -14,3 +14,4 @@ pub mod memory_budget;
 mod setters;
 pub mod tasks;
 mod trait_objects;
+pub mod user_agent;

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io};
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
 use mcp_vary_base::tasks::spawn;
+use mcp_vary_base::user_agent;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -141,7 +142,8 @@ impl GatewayAddress {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", self.authority());
+            .header("host", self.authority())
+            .header(USER_AGENT, user_agent::USER_AGENT);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }

@@ -40,9 +40,9 @@ impl AuthorizationRequest<'_> {
             parameters.push(("scope", &scope));
         }
         let answer = device.post(&parameters).await?;
-        if answer.status != StatusCode::OK {
-            let refused = OAuthError::parse(&answer).map_err(TokenError::from)?;
-            return Err(TokenError::Refused(refused).into());
+        let refused = OAuthError::parse(&answer);
+        if answer.status != StatusCode::OK || refused.is_ok() {
+            return Err(TokenError::Refused(refused.map_err(TokenError::from)?).into());
         }
         let authorization: DeviceAuthorization = answer.json()?;
         // A person opens it.

@@ -67,9 +67,16 @@ pub enum DiscoveryError {
     OtherIssuer(String),
     /// The metadata has another issuer.
     #[error(
-        "the metadata at {0} has another `issuer` than the one that the server names, character for character"
+        "the metadata at {url} has another `issuer` than {expected}, character for character{advice}"
     )]
-    IssuerMismatch(String),
+    IssuerMismatch {
+        /// The address of the metadata.
+        url: String,
+        /// The issuer that the server names, or that is configured.
+        expected: String,
+        /// What to write, if only a slash at the end is different.
+        advice: String,
+    },
 }
 
 /// What to do about metadata that is not where the server says.
@@ -102,17 +109,21 @@ pub(crate) async fn protected_resource(
 ) -> Result<ProtectedResource, DiscoveryError> {
     if let Some(url) = &challenge.resource_metadata {
         let answer = fetch(http, url).await?;
-        let document = found(url, &answer)?.ok_or_else(|| DiscoveryError::Document {
-            url: shown(url),
-            error: HttpError::Status(StatusCode::NOT_FOUND),
-        })?;
+        let document =
+            found(url, &answer, "resource")?.ok_or_else(|| DiscoveryError::Document {
+                url: shown(url),
+                error: match answer.status {
+                    StatusCode::OK => HttpError::Malformed,
+                    _ => HttpError::Status(StatusCode::NOT_FOUND),
+                },
+            })?;
         return checked(url, document, server);
     }
     let well_known = format!("{}/.well-known/oauth-protected-resource", server.origin());
     let mut urls = vec![format!("{well_known}{}", server.path()), well_known];
     urls.dedup();
     for url in urls {
-        if let Some(document) = found(&url, &fetch(http, &url).await?)? {
+        if let Some(document) = found(&url, &fetch(http, &url).await?, "resource")? {
             return checked(&url, document, server);
         }
     }
@@ -147,15 +158,21 @@ fn checked(
 
 impl ProtectedResource {
     /// The issuer to use: the configured one, else the one of the last login, else the first.
-    pub(crate) fn select_issuer(
-        &self,
-        configured: Option<&str>,
+    ///
+    /// The configured one may differ from that of the server by a slash at the end. It is the word of the operator for the
+    /// `issuer` of the metadata, which some authorization servers write in one document with the slash, and in the other without.
+    pub(crate) fn select_issuer<'a>(
+        &'a self,
+        configured: Option<&'a str>,
         last: Option<&str>,
-    ) -> Result<&str, DiscoveryError> {
+    ) -> Result<&'a str, DiscoveryError> {
         let listed = |wanted: &str| self.issuers.iter().find(|issuer| *issuer == wanted);
         if let Some(configured) = configured {
-            let all = || DiscoveryError::OtherIssuer(shown(&self.issuers.join(" ")));
-            return listed(configured).map(String::as_str).ok_or_else(all);
+            let mut issuers = self.issuers.iter();
+            if issuers.any(|issuer| is_equal_but_for_slash(issuer, configured)) {
+                return Ok(configured);
+            }
+            return Err(DiscoveryError::OtherIssuer(shown(&self.issuers.join(" "))));
         }
         let last = last.and_then(listed);
         Ok(last
@@ -178,11 +195,24 @@ pub(crate) async fn server_metadata(
     };
     let address = http.check(issuer).map_err(|error| failed(error.into()))?;
     for url in metadata_urls(&address) {
-        let Some(metadata) = found::<ServerMetadata>(&url, &fetch(http, &url).await?)? else {
+        let answer = fetch(http, &url).await?;
+        let Some(metadata) = found::<ServerMetadata>(&url, &answer, "issuer")? else {
             continue;
         };
         if metadata.issuer != issuer {
-            return Err(DiscoveryError::IssuerMismatch(shown(&url)));
+            let advice = |found: String| {
+                format!(
+                    "; if {found} is right, write `issuer: {found}` into `auth.login` of the server (or its \
+                     `client-credentials` or `token-exchange`), or `--issuer {found}` for `vary login URL`"
+                )
+            };
+            let is_similar = is_equal_but_for_slash(&metadata.issuer, issuer);
+            let similar = is_similar.then(|| shown(&metadata.issuer));
+            return Err(DiscoveryError::IssuerMismatch {
+                url: shown(&url),
+                expected: shown(issuer),
+                advice: similar.map_or_else(String::new, advice),
+            });
         }
         return Ok(metadata);
     }
@@ -210,17 +240,28 @@ async fn fetch(http: &HttpClient, url: &str) -> Result<Answer, DiscoveryError> {
     })
 }
 
-/// The document in an answer; `None` if there is none at this address.
+/// Whether two issuers are equal, or only one of them has a slash at its end.
+fn is_equal_but_for_slash(one: &str, other: &str) -> bool {
+    let without = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+    without(one) == without(other)
+}
+
+/// The document in an answer, which has the member `key`; `None` if there is none at this address.
 fn found<T: serde::de::DeserializeOwned>(
     url: &str,
     answer: &Answer,
+    key: &str,
 ) -> Result<Option<T>, DiscoveryError> {
     let failed = |error| DiscoveryError::Document {
         url: shown(url),
         error,
     };
     match answer.status {
-        StatusCode::OK => answer.json().map(Some).map_err(failed),
+        // Web applications answer unknown paths with their page and 200.
+        StatusCode::OK => match answer.object() {
+            Some(object) if object.contains_key(key) => answer.json().map(Some).map_err(failed),
+            _ => Ok(None),
+        },
         status if status.is_redirection() => Err(failed(HttpError::Status(status))),
         // Servers answer unknown paths with every status of an error.
         _ => Ok(None),
@@ -299,6 +340,8 @@ mod tests {
             Ok("https://b")
         );
         let other = DiscoveryError::OtherIssuer("https://a https://b".to_owned());
-        assert_eq!(select(Some("https://b/"), None), Err(other));
+        assert_eq!(select(Some("https://b//"), None), Err(other.clone()));
+        assert_eq!(select(Some("https://c/"), None), Err(other));
+        assert_eq!(select(Some("https://b/"), None), Ok("https://b/"));
     }
 }

@@ -11,7 +11,10 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use mcp_vary_base::environment::Variables;
-use mcp_vary_upstream::document::{AddressFilter, OutgoingError, describe_failure, send_over};
+use mcp_vary_upstream::document::{
+    AddressFilter, OutgoingError, describe_failure, send_over, without_mark,
+};
+use serde_json::{Map, Value};
 
 use crate::address::{Address, AddressError, AddressPolicy};
 
@@ -71,13 +74,21 @@ impl Answer {
         Self {
             status: head.status,
             headers: head.headers,
-            body,
+            body: without_mark(body),
         }
     }
 
     /// The body as a value.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, HttpError> {
-        serde_json::from_slice(&self.body).map_err(|_| HttpError::Malformed)
+        let object = self.object().ok_or(HttpError::Malformed)?;
+        serde_json::from_value(object.into()).map_err(|_| HttpError::Malformed)
+    }
+
+    /// The members of the JSON object that the body is. Those that are `null` count as absent.
+    pub(crate) fn object(&self) -> Option<Map<String, Value>> {
+        let mut object: Map<String, Value> = serde_json::from_slice(&self.body).ok()?;
+        object.retain(|_, value| !value.is_null());
+        Some(object)
     }
 }
 
@@ -149,19 +160,20 @@ impl HttpClient {
             })?;
             let (head, body) = response.into_parts();
             // A stream may never end, and nothing that is asked for here is one.
-            if is_stream(&head.headers) {
+            if has_type(&head.headers, "text/event-stream") {
                 return Ok(Answer::new(head, Bytes::new()));
             }
-            let body = Limited::new(body, MAX_ANSWER).collect().await;
-            let body = body.map_err(|error| {
-                let is_too_large = error.is::<LengthLimitError>();
-                if is_too_large {
-                    HttpError::TooLarge
-                } else {
-                    failed(&*error, ca.as_deref())
+            match Limited::new(body, MAX_ANSWER).collect().await {
+                Ok(body) => Ok(Answer::new(head, body.to_bytes())),
+                Err(error) if !error.is::<LengthLimitError>() => {
+                    Err(failed(&*error, ca.as_deref()))
                 }
-            })?;
-            Ok(Answer::new(head, body.to_bytes()))
+                // A web page is no document, however long it is.
+                Err(_) if has_type(&head.headers, "text/html") => {
+                    Ok(Answer::new(head, Bytes::new()))
+                }
+                Err(_) => Err(HttpError::TooLarge),
+            }
         };
         let answered = tokio::time::timeout(TIMEOUT, sending).await;
         answered.unwrap_or(Err(HttpError::Timeout(TIMEOUT)))
@@ -177,9 +189,10 @@ fn post(body: String, content_type: &'static str) -> Request<Full<Bytes>> {
     request
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    content_type.is_some_and(|value| value.starts_with(b"text/event-stream"))
+    let start = content_type.and_then(|value| value.get(..media_type.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(media_type.as_bytes()))
 }
 
 /// What is wrong. `ca` is the file of further authorities.

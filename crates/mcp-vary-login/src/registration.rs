@@ -115,9 +115,9 @@ pub(crate) async fn register(
         request["response_types"] = json!(["code"]);
     }
     let answer = http.post_json(endpoint, request.to_string()).await?;
-    if !matches!(answer.status, StatusCode::OK | StatusCode::CREATED) {
-        let refused = OAuthError::parse(&answer).map_err(RegistrationError::Http)?;
-        return Err(RegistrationError::Refused(refused));
+    let refused = OAuthError::parse(&answer);
+    if !matches!(answer.status, StatusCode::OK | StatusCode::CREATED) || refused.is_ok() {
+        return Err(RegistrationError::Refused(refused?));
     }
     Ok(answer.json::<Registered>()?.into_client(metadata))
 }

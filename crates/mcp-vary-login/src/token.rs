@@ -5,6 +5,7 @@ use std::fmt;
 use http::StatusCode;
 use mcp_vary_base::environment::Environment;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::assertion::AssertionContext;
 use crate::client::Client;
@@ -74,13 +75,19 @@ pub enum TokenError {
 impl TokenError {
     /// Whether the grant itself is not valid, so that the same request never succeeds.
     pub(crate) fn is_invalid_grant(&self) -> bool {
-        let codes = ["invalid_grant", "invalid_client", "unauthorized_client"];
+        let codes = [
+            "invalid_grant",
+            "invalid_client",
+            "unauthorized_client",
+            // GitHub's word for a refresh token that has ended.
+            "bad_refresh_token",
+        ];
         matches!(self, Self::Refused(error) if codes.contains(&error.code.as_str()))
     }
 }
 
 impl OAuthError {
-    /// The error in an answer that is not a success.
+    /// The error in an answer, whatever its status: GitHub sends it with 200.
     pub(crate) fn parse(answer: &Answer) -> Result<Self, HttpError> {
         #[derive(Deserialize)]
         struct Document {
@@ -117,14 +124,14 @@ impl fmt::Display for OAuthError {
     }
 }
 
-/// The members of RFC 6749, section 5.1. Some servers send `expires_in` as text.
+/// The members of RFC 6749, section 5.1. Some servers send `expires_in` as text, and `scope` as a list.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: Secret,
     token_type: String,
     expires_in: Option<Seconds>,
     refresh_token: Option<Secret>,
-    scope: Option<String>,
+    scope: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -162,8 +169,9 @@ impl TokenEndpoint<'_> {
     /// Requests tokens with these parameters.
     pub(crate) async fn request(&self, parameters: &[(&str, &str)]) -> Result<Tokens, TokenError> {
         let answer = self.post(parameters).await?;
-        if answer.status != StatusCode::OK {
-            return Err(TokenError::Refused(OAuthError::parse(&answer)?));
+        let refused = OAuthError::parse(&answer);
+        if answer.status != StatusCode::OK || refused.is_ok() {
+            return Err(TokenError::Refused(refused?));
         }
         let response: TokenResponse = answer.json()?;
         response.into_tokens((self.environment.now)())
@@ -219,7 +227,10 @@ impl TokenResponse {
             refresh_token: self.refresh_token,
             issued_at: now,
             expires_at: life.map(|life| now.saturating_add(life)),
-            scope: self.scope.map(|text| Scopes::parse(&text)),
+            scope: self.scope.map(|scope| match scope {
+                Value::Array(names) => Scopes::from_names(names.iter().filter_map(Value::as_str)),
+                scope => Scopes::parse(scope.as_str().unwrap_or_default()),
+            }),
         })
     }
 }

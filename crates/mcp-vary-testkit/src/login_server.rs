@@ -37,6 +37,12 @@ impl Response {
             body: body.to_string(),
         }
     }
+
+    /// A response with this body.
+    pub fn text(status: &str, body: String) -> Self {
+        let status = status.to_owned();
+        Self { status, body }
+    }
 }
 
 /// A server on a free port that refuses requests without a token, and the authorization server that issues them.
@@ -159,6 +165,11 @@ impl LoginServer {
     pub fn release(&self) {
         self.script.lock().unwrap().is_withheld = false;
         self.release.notify_waiters();
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget(&self) {
+        self.script.lock().unwrap().requests.clear();
     }
 
     /// The method and target of each request so far.

@@ -8,12 +8,13 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use mcp_vary_base::environment::Variables;
 
 use crate::http::address::root_cause;
+pub use crate::http::body::{Incoming, ReadError, without_mark};
+use crate::http::headers::set_common_headers;
 use crate::http::pool::Connector;
 use crate::http::proxy::Proxy;
 pub use crate::http::resolver::AddressFilter;
@@ -156,7 +157,7 @@ impl DocumentClient {
                     failed(&*error, by_proxy)
                 }
             })?;
-            Ok(body.to_bytes())
+            Ok(without_mark(body.to_bytes()))
         };
         let answered = tokio::time::timeout(timeout, sending).await;
         answered.unwrap_or(Err(DocumentError::Timeout(timeout)))
@@ -239,11 +240,13 @@ impl OutgoingClient {
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
+        let headers = request.headers_mut();
+        set_common_headers(headers);
         if let Some(authorization) = &self.authorization {
-            let headers = request.headers_mut();
             headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
-        self.client.request(request).await
+        let response = self.client.request(request).await?;
+        Ok(Incoming::of_response(response))
     }
 }
 
@@ -296,6 +299,8 @@ mod tests {
     async fn a_document_is_fetched() {
         let document = fetched("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await;
         assert_eq!(document.unwrap(), "{}");
+        let marked = fetched("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n\u{feff}{}").await;
+        assert_eq!(marked.unwrap(), "{}");
     }
 
     #[tokio::test]
@@ -308,6 +313,10 @@ mod tests {
             (
                 "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
                 "it answered with HTTP 404 Not Found",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-encoding: zstd\r\n\r\n{}",
+                "it is compressed with `zstd`, though Vary accepts no compression",
             ),
             (
                 "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"keys\":[]}",
@@ -348,6 +357,14 @@ mod tests {
         let head = proxying.await.unwrap();
         assert!(
             head.starts_with("GET http://issuer.test/keys HTTP/1.1\r\n"),
+            "{head}"
+        );
+        assert!(
+            head.contains(concat!(
+                "\r\nuser-agent: vary/",
+                env!("CARGO_PKG_VERSION"),
+                "\r\n"
+            )) && head.contains("\r\naccept-encoding: identity\r\n"),
             "{head}"
         );
         let error = fetch("https://issuer.test/keys", 10, limit, variables).await;

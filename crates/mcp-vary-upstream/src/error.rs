@@ -80,7 +80,8 @@ pub enum UpstreamError {
         /// What to do, to be read after it; empty if nothing is known.
         advice: String,
     },
-    /// The endpoint redirects. The gateway does not follow, since it would send the configured headers elsewhere.
+    /// The endpoint redirects to another origin, changes the method, or redirects too often. The gateway does not follow, since
+    /// it would send the configured headers elsewhere.
     #[error("server `{server}` answered HTTP {status}")]
     Redirect {
         /// The server's name.

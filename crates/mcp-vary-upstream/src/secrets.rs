@@ -20,7 +20,7 @@ use crate::secret::is_secret;
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
     fixed: Vec<String>,
-    sent: Arc<SentValues>,
+    sent: Vec<Arc<SentValues>>,
 }
 
 /// The values that sources of credentials gave for the latest requests.
@@ -86,19 +86,20 @@ impl Secrets {
         found.extend(value.into_iter().flat_map(texts));
         Self {
             fixed: all_spellings(found),
-            sent: Arc::default(),
+            sent: Vec::new(),
         }
     }
 
-    /// The same, and the values that are `sent`.
+    /// The same, and the values that are `sent` or received.
     pub(super) fn with_sent(mut self, sent: Arc<SentValues>) -> Self {
-        self.sent = sent;
+        self.sent.push(sent);
         self
     }
 
     /// All of them, the longest first.
     fn all(&self) -> Cow<'_, [String]> {
-        let sent = self.sent.texts();
+        let sent = self.sent.iter().flat_map(|values| values.texts());
+        let sent: Vec<String> = sent.collect();
         if sent.is_empty() {
             return Cow::Borrowed(&self.fixed);
         }

@@ -454,8 +454,8 @@ const SERVICE: &[KeySpec<PartialAuth>] = keys![
 const COMMON: &[KeySpec<PartialAuth>] = keys![
     /// the scopes to request, beside those that the server asks for; by default those of its metadata
     "scopes" => Other(SchemaBuilder::strings, read_scopes),
-    /// the authorization server, character for character as the server names it. Needed only if the server names
-    /// several, or if it is in a private network
+    /// the authorization server, character for character as its metadata name it. Needed only if the server names
+    /// several, if it is in a private network, or if the server names it with another end: with `/` or without
     "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
 ];
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::uri::Scheme;
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -110,6 +110,9 @@ impl Http {
         for (name, value) in self.target.headers(client.is_other) {
             headers.append(name, value.clone());
         }
+        // Firewalls refuse requests without one.
+        let name = HeaderValue::from_static(concat!("vary/", env!("CARGO_PKG_VERSION")));
+        headers.entry(USER_AGENT).or_insert(name);
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
         *request.uri_mut() = self.uri.clone();

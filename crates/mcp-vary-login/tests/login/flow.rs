@@ -7,7 +7,7 @@ use mcp_vary_login::login::Logout;
 use mcp_vary_login::registration::ConfiguredClient;
 use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
-use mcp_vary_testkit::login_server::{LoginServer, parameter};
+use mcp_vary_testkit::login_server::{LoginServer, Response, parameter};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
@@ -132,19 +132,120 @@ async fn metadata_that_breaks_a_rule_ends_the_login_before_a_token_is_requested(
 #[tokio::test]
 async fn an_issuer_is_compared_character_for_character() {
     let scene = Scene::new().await;
-    scene.peer.metadata(json!({"issuer": scene.peer.url("/")}));
-    let error = scene.refuse_log_in(scene.settings()).await;
-    assert!(error.contains("character for character"), "{error}");
-    scene.peer.metadata(json!({}));
     let settings = |issuer: &str| {
         let mut settings = scene.settings();
         settings.issuer = Some(Address::parse(issuer).unwrap());
         settings
     };
-    let error = scene.refuse_log_in(settings(&scene.peer.url("/"))).await;
-    assert!(error.contains("`issuer` is not among"), "{error}");
-    let is_issuer = settings(&scene.peer.url(""));
-    scene.try_log_in(is_issuer).await.unwrap();
+    let (with, without) = (scene.peer.url("/"), scene.peer.url(""));
+    for (listed, written) in [(&without, &with), (&with, &without)] {
+        scene
+            .peer
+            .resource(json!({"authorization_servers": [listed]}));
+        scene.peer.metadata(json!({"issuer": written}));
+        // The issuer that the server names is not that of the metadata, and neither is what the operator wrote.
+        for wrong in [scene.settings(), settings(listed)] {
+            let error = scene.refuse_log_in(wrong).await;
+            let advice = format!(
+                "has another `issuer` than {listed}, character for character; if {written} is right, write `issuer: {written}` \
+                 into `auth.login` of the server"
+            );
+            assert!(error.contains(&advice), "{error}");
+        }
+        assert!(scene.peer.requests("POST /register").is_empty());
+        scene.try_log_in(settings(written)).await.unwrap();
+        assert_eq!(scene.peer.requests("POST /register").len(), 1);
+        scene.peer.forget();
+        // It is the word for an issuer that the server names, and for no other.
+        for other in ["https://evil.example", &scene.peer.url("/tenant")] {
+            let error = scene.refuse_log_in(settings(other)).await;
+            assert!(error.contains("`issuer` is not among"), "{error}");
+        }
+    }
+    for evil in ["https://evil.example", "https://evil.example/"] {
+        scene.peer.metadata(json!({"issuer": evil}));
+        let error = scene.refuse_log_in(settings(&without)).await;
+        assert!(error.ends_with("character for character"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn every_request_of_a_login_names_vary() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let requests = scene.peer.requests("");
+    assert_eq!(requests.len(), 5);
+    let name = concat!("\r\nuser-agent: vary/", env!("CARGO_PKG_VERSION"), "\r\n");
+    for request in requests {
+        assert!(request.head.contains(name), "{}", request.head);
+    }
+}
+
+#[tokio::test]
+async fn an_error_with_status_200_keeps_its_words() {
+    let error = json!({"error": "bad_verification_code", "error_description": "expired"});
+    let expected = "answered: bad_verification_code (expired)";
+    let scene = Scene::new().await;
+    scene.peer.next_token("200 OK", &error);
+    fails_to_log_in(&scene, expected).await;
+    scene.respond("/register", "200 OK", &error);
+    fails_to_log_in(&scene, "bad_verification_code (expired)").await;
+    scene.respond("/device", "200 OK", &error);
+    scene
+        .peer
+        .metadata(json!({"registration_endpoint": scene.peer.url("/register2")}));
+    scene.respond(
+        "/register2",
+        "201 Created",
+        &json!({"client_id": "x", "error": null}),
+    );
+    let failed = soon(scene.device().log_in()).await.unwrap_err().to_string();
+    assert!(failed.contains(expected), "{failed}");
+}
+
+#[tokio::test]
+async fn what_servers_write_for_absent_members_and_for_scopes_is_read() {
+    let scene = Scene::new().await;
+    let metadata = json!({
+        "issuer": scene.peer.url(""),
+        "authorization_endpoint": scene.peer.url("/authorize"),
+        "token_endpoint": scene.peer.url("/token"),
+        "registration_endpoint": scene.peer.url("/register"),
+        "code_challenge_methods_supported": ["S256"],
+        "scopes_supported": null,
+        "revocation_endpoint": null,
+        "token_endpoint_auth_methods_supported": null,
+        "client_id_metadata_document_supported": null,
+        "authorization_response_iss_parameter_supported": null,
+    });
+    let path = "/.well-known/oauth-authorization-server";
+    scene.peer.respond(
+        path,
+        &Response::text("200 OK", format!("\u{feff}{metadata}")),
+    );
+    let document = json!({
+        "resource": scene.peer.url("/mcp"),
+        "authorization_servers": [scene.peer.url("")],
+        "scopes_supported": null,
+    });
+    scene.respond(
+        "/.well-known/oauth-protected-resource/mcp",
+        "200 OK",
+        &document,
+    );
+    scene.peer.next_token(
+        "200 OK",
+        &json!({
+            "access_token": "TOPSECRET-access-0",
+            "token_type": "bearer",
+            "expires_in": null,
+            "refresh_token": null,
+            "scope": ["read", "write"],
+            "error": null,
+        }),
+    );
+    scene.log_in().await;
+    assert_eq!(access_token(&scene.service()).await, "access-0");
 }
 
 /// The redirect is answered with `answer`; the message names `expected`, or is absent if the login succeeds.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
@@ -10,6 +10,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use mcp_vary_base::user_agent;
 use rustls::crypto::ring;
 use serde_json::{Value, json};
 
@@ -146,7 +147,10 @@ impl ChatCompletions {
         if self.json_mode {
             body["response_format"] = json!({"type": "json_object"});
         }
-        let mut request = Request::post(&self.url).header(CONTENT_TYPE, "application/json");
+        let mut request = Request::post(&self.url)
+            .header(USER_AGENT, user_agent::USER_AGENT)
+            .header(ACCEPT_ENCODING, "identity")
+            .header(CONTENT_TYPE, "application/json");
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, key);
         }

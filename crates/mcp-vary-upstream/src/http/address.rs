@@ -117,6 +117,41 @@ fn shown_path(path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
+/// The address `text`, relative to `base`; `None` if it has another origin or is not an address.
+///
+/// The rule is that of the SDKs: what names another origin would get the credentials of this one.
+pub(super) fn resolve_within_origin(base: &Uri, text: &str) -> Option<Uri> {
+    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
+    let has_scheme = text.split(['/', '?']).next()?.contains(':');
+    let target: Uri = match text.as_bytes().first()? {
+        _ if has_scheme => text.parse().ok()?,
+        b'/' if text.starts_with("//") => format!("{scheme}:{text}").parse().ok()?,
+        b'/' => format!("{scheme}://{authority}{text}").parse().ok()?,
+        b'?' => format!("{scheme}://{authority}{}{text}", base.path())
+            .parse()
+            .ok()?,
+        _ => {
+            let (directory, _) = base.path().rsplit_once('/')?;
+            format!("{scheme}://{authority}{directory}/{text}")
+                .parse()
+                .ok()?
+        }
+    };
+    (exact_origin(&target)? == exact_origin(base)?).then_some(target)
+}
+
+/// Scheme, host and port; `None` for an address with a user.
+fn exact_origin(uri: &Uri) -> Option<(&str, String, u16)> {
+    let authority = uri.authority().filter(|it| !it.as_str().contains('@'))?;
+    let default = match uri.scheme_str()? {
+        "https" => 443,
+        "http" => 80,
+        _ => return None,
+    };
+    let host = authority.host().to_ascii_lowercase();
+    Some((uri.scheme_str()?, host, uri.port_u16().unwrap_or(default)))
+}
+
 /// Why a connection failed, without the errors around the cause and the number of the system's error.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(cause) = tls_failure::describe(error) {
@@ -148,3 +183,42 @@ const NO_TLS: &str = "it closed the connection during the TLS handshake; if it d
 const WANTS_LOGIN: &str = "proxy authorization required";
 const LOGIN_ADVICE: &str = "wants a user and a password: write that variable as `http://USER:PASSWORD@HOST:PORT`, or correct them there";
 const NO_PROXY: &str = "name the host in `NO_PROXY` if no proxy is needed for it";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_for_messages_and_redirects_are_within_the_origin() {
+        let base = Uri::from_static("https://a.example/api/sse?key=1");
+        for (text, expected) in [
+            (
+                "/messages/?session_id=7",
+                Some("https://a.example/messages/?session_id=7"),
+            ),
+            ("messages?id=7", Some("https://a.example/api/messages?id=7")),
+            ("?id=7", Some("https://a.example/api/sse?id=7")),
+            ("https://a.example/m", Some("https://a.example/m")),
+            ("https://A.example:443/m", Some("https://A.example:443/m")),
+            ("//a.example/m", Some("https://a.example/m")),
+            (
+                "/m?next=https://b.example/",
+                Some("https://a.example/m?next=https://b.example/"),
+            ),
+            ("https://b.example/m", None),
+            ("//b.example/m", None),
+            ("http://a.example/m", None),
+            ("https://a.example:8443/m", None),
+            ("https://u:p@a.example/m", None),
+            ("https://a.example@b.example/m", None),
+            ("https://a.example.b.example/m", None),
+            ("javascript:alert(1)", None),
+            ("file:///etc/passwd", None),
+            ("/a b", None),
+            ("", None),
+        ] {
+            let found = resolve_within_origin(&base, text).map(|uri| uri.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -14,7 +14,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::headers::SESSION_ID;
@@ -23,7 +22,7 @@ use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
 use self::refusal::{Refusal, RefusalHead};
-use super::body::{Collect, drain, is_web_page};
+use super::body::{Collect, Incoming, drain, is_web_page};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_vary_base::lock::ScopedLock;
 
+use super::body::Incoming;
 use super::proxy::Proxy;
 use crate::config::UpstreamConfig;
 

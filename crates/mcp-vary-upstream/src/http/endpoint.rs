@@ -6,15 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
-use hyper::body::Incoming;
 use mcp_vary::json::edit;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
 use super::address::{Address, root_cause, system_cause};
-use super::body::{BodyError, Collect, drain, is_web_page};
+use super::body::{BodyError, Collect, Incoming, ReadError, drain, is_web_page};
 use super::credentials::Credentials;
+use super::delivery::Delivery;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
 use super::proxy::Proxy;
@@ -82,6 +82,7 @@ impl Endpoint {
         let pool = Arc::new(Pool::new(connector, &uri));
         let sent = Arc::<SentValues>::default();
         let secrets = Secrets::of(&config.target).with_sent(Arc::clone(&sent));
+        let secrets = secrets.with_sent(Arc::clone(&pool.cookies.values));
         let has_sources = !config.credentials.is_empty();
         let authorizer = has_sources.then(|| Authorizer {
             credentials: config.credentials.clone(),
@@ -137,10 +138,11 @@ impl Endpoint {
             uri: uri.clone(),
             session: Arc::clone(&session.headers),
             more: more.clone(),
+            credentials: Vec::new(),
             body,
         };
         match &self.authorizer {
-            None => Sending::Direct(self.pool.request(outgoing.to_request())),
+            None => Sending::Direct(Delivery::send(&self.pool, outgoing)),
             Some(authorizer) => authorizer.send(outgoing, caller.cloned()),
         }
     }
@@ -208,7 +210,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// When it is a redirect, which is not followed.
+    /// When it is a redirect that is not followed.
     pub(super) fn check_response(
         &self,
         response: &Response<Incoming>,
@@ -297,7 +299,10 @@ impl Endpoint {
     pub(super) fn body_error(&self, error: &BodyError) -> UpstreamError {
         match error {
             BodyError::TooLarge => self.too_large("a reply", self.limits.body),
-            BodyError::Broken(error) => self.broke_off(root_cause(error)),
+            BodyError::Broken(ReadError::Transport(error)) => self.broke_off(root_cause(error)),
+            BodyError::Broken(error) => {
+                self.misbehaved(format!("its reply cannot be read: {error}"))
+            }
         }
     }
 

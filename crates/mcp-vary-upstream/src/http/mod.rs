@@ -2,10 +2,13 @@
 
 pub(crate) mod address;
 mod attempt;
-mod body;
+pub(crate) mod body;
 mod call_table;
 mod client_certificate;
+mod content_coding;
+mod cookies;
 mod credentials;
+mod delivery;
 mod diagnostics;
 mod endpoint;
 mod event_stream;
@@ -13,7 +16,7 @@ mod event_stream_reader;
 mod exchange;
 mod get_stream;
 mod handshaker;
-mod headers;
+pub(crate) mod headers;
 mod inbound;
 pub(crate) mod pool;
 pub(crate) mod proxy;

@@ -1,4 +1,4 @@
-//! The sockets to an endpoint, which stay open between requests.
+//! The sockets to an endpoint, which stay open between requests, and the cookies of its server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,17 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use super::cookies::Cookies;
 use super::proxy::ProxyConnector;
 
 pub(crate) type Connector = HttpsConnector<ProxyConnector>;
 type Sockets = Client<Connector, Full<Bytes>>;
 
-/// The sockets to one endpoint.
+/// The sockets to one endpoint, and its cookies.
 pub(super) struct Pool {
     sockets: ArcSwap<Sockets>,
     connector: Connector,
+    pub(super) cookies: Cookies,
     /// How long an idle socket stays.
     idle: Duration,
 }
@@ -34,11 +36,13 @@ impl Pool {
         Self {
             sockets: ArcSwap::from_pointee(sockets(&connector, idle)),
             connector,
+            cookies: Cookies::default(),
             idle,
         }
     }
 
-    pub(super) fn request(&self, request: http::Request<Full<Bytes>>) -> ResponseFuture {
+    pub(super) fn request(&self, mut request: http::Request<Full<Bytes>>) -> ResponseFuture {
+        self.cookies.add_to(&mut request);
         self.sockets.load().request(request)
     }
 

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{HeaderValue, Uri};
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
@@ -16,6 +17,7 @@ use mcp_vary_base::environment::Variables;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::headers::VARY;
 use super::resolver::Resolver;
 use crate::config::origin;
 
@@ -159,7 +161,9 @@ impl Service<Uri> for ProxyConnector {
                     is_tunnel: true,
                     ..
                 }) => {
-                    let mut tunnel = Tunnel::new(intercept.uri().clone(), http);
+                    let headers = HeaderMap::from_iter([(USER_AGENT, VARY)]);
+                    let tunnel = Tunnel::new(intercept.uri().clone(), http);
+                    let mut tunnel = tunnel.with_headers(headers);
                     if let Some(authorization) = intercept.basic_auth() {
                         tunnel = tunnel.with_auth(authorization.clone());
                     }

@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::{Error as TransportError, ResponseFuture};
+use hyper_util::client::legacy::Error as TransportError;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::spawn;
 
-use super::body::drain;
+use super::body::{Incoming, drain};
+use super::delivery::Delivery;
 use super::pool::Pool;
 use crate::credential_source::{Credential, CredentialError, Refusal, Retry};
 use crate::secrets::SentValues;
@@ -22,12 +22,13 @@ use crate::secrets::SentValues;
 /// A request on its way.
 pub(super) enum Sending {
     /// To a server without sources of credentials.
-    Direct(ResponseFuture),
+    Direct(Delivery),
     /// The lock makes it `Sync`; it is never locked.
     Authorized(Mutex<BoxFuture<'static, Result<Response<Incoming>, SendError>>>),
 }
 
-/// A request before credentials, from which it can be written more than once.
+/// What a request is written from, more than once if it must be.
+#[derive(Clone)]
 pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) uri: Uri,
@@ -35,6 +36,8 @@ pub(super) struct OutgoingRequest {
     pub(super) session: Arc<HeaderMap>,
     /// Its own headers.
     pub(super) more: HeaderMap,
+    /// The headers of sources; `None` removes a header.
+    pub(super) credentials: Vec<(HeaderName, Option<HeaderValue>)>,
     pub(super) body: Bytes,
 }
 
@@ -46,6 +49,12 @@ impl OutgoingRequest {
         let mut headers = HeaderMap::clone(&self.session);
         for (name, value) in &self.more {
             headers.insert(name, value.clone());
+        }
+        for (name, value) in &self.credentials {
+            match value {
+                Some(value) => headers.insert(name, value.clone()),
+                None => headers.remove(name),
+            };
         }
         *request.headers_mut() = headers;
         request
@@ -100,13 +109,12 @@ impl Authorizer {
     /// Sends the request, and once more if the server refuses its credentials and a source has others.
     async fn run(
         self: Arc<Self>,
-        outgoing: OutgoingRequest,
+        mut outgoing: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Result<Response<Incoming>, SendError> {
         let caller = caller.as_ref();
-        let mut request = outgoing.to_request();
-        let sent = self.authorize(&mut request, caller).await?;
-        let response = self.pool.request(request).await?;
+        outgoing.credentials = self.authorize(caller).await?;
+        let response = Delivery::send(&self.pool, outgoing.clone()).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -117,7 +125,7 @@ impl Authorizer {
             return Ok(response);
         }
         let mut is_repeated = false;
-        for (credential, sent) in self.credentials.iter().zip(&sent) {
+        for (credential, (_, sent)) in self.credentials.iter().zip(&outgoing.credentials) {
             let refusal = Refusal {
                 sent: sent.as_ref(),
                 status,
@@ -132,17 +140,15 @@ impl Authorizer {
             return Ok(response);
         }
         spawn(drain(response.into_body()));
-        let mut request = outgoing.to_request();
-        self.authorize(&mut request, caller).await?;
-        Ok(self.pool.request(request).await?)
+        outgoing.credentials = self.authorize(caller).await?;
+        Ok(Delivery::send(&self.pool, outgoing).await?)
     }
 
-    /// Sets the headers of the sources; returns their values.
+    /// The headers of the sources.
     async fn authorize(
         &self,
-        request: &mut Request<Full<Bytes>>,
         caller: Option<&CallerToken>,
-    ) -> Result<Vec<Option<HeaderValue>>, CredentialError> {
+    ) -> Result<Vec<(HeaderName, Option<HeaderValue>)>, CredentialError> {
         let mut values = Vec::with_capacity(self.credentials.len());
         for Credential { header, source } in &self.credentials {
             let mut value = match caller {
@@ -150,17 +156,11 @@ impl Authorizer {
                 None if source.is_absent() => None,
                 None => source.authorization().await?,
             };
-            match &mut value {
-                Some(value) => {
-                    value.set_sensitive(true);
-                    self.sent.record(value);
-                    request.headers_mut().insert(header, value.clone());
-                }
-                None => {
-                    request.headers_mut().remove(header);
-                }
+            if let Some(value) = &mut value {
+                value.set_sensitive(true);
+                self.sent.record(value);
             }
-            values.push(value);
+            values.push((header.clone(), value));
         }
         Ok(values)
     }

@@ -11,7 +11,7 @@ use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::watch;
 
 use super::event_stream::EventStream;
-use super::headers::{JSON, JSON_OR_STREAM};
+use super::headers::{JSON, JSON_OR_STREAM, set_common_headers};
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ impl Session {
         let mut headers = configured.clone();
         headers.insert(ACCEPT, JSON_OR_STREAM);
         headers.insert(CONTENT_TYPE, JSON);
+        set_common_headers(&mut headers);
         // Earlier revisions do not know the header, and `initialize` itself comes without.
         if is_agreed && revision >= Revision::V2025_06_18 {
             let version = HeaderValue::from_static(revision.as_str());

@@ -5,8 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use mcp_vary_wire::sse::{EventTooLarge, Parser, SseEvent};
+
+use super::body::{Incoming, ReadError};
 
 /// An open stream.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(super) enum Read {
     /// The data of events with messages; may be empty.
     Messages(Vec<Bytes>),
     /// The stream ended; with an error if it broke.
-    End(Option<hyper::Error>),
+    End(Option<ReadError>),
 }
 
 impl Stream {
@@ -58,7 +59,12 @@ impl Stream {
                 let piece = frame.into_data().unwrap_or_default();
                 let events = self.parser.feed(&piece)?;
                 let messages = events.into_iter().filter_map(data_of_message);
-                Ok(Read::Messages(messages.collect()))
+                let messages: Vec<Bytes> = messages.collect();
+                let checked = messages.iter().map(|data| self.body.check_charset(data));
+                match checked.collect::<Result<(), ReadError>>() {
+                    Ok(()) => Ok(Read::Messages(messages)),
+                    Err(error) => Ok(Read::End(Some(error))),
+                }
             }
         }
     }

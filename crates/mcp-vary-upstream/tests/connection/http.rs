@@ -2,11 +2,13 @@
 
 mod client_certificate;
 mod credentials;
+mod encodings;
 mod event_stream;
 mod failures;
 mod header_command;
 mod list_changes;
 mod lost_sessions;
+mod requests;
 mod server_requests;
 
 use std::collections::VecDeque;

@@ -25,7 +25,8 @@ pub struct EventTooLarge {
 ///
 /// # Properties
 ///
-/// The result does not depend on how the bytes are split. Never buffers more than twice the limit.
+/// The result does not depend on how the bytes are split. A byte order mark at the start of the stream, or of the value of
+/// `data`, is skipped. Never buffers more than twice the limit.
 ///
 /// # Examples
 ///
@@ -141,6 +142,8 @@ impl Parser {
                 if self.has_data {
                     self.data.extend_from_slice(b"\n");
                 }
+                // It is never a part of JSON, and "MAY [be] ignore[d]" (RFC 8259, section 8.1).
+                let value = value.strip_prefix(BYTE_ORDER_MARK).unwrap_or(value);
                 self.data.extend_from_slice(value);
                 self.has_data = true;
             }
@@ -207,6 +210,10 @@ mod tests {
     #[test]
     fn comments_unknown_fields_and_a_mark_at_the_start_are_no_data() {
         gives("\u{feff}data: a\n: hi\nfoo: bar\n\n", &["a"]);
+        gives(
+            "data:\u{feff}a\n\ndata: \u{feff}\u{feff}b\n\n",
+            &["a", "\u{feff}b"],
+        );
     }
 
     #[test]

@@ -358,5 +358,7 @@ async fn credentials_are_on_the_stream_and_on_each_message() {
     for seen in server.peer.received() {
         let sent = seen.header("authorization");
         assert_eq!(sent, Some("Bearer TOKEN"), "{}", seen.method());
+        let name = concat!("vary/", env!("CARGO_PKG_VERSION"));
+        assert_eq!(seen.header("user-agent"), Some(name));
     }
 }

@@ -141,26 +141,26 @@ async fn a_plain_connection_that_is_closed_at_once_may_need_tls() {
 }
 
 #[tokio::test]
-async fn redirects_are_named_and_not_followed() {
+async fn other_redirects_are_named_and_not_followed() {
     let elsewhere = |_: &ReceivedRequest| {
         let place = "https://u:p@example.org/mcp?key=secret";
         Reply::new(307, "text/plain", "").with_header("location", place)
     };
     let with_slash = |_: &ReceivedRequest| {
-        Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret")
+        Reply::new(301, "text/plain", "").with_header("location", "/mcp/?key=secret")
     };
     let another = |_: &ReceivedRequest| {
-        Reply::new(308, "text/plain", "").with_header("location", "/api/secret/mcp")
+        Reply::new(302, "text/plain", "").with_header("location", "/api/secret/mcp")
     };
     fail(&[
         (
             elsewhere,
             &["307", "`https://example.org/mcp`;", "not followed"],
         ),
-        (with_slash, &["308", "its own path with a `/` at the end;"]),
+        (with_slash, &["301", "its own path with a `/` at the end;"]),
         (
             another,
-            &["308", "`/api/.../mcp`, another path of its own;"],
+            &["302", "`/api/.../mcp`, another path of its own;"],
         ),
         (
             |_| Reply::new(302, "text/plain", ""),
