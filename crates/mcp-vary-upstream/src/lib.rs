@@ -59,7 +59,7 @@ pub use self::server_headers::{
 pub use self::server_log_level::ServerLogLevel;
 pub use self::server_requests::ServerRequest;
 #[doc(hidden)]
-pub use self::stdio::read_lines;
+pub use self::stdio::{guard_servers, read_lines, set_server_guard};
 pub use self::supervised::{
     CONNECT_TARGET, ConcurrencyLimit, ConnectAttempts, ConnectionState, SubscribeError,
     Subscription, SupervisedConnection,

@@ -2,6 +2,7 @@
 
 mod connect;
 mod exchange;
+mod guard;
 mod handshake_requests;
 mod in_flight_calls;
 mod lines;
@@ -13,6 +14,7 @@ mod stragglers;
 mod tasks;
 
 pub(super) use self::exchange::Exchange;
+pub use self::guard::{guard_servers, set_server_guard};
 pub use self::lines::read_lines;
 pub(super) use self::process::Process;
 

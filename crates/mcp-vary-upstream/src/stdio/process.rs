@@ -14,6 +14,7 @@ use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::guard;
 use super::stragglers::{self, Sweep};
 use crate::chain;
 use crate::connect_error::ConnectError;
@@ -48,7 +49,9 @@ impl Process {
         cwd: Option<&Path>,
         (gateways, variables): (Option<&str>, Variables),
     ) -> Result<Self, ConnectError> {
-        let marker = stragglers::next_value(variables(stragglers::VARIABLE));
+        let outer = variables(stragglers::VARIABLE);
+        guard::ensure(outer.clone());
+        let marker = stragglers::next_value(outer);
         let mut command = Command::new(program);
         command
             .args(args)
@@ -107,12 +110,12 @@ impl Process {
         }
         self.kill_group();
         let _ = self.child.inner_mut().wait().await;
-    }
-
-    #[cfg(unix)]
         if let Some(sweep) = self.killed_by {
             stragglers::swept(sweep).await;
         }
+    }
+
+    #[cfg(unix)]
     fn terminate_group(&self) {
         let _ = self.child.signal(rustix::process::Signal::TERM.as_raw());
     }
