@@ -63,6 +63,8 @@ pub struct Config {
     pub allow_empty_start: bool,
     /// How long the start waits for servers, which may have to be downloaded; a minute by default.
     pub start_wait: Duration,
+    /// How long a client whose capabilities are new waits for the servers that are started for them; `start_wait` by default.
+    pub class_wait: Option<Duration>,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
     /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
@@ -189,6 +191,7 @@ impl Config {
             read_result: false,
             results: ResultRules::default(),
             resource_results: ResourceRules::default(),
+            class_wait: None,
             prompt_results: PromptRules::default(),
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),

@@ -256,7 +256,7 @@ impl ConfigSnapshot {
                 layout,
                 access,
                 class_limit: config.limits.classes,
-                start_wait: config.start_wait,
+                start_wait: config.class_wait.unwrap_or(config.start_wait),
             },
             before.map(|before| &*before.pool),
             &services.pool,

@@ -15,6 +15,7 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
 
 use super::classes::access::AccessControl;
 use super::classes::class::{CapabilityClass, ClassSpec};
@@ -56,7 +57,7 @@ pub(crate) struct PoolConfig {
 pub(crate) struct UpstreamPool {
     pub(crate) servers: Arc<Servers>,
     pub(crate) keys: ClassKeys,
-    opener: ClassOpener,
+    opener: Arc<ClassOpener>,
     class_limit: usize,
     /// The classes in use beyond the limit, by capabilities and era.
     beyond_limit: Lock<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
@@ -92,7 +93,7 @@ impl UpstreamPool {
             layout: config.layout.clone(),
         };
         Self {
-            opener: ClassOpener {
+            opener: Arc::new(ClassOpener {
                 base: CapabilityClass::open(base, context).await,
                 servers: Arc::clone(&servers),
                 classes: ClassMap::default(),
@@ -106,15 +107,16 @@ impl UpstreamPool {
                 servers: Arc::clone(&servers),
                 access: config.access,
                 base_era,
-            },
+            }),
             servers,
             class_limit: config.class_limit.max(1),
             beyond_limit: Lock::default(),
+                started: before.is_none().then(Instant::now),
         }
     }
 
     /// The class of clients without special capabilities.
-    pub(crate) const fn base(&self) -> &Arc<CapabilityClass> {
+    pub(crate) fn base(&self) -> &Arc<CapabilityClass> {
         &self.opener.base
     }
 
@@ -154,7 +156,6 @@ impl UpstreamPool {
             return Err(RpcError::internal("the gateway stops"));
         }
         let classes = &self.opener.classes;
-        // Held until the class is open again.
         let mut room = Vec::new();
         if let Some(class) = classes.find(key) {
             // First, so that a connection is not evicted after the next line.
@@ -173,9 +174,7 @@ impl UpstreamPool {
             }
             return Ok(self.shared_beyond_limit(key).await);
         };
-        let class = self.opener.open_in(key, cell, wait).await;
-        drop(room);
-        Ok(class)
+        Ok(self.opener.open_in(key, cell, wait, room).await)
     }
 
     /// The class of a client, with the lists of its dedicated connections.
@@ -285,7 +284,7 @@ impl UpstreamPool {
             era,
         };
         let cell = self.opener.classes.unlimited_entry(&key);
-        self.opener.open_in(&key, cell, None).await
+        self.opener.open_in(&key, cell, None, Vec::new()).await
     }
 
     /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.
@@ -305,7 +304,7 @@ impl UpstreamPool {
         Arc::clone(server.entry(stored))
     }
 
-    const fn dedicated(&self) -> &Arc<DedicatedPool> {
+    fn dedicated(&self) -> &Arc<DedicatedPool> {
         &self.opener.dedicated
     }
 
