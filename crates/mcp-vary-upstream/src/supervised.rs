@@ -9,10 +9,11 @@ mod subscriber;
 mod subscriptions;
 mod supervisor;
 mod topic;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -105,6 +106,8 @@ impl SupervisedConnection {
             era_failed: AtomicBool::new(false),
             attempts: AttemptCounters::default(),
             config,
+            is_waiting: AtomicBool::new(false),
+            late: AtomicU32::new(0),
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
         Arc::new(Self {
@@ -174,6 +177,12 @@ impl SupervisedConnection {
     }
 
     /// The attempts to connect so far.
+    /// Whether its program waits for its turn to be started.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.shared.is_waiting.load(Ordering::Relaxed)
+    }
+
     #[must_use]
     pub fn connect_attempts(&self) -> ConnectAttempts {
         self.shared.attempts.load()
