@@ -43,7 +43,7 @@ mod transport;
 mod upstream_variant;
 
 pub use self::config::{
-    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, RetryPolicy, Target,
+    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, Processes, RetryPolicy, Target,
     UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;

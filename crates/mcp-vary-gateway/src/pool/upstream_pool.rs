@@ -22,14 +22,15 @@ use super::classes::class::{CapabilityClass, ClassSpec};
 use super::classes::keys::ClassKeys;
 use super::classes::table::ClassMap;
 use super::classes::usage::ClassUsage;
-use super::connections::capabilities::is_part_of;
+use super::connections::capabilities::{declare_to_all, is_part_of};
 use super::connections::servers::Servers;
 use super::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use super::lists::follower::ListFollower;
 use super::lists::observer::PoolContext;
 use super::opener::ClassOpener;
 use mcp_vary_session::client::Client;
-use mcp_vary_session::{BASE_CLASS, ClaimHeaders, PoolKey};
+use mcp_vary_session::{BASE_CLASS, ClaimHeaders, PoolKey, Session};
+use mcp_vary_settings::config::OnlyClient;
 
 /// The parts that a pool shares with the previous and the next one at a reload.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub(crate) struct PoolConfig {
     pub(crate) layout: Layout,
     /// The access rules, if there are any.
     pub(crate) access: Option<Arc<AccessControl>>,
+    /// The only client there will be, if there is only one.
+    pub(crate) only_client: Option<OnlyClient>,
     /// The limit of shared classes.
     pub(crate) class_limit: usize,
     /// The longest wait for servers in a new class.
@@ -58,6 +61,8 @@ pub(crate) struct UpstreamPool {
     pub(crate) servers: Arc<Servers>,
     pub(crate) keys: ClassKeys,
     opener: Arc<ClassOpener>,
+    /// Whether there is only one client.
+    has_only_client: bool,
     class_limit: usize,
     /// The classes in use beyond the limit, by capabilities and era.
     beyond_limit: Lock<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
@@ -72,6 +77,7 @@ impl UpstreamPool {
         services: &PoolServices,
     ) -> Self {
         let mut configs = config.servers;
+        let base_capabilities = declare_to_all(&mut configs, config.only_client.as_ref());
         for server in &mut configs {
             server.counters = Arc::clone(&services.counters);
         }
@@ -81,11 +87,16 @@ impl UpstreamPool {
         let base_era = before.map(|before| Arc::clone(&before.keys.base_era));
         let base_era = base_era.unwrap_or_default();
         let known = before.map(|before| before.base().connections.followers.as_slice());
-        let connections = servers
-            .iter()
-            .map(|it| it.first_connection(base_era.era.get().copied()));
+        let connections = servers.iter().map(|server| {
+            let connection = server.first_connection(base_era.era.get().copied());
+            // Before it connects: the server may ask at once.
+            if config.only_client.is_some() && server.config.has_one_process() {
+                dedicated.follow_only_process(server.index, &connection);
+            }
+            connection
+        });
         let base = ClassSpec {
-            capabilities: BASE_CLASS.into(),
+            capabilities: Arc::clone(&base_capabilities),
             connections: connections.collect(),
             shared_lists: servers.shared_lists(context),
             known: known.unwrap_or_default(),
@@ -100,18 +111,20 @@ impl UpstreamPool {
                 layout: config.layout,
                 access: config.access.clone(),
                 start_wait: config.start_wait,
+                started: before.is_none().then(Instant::now),
                 context: context.clone(),
                 dedicated: Arc::clone(dedicated),
-            },
+            }),
             keys: ClassKeys {
                 servers: Arc::clone(&servers),
                 access: config.access,
                 base_era,
-            }),
+                base_capabilities,
+            },
             servers,
+            has_only_client: config.only_client.is_some(),
             class_limit: config.class_limit.max(1),
             beyond_limit: Lock::default(),
-                started: before.is_none().then(Instant::now),
         }
     }
 
@@ -200,6 +213,13 @@ impl UpstreamPool {
             class.connections.usage.add_session(session);
         }
         Ok(self.dedicated().lists().class_of(class, client).await)
+    }
+
+    /// Lets servers ask the only client outside of its calls, if there is one.
+    pub(crate) fn note_session(&self, session: &Arc<Session>) {
+        if self.has_only_client {
+            self.dedicated().set_only_session(session);
+        }
     }
 
     /// The same for a client that is only notified of changes. No connection is evicted for it.
@@ -320,7 +340,14 @@ impl UpstreamPool {
         client: &Client,
     ) -> Result<DedicatedLease, RpcError> {
         let capabilities = self.capabilities_for(class, server, &class.capabilities);
+        let connection = &class.source(server).connection;
         let server = self.servers.get(server);
+        if server.config.has_one_process() {
+            let session = client.session.as_ref();
+            return Ok(self
+                .dedicated()
+                .lease_only_process(server.index, connection, session));
+        }
         let claims = client.class.as_ref().and_then(|key| key.claims.as_ref());
         let spec = ConnectSpec {
             server: server.index,

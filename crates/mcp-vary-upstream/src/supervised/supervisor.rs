@@ -407,6 +407,12 @@ impl Shared {
             if !self.is_better_in_other_era(upstream) {
                 continue;
             }
+            if self.config.has_one_process() {
+                // There is no second process beside it.
+                self.era_failed.store(true, Ordering::Relaxed);
+                self.state.send_modify(|_| {});
+                continue;
+            }
             let preferred = *preferred.borrow_and_update();
             match self.attempt(preferred).await {
                 Ok(other) if Some(other.handshake().era()) == preferred => return other,
