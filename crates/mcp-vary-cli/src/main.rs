@@ -43,6 +43,7 @@ mod reload;
 mod review;
 mod serve;
 mod serve_args;
+mod server_guard;
 mod server_summary;
 mod service_manager;
 mod serving;
@@ -65,6 +66,7 @@ use std::time::Duration;
 use clap::CommandFactory as _;
 use mcp_vary_auth::provider::Provider;
 use mcp_vary_operator::Command as OperatorCommand;
+use mcp_vary_upstream::{guard_servers, set_server_guard};
 
 use args::{Args, Command};
 use failure::{Failure, Verdict};
@@ -77,6 +79,11 @@ use stop::Stop;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(prefix) = server_guard::argument() {
+        guard_servers(&prefix);
+        return ExitCode::SUCCESS;
+    }
+    set_server_guard(server_guard::command);
     match usage_error::parse().and_then(run) {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),

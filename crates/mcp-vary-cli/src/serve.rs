@@ -238,6 +238,10 @@ impl ServedFile<'_> {
 /// How long processes wait for the era of the first client. Most need longer than that to start.
 const ERA_WAIT: Duration = Duration::from_millis(500);
 
+/// How long the start waits for the first message of a client on standard input, and how many bytes of it are read.
+const FIRST_MESSAGE_WAIT: Duration = Duration::from_secs(2);
+const FIRST_MESSAGE: usize = 64 << 10;
+
 async fn on_http(
     (listen, mut config, operator, sockets): (&str, Config, &OperatorAddresses, &mut PassedSockets),
     source: &ConfigSource,
@@ -321,10 +325,18 @@ async fn on_stdio(
 ) -> Result<Verdict, Failure> {
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
+    let input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
+    let (mut input, output) = (input, tokio::io::stdout());
+    if !io::stdin().is_terminal() {
+        // Programs are started with the capabilities of the only client, which says them at once.
+        let first = tokio::time::timeout(FIRST_MESSAGE_WAIT, input.fill_buf()).await;
+        config.only_client = first
+            .ok()
+            .and_then(|first| Gateway::only_client(first.ok()?));
+    }
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
     let _operator = operator.serve(&gateway, None);
-    let (mut input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let mut is_ended = false;
     let first_message = async {
         if let Ok(message) = input.fill_buf().await {

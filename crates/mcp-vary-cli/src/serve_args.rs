@@ -52,6 +52,7 @@ fn with_args(
         START_WAIT_FOR_ONE
     };
     config.start_wait = start_wait.unwrap_or(usual);
+    config.class_wait = Some(start_wait.unwrap_or(START_WAIT));
     config.allow_empty_start = are_several;
     chain::with_ancestors(config)
 }
@@ -77,8 +78,8 @@ pub(crate) fn unmatched_lines(gateway: &Gateway, name: &str, places: &VariantSpa
     lines
 }
 
-/// How long clients wait for the slowest of several servers. Some clients cancel after 10 s, and the other servers are
-/// ready earlier.
-const START_WAIT: Duration = Duration::from_secs(3);
+/// How long clients wait for the slowest of several servers, and for the processes that their capabilities need. Some clients
+/// give up after 3 s, and the other servers are ready earlier.
+const START_WAIT: Duration = Duration::from_secs(2);
 /// How long clients wait for the only server, without which there is nothing to list.
 const START_WAIT_FOR_ONE: Duration = Duration::from_secs(8);

@@ -12,6 +12,7 @@ use mcp_vary_store::{MAX_EXCHANGES, ReplicaCall};
 use mcp_vary_traces::TraceStats;
 use mcp_vary_upstream::ConnectError;
 use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::meta::CLIENT_CAPABILITIES;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -21,7 +22,7 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use mcp_vary_observation::request_feed::RequestWatch;
-use mcp_vary_settings::config::Config;
+use mcp_vary_settings::config::{Config, OnlyClient};
 
 /// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), and can replace its configuration meanwhile: [`reload`](Self::reload).
@@ -137,6 +138,25 @@ impl Gateway {
         self.current().pool.publish().await;
         self.is_serving.store(true, Ordering::Release);
         self.serving.send_replace(true);
+    }
+
+    /// The only client of a gateway on standard streams, by the first message that it sends.
+    #[must_use]
+    pub fn only_client(message: &[u8]) -> Option<OnlyClient> {
+        let line = message.split(|byte| *byte == b'\n').next()?;
+        let (message, params) = Message::read_with_params(line).ok()?;
+        let params = Params::of(&message, params).ok()?;
+        let has_session = message.method.as_deref() == Some("initialize");
+        let capabilities = if has_session {
+            params.object("capabilities").ok()?
+        } else {
+            params.meta.get(CLIENT_CAPABILITIES)?
+        };
+        let capabilities = capabilities.to_owned();
+        Some(OnlyClient {
+            capabilities,
+            has_session,
+        })
     }
 
     /// Reads the era of the first client from the start of its first message, which waits until clients are served. Servers

@@ -373,6 +373,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 // There is one connection for each user, and none without one.
                 _ if source.refusal().is_some() => ("per-user", None),
                 ConnectionState::Connected(_) => ("up", None),
+                // Others start first.
+                ConnectionState::Connecting if source.connection.is_waiting() => ("waiting", None),
                 ConnectionState::Connecting => ("starting", None),
                 ConnectionState::Disconnected { error, .. } => {
                     ("down", Some(error.status_message()))

@@ -63,6 +63,10 @@ pub struct Config {
     pub allow_empty_start: bool,
     /// How long the start waits for servers, which may have to be downloaded; a minute by default.
     pub start_wait: Duration,
+    /// How long a client whose capabilities are new waits for the servers that are started for them; `start_wait` by default.
+    pub class_wait: Option<Duration>,
+    /// The only client there will be; `None` if any may come. Programs are started with its capabilities, once.
+    pub only_client: Option<OnlyClient>,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
     /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
@@ -155,6 +159,19 @@ pub struct Config {
     pub digest: Option<Arc<str>>,
 }
 
+/// The only client of a gateway.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "what is known before its first request is answered"
+)]
+pub struct OnlyClient {
+    /// Its capabilities, JSON text.
+    pub capabilities: String,
+    /// Whether it has a session.
+    pub has_session: bool,
+}
+
 impl Config {
     /// The defaults in front of one server.
     #[must_use]
@@ -174,6 +191,8 @@ impl Config {
             naming: Naming::default(),
             allow_empty_start: false,
             start_wait: Duration::from_secs(60),
+            class_wait: None,
+            only_client: None,
             variants: true,
             variant_set: Arc::new(VariantSet::built_in()),
             selection: SelectionConfig::default(),

@@ -47,6 +47,10 @@ pub struct UpstreamConfig {
     pub client_info: Option<String>,
     /// Which clients share a connection to it.
     pub isolation: Isolation,
+    /// How many processes of a program there may be.
+    pub processes: Processes,
+    /// Whether this is a connection beside the first one to the server.
+    pub is_further: bool,
     /// Which calls are retried if the server is lost while it works on them.
     pub retry: RetryPolicy,
     /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
@@ -112,6 +116,21 @@ pub enum Isolation {
     Session,
 }
 
+/// How many processes of a program there may be.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Processes {
+    /// As many as clients with different capabilities, principals or sessions need.
+    #[default]
+    Several,
+    /// One, which all clients share. A server request goes to the client of the only calls in flight, if there is one.
+    One,
+    /// One, since the gateway has only one client, whose capabilities it is started with.
+    OneClient {
+        /// Whether the client has a session, so that a server request may belong to no call.
+        has_session: bool,
+    },
+}
+
 /// How the variants that a server offers itself are offered to clients: as `<server>/<id>`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -163,6 +182,8 @@ impl UpstreamConfig {
             capabilities: "{}".to_owned(),
             client_info: None,
             isolation: Isolation::default(),
+            processes: Processes::default(),
+            is_further: false,
             retry: RetryPolicy::default(),
             variant: None,
             passthrough: None,
@@ -204,6 +225,13 @@ impl UpstreamConfig {
         self
     }
 
+    /// Whether all clients share one process of a program.
+    #[must_use]
+    pub const fn has_one_process(&self) -> bool {
+        matches!(self.target, Target::Command { .. })
+            && !matches!(self.processes, Processes::Several)
+    }
+
     /// The name of the server: that of the configuration, also for a variant that the server offers itself.
     pub fn server_name(&self) -> &str {
         self.variant_of.as_deref().unwrap_or(&self.name)
@@ -235,6 +263,7 @@ impl UpstreamConfig {
             capabilities,
             client_info,
             isolation,
+            processes,
             retry,
             variant,
             passthrough,
@@ -250,6 +279,8 @@ impl UpstreamConfig {
             allowed_methods: _,
             // Concerns the start alone.
             era_wait: _,
+            // Concerns errors alone.
+            is_further: _,
             // Follow from the target and the client of a connection.
             command_line: _,
             refusal: _,
@@ -269,6 +300,7 @@ impl UpstreamConfig {
             && *capabilities == other.capabilities
             && *client_info == other.client_info
             && *isolation == other.isolation
+            && *processes == other.processes
             && *retry == other.retry
             && *variant == other.variant
             && *passthrough == other.passthrough

@@ -43,7 +43,7 @@ mod transport;
 mod upstream_variant;
 
 pub use self::config::{
-    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, RetryPolicy, Target,
+    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, Processes, RetryPolicy, Target,
     UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;
@@ -59,7 +59,7 @@ pub use self::server_headers::{
 pub use self::server_log_level::ServerLogLevel;
 pub use self::server_requests::ServerRequest;
 #[doc(hidden)]
-pub use self::stdio::read_lines;
+pub use self::stdio::{guard_servers, read_lines, set_server_guard};
 pub use self::supervised::{
     CONNECT_TARGET, ConcurrencyLimit, ConnectAttempts, ConnectionState, SubscribeError,
     Subscription, SupervisedConnection,

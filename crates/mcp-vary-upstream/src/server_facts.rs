@@ -32,6 +32,8 @@ pub struct ServerFacts {
     undeclared: Arc<UndeclaredMethods>,
     /// Whether it was logged that the server declares more of its variants than is kept.
     has_cut_variants: AtomicBool,
+    /// Whether it was logged that a client got a list without the server, which was starting.
+    was_missed: AtomicBool,
     /// Locked while the gateway requests a list that the server does not declare; by method.
     probes: Lock<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -170,6 +172,11 @@ impl ServerFacts {
     /// Records that the server declares more of its variants than is kept. Returns whether that is new.
     pub(super) fn note_cut_variants(&self) -> bool {
         !self.has_cut_variants.swap(true, Ordering::Relaxed)
+    }
+
+    /// Records that a client got a list without the server, which is starting. Returns whether that is new.
+    pub fn note_missed(&self) -> bool {
+        !self.was_missed.swap(true, Ordering::Relaxed)
     }
 
     /// Whether no connection has shown yet which eras the server supports.

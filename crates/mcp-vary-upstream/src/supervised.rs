@@ -9,10 +9,11 @@ mod subscriber;
 mod subscriptions;
 mod supervisor;
 mod topic;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -25,6 +26,7 @@ use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::sanitize::excerpt;
 
 pub use self::concurrency::ConcurrencyLimit;
 use self::dedup::UpdateDedup;
@@ -34,10 +36,10 @@ pub use self::subscriptions::{SubscribeError, Subscription};
 pub use self::supervisor::CONNECT_TARGET;
 use self::supervisor::supervise;
 use self::topic::Topic;
-use crate::config::UpstreamConfig;
+use crate::config::{Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::connection::{EVENT_CAPACITY, UpstreamConnection};
-use crate::error::UpstreamError;
+use crate::error::{STDERR_LINES, UpstreamError};
 use crate::message::Event;
 use crate::server_facts::ServerFacts;
 
@@ -104,6 +106,8 @@ impl SupervisedConnection {
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
             attempts: AttemptCounters::default(),
+            is_waiting: AtomicBool::new(false),
+            late: AtomicU32::new(0),
             config,
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
@@ -173,6 +177,12 @@ impl SupervisedConnection {
         self.shared.state.subscribe()
     }
 
+    /// Whether its program waits for its turn to be started.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.shared.is_waiting.load(Ordering::Relaxed)
+    }
+
     /// The attempts to connect so far.
     #[must_use]
     pub fn connect_attempts(&self) -> ConnectAttempts {
@@ -240,7 +250,8 @@ impl SupervisedConnection {
             })) => {
                 let pause = retry_at.saturating_duration_since(Instant::now());
                 let pause = Some(pause).filter(|pause| *pause < supervisor::NEVER / 2);
-                Err(self.unavailable(&error.client_message(), &error.to_string(), pause))
+                let reason = error.client_message() + &self.further_process_advice(error);
+                Err(self.unavailable(&reason, &error.to_string(), pause))
             }
             Ok(_) => Err(self.closed()),
             Err(_elapsed) => {
@@ -248,6 +259,26 @@ impl SupervisedConnection {
                 Err(self.unavailable(reason, reason, None))
             }
         }
+    }
+
+    /// What to do if the `error` is that a process beside the first one ended, since only one can run.
+    fn further_process_advice(&self, error: &ConnectError) -> String {
+        let config = self.config();
+        let is_program = matches!(config.target, Target::Command { .. });
+        let ConnectError::Failed(UpstreamError::Closed { output, .. }) = error else {
+            return String::new();
+        };
+        if !is_program || !config.is_further {
+            return String::new();
+        }
+        let lines = output.split_once(STDERR_LINES).map(|(_, lines)| lines);
+        let last = lines.and_then(|lines| lines.rsplit(" | ").next());
+        let last = last.map(|line| excerpt(line.as_bytes(), 200));
+        let last = last.map_or_else(String::new, |line| format!(" and wrote `{line}`"));
+        format!(
+            "; it was a process beside the first one, for a client with other capabilities{last}; if only one can run at a \
+             time, set `processes: one` for the server"
+        )
     }
 
     fn unavailable(&self, reason: &str, details: &str, pause: Option<Duration>) -> UpstreamError {

@@ -93,7 +93,7 @@ impl Waiting {
         for server in servers {
             let name = format!("`{}`", server["name"].as_str().unwrap_or_default());
             match server["state"].as_str() {
-                Some("starting") => seen.starting.push(name),
+                Some("starting" | "waiting") => seen.starting.push(name),
                 Some("up") => seen.up.push(name),
                 // That gateway ends, and another one is started to find out its era.
                 Some("closed") => return,

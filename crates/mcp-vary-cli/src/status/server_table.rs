@@ -58,6 +58,7 @@ pub(super) fn colored(status: &str) -> String {
             ("down", RED),
             ("invalid", RED),
             ("starting", YELLOW),
+            ("waiting", YELLOW),
         ];
         let state = line.split_whitespace().nth(1);
         let found = colors.into_iter().find(|(known, _)| state == Some(*known));

@@ -21,6 +21,8 @@ mod gateways;
 mod help;
 mod inspect;
 mod key;
+#[cfg(target_os = "linux")]
+mod killed;
 #[cfg(unix)]
 mod listen;
 #[cfg(unix)]

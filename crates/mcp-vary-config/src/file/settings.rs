@@ -265,8 +265,8 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.config.prompt_results = prompts::read(reader, field, &mut draft.named)
     }),
     /// how long clients wait for servers that are starting. After that they get the lists of those that are ready, and
-    /// a notification when others are. With a single server `8s`
-    "start-wait" = "3s" => Other(SchemaBuilder::duration, |reader, field, draft| {
+    /// a notification when others are. With a single server `8s` at the start
+    "start-wait" = "2s" => Other(SchemaBuilder::duration, |reader, field, draft| {
         reader.duration(field, &mut draft.start_wait)
     }),
     /// items on one page of a list; all without it

@@ -8,7 +8,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
 use mcp_vary_upstream::command_line::CommandLine;
 use mcp_vary_upstream::header_command::HeaderCommand;
-use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
+use mcp_vary_upstream::{ClientCertificate, Isolation, Processes, Target, UpstreamConfig};
 
 use super::auth::{AuthMethod, PartialAuth, ServerAuth};
 use super::headers::PartialHeader;
@@ -101,6 +101,7 @@ impl PartialServer {
                 }
             });
         }
+        check_processes(reader, field, &config);
         let auth_field = field.deepest(&["auth"]);
         let auth = auth.and_then(|auth| auth.finish(reader, &auth_field, &config));
         let method = auth.as_ref().map(|auth| &auth.method);
@@ -225,6 +226,24 @@ fn check_exchange_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolat
     );
     let fix = "write `principal`, or leave it out";
     reader.report(&field.deepest(&["isolation"]), what, fix);
+}
+
+/// Reports `processes: one` where it has no effect, or where users must not share a process.
+fn check_processes(reader: &mut Reader<'_>, field: &Located<'_>, config: &UpstreamConfig) {
+    let (what, fix) = match (&config.target, config.isolation) {
+        _ if config.processes == Processes::Several => return,
+        (Target::Http { .. }, _) => (
+            "is for programs, and the server has a `url`",
+            "leave it out",
+        ),
+        (_, Isolation::Principal | Isolation::Session) => {
+            let what =
+                "is `one`, but with this `isolation` users or sessions have processes of their own";
+            (what, "keep one of them")
+        }
+        _ => return,
+    };
+    reader.report(&field.deepest(&["processes"]), what, fix);
 }
 
 fn check_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::endpoint_url::{endpoint_example, parse_endpoint};
-use mcp_vary_upstream::{Isolation, Limits, Passthrough, RetryPolicy};
+use mcp_vary_upstream::{Isolation, Limits, Passthrough, Processes, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 use serde_json::{Value, json};
 
@@ -114,6 +114,11 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     /// its own. `session`: each session has its own until it ends or was idle for `idle-timeout`; clients without
     /// sessions share one more, each user its own. If no connection is left, a client's calls to the server fail
     "isolation" = "automatic" => choice!(ISOLATIONS, |draft| &mut draft.config.isolation),
+    /// of a program. `several`: clients that declare `roots`, `sampling` or `elicitation` have a process of their own, as
+    /// have those that `isolation` keeps apart. `one`: all clients share one, also different users, for a program that
+    /// takes a port or a lock; it can [ask a client](../../decisions/0017-connections-of-ones-own.md) only while no other
+    /// client calls, and not for its roots
+    "processes" = "several" => choice!(PROCESSES, |draft| &mut draft.config.processes),
     /// `idempotent`: if the server is lost during the call of a tool that declares `idempotentHint` or `readOnlyHint`,
     /// the call is sent once more, if the client has received nothing yet
     "retry" = "never" => choice!(REPEATS, |draft| &mut draft.config.retry),
@@ -217,6 +222,8 @@ const ISOLATIONS: &[(&str, Isolation)] = &[
     ("principal", Isolation::Principal),
     ("session", Isolation::Session),
 ];
+
+const PROCESSES: &[(&str, Processes)] = &[("several", Processes::Several), ("one", Processes::One)];
 
 pub(super) const KINDS: &[(&str, Kind)] = &[
     ("stdio", Kind::Stdio),

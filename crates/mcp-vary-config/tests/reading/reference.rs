@@ -137,7 +137,7 @@ fn every_default_of_the_reference_is_the_programs() {
             let mut said = format!("{file:?}");
             // Where nothing is said, the program has its own.
             said = said.replace("listen: Some(\"127.0.0.1:8800\")", "listen: None");
-            said = said.replace("start_wait: Some(3s)", "start_wait: None");
+            said = said.replace("start_wait: Some(2s)", "start_wait: None");
             assert_eq!(said, plain, "{place}: {key}: {default}");
         }
     }

@@ -51,6 +51,9 @@ impl<'a> RequestContext<'a> {
         action: MethodAction,
     ) -> Result<Self, RpcError> {
         let (pool, owner) = (&snapshot.pool, client.list_owner());
+        if let Some(session) = &client.session {
+            pool.note_session(session);
+        }
         let class = pool.of_client(client.class.as_ref(), owner).await?;
         Ok(Self {
             snapshot,

@@ -239,6 +239,7 @@ impl ConfigSnapshot {
     ) -> Self {
         if let Some(before) = before {
             config.rates = config.rates.or_unchanged(&before.config.rates);
+            config.only_client.clone_from(&before.config.only_client);
         }
         let upstream = offered_upstream(&mut config, &services);
         let position = join_chain(&mut config, &services);
@@ -255,8 +256,9 @@ impl ConfigSnapshot {
                 servers: config.servers.clone(),
                 layout,
                 access,
+                only_client: config.only_client.clone(),
                 class_limit: config.limits.classes,
-                start_wait: config.start_wait,
+                start_wait: config.class_wait.unwrap_or(config.start_wait),
             },
             before.map(|before| &*before.pool),
             &services.pool,

@@ -32,34 +32,53 @@ pub(super) struct ClassOpener {
     pub(super) access: Option<Arc<AccessControl>>,
     /// The longest wait for servers in a new class.
     pub(super) start_wait: Duration,
+    /// When the gateway was started; `None` after a reload.
+    pub(super) started: Option<Instant>,
     pub(super) context: PoolContext,
     pub(super) dedicated: Arc<DedicatedPool>,
 }
 
 impl ClassOpener {
-    /// The longest wait for the first lists of a class.
+    /// The longest wait for the first lists of a class. Clients of the gateway's start have waited already.
     pub(super) fn list_wait(&self) -> Duration {
-        self.servers.ready_timeout().min(self.start_wait)
+        let started = self.started;
+        let is_start = started.is_some_and(|it| it.elapsed() < 2 * self.start_wait);
+        let wait = self.start_wait / if is_start { 4 } else { 1 };
+        self.servers.ready_timeout().min(wait)
     }
 
     /// The class of `key` in its `cell`, opened if it is not open yet. A server without room is waited for; without
-    /// `wait`, nothing is evicted for it either.
+    /// `wait`, nothing is evicted for it either. `room` is held until the class is open.
+    ///
+    /// A client that gives up leaves the task that opens the class, so that its next request finds it.
     pub(super) async fn open_in(
-        &self,
+        self: &Arc<Self>,
         key: &PoolKey,
-        cell: ClassCell,
+        cell: Arc<ClassCell>,
         wait: Option<Duration>,
+        room: Vec<Arc<SupervisedConnection>>,
     ) -> Arc<CapabilityClass> {
-        let class = cell.get_or_init(|| Box::pin(self.open(key, wait))).await;
-        self.classes.publish();
+        if cell.begin() {
+            let (opener, key, opening) = (Arc::clone(self), key.clone(), Arc::clone(&cell));
+            let opening = async move {
+                opening.set(opener.open(&key, wait).await);
+                opener.classes.publish();
+                drop(room);
+            };
+            let shutdown = self.context.shutdown.clone();
+            let tasks = &self.context.background_tasks;
+            tasks.spawn(shutdown.run_until_cancelled_owned(opening));
+        }
+        let class = cell.opened().await;
         class.connections.note_use();
-        Arc::clone(class)
+        class
     }
 
     async fn open(&self, key: &PoolKey, wait: Option<Duration>) -> Arc<CapabilityClass> {
+        let deadline = Instant::now() + self.list_wait();
         let outdated = self.classes.outdated(key);
         let inherited = self.classes.inherited(key);
-        let connections = self.connections(key, wait).await;
+        let connections = self.connections(key, wait, deadline).await;
         let outdated_connections = outdated.as_ref().map(|it| Arc::clone(&it.connections));
         let previous: Vec<_> = inherited.into_iter().chain(outdated_connections).collect();
         let usage = previous.first().map(|it| Arc::clone(&it.usage));
@@ -80,7 +99,7 @@ impl ClassOpener {
         self.classes.remove_previous(key);
         let (capabilities, is_isolated) = (&*key.capabilities, key.is_isolated());
         info!(capabilities, is_isolated, "class of clients opened");
-        self.first_readings(&class).await;
+        self.first_readings(&class, deadline).await;
         self.show_known_lists(&class).await;
         class.catalog.publish().await;
         if let Some(outdated) = outdated {
@@ -101,11 +120,12 @@ impl ClassOpener {
 
     /// Waits until each server's lists were read for a new class. It does not wait for a server that has neither
     /// connected nor failed yet: its lists arrive later.
-    async fn first_readings(&self, class: &CapabilityClass) {
+    async fn first_readings(&self, class: &CapabilityClass, deadline: Instant) {
         let pairs = class.sources().iter().zip(self.base.sources());
         let started = pairs.filter(|(_, base)| !base.is_starting());
         let started: Vec<_> = started.map(|(source, _)| Arc::clone(source)).collect();
-        source::first_readings(&started, self.list_wait()).await;
+        let limit = deadline.saturating_duration_since(Instant::now());
+        source::first_readings(&started, limit).await;
     }
 
     /// Shows a new class the lists of the base class for servers that it is not connected to yet. Calls wait for the
@@ -126,6 +146,7 @@ impl ClassOpener {
         &self,
         key: &PoolKey,
         wait: Option<Duration>,
+        deadline: Instant,
     ) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter();
         let undecided: Vec<_> = servers.map(|it| it.is_undecided(key.era)).collect();
@@ -137,7 +158,7 @@ impl ClassOpener {
         let attempts = attempts.filter(|(_, is_undecided)| *is_undecided);
         let attempts = attempts.map(|(connection, _)| connection.first_attempt());
         // A server that does not support the era is shared with clients of the other one.
-        let _ = tokio::time::timeout(self.list_wait(), join_all(attempts)).await;
+        let _ = tokio::time::timeout_at(deadline, join_all(attempts)).await;
         self.connections_with_room(key, wait).await
     }
 

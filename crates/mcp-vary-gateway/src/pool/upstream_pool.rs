@@ -15,20 +15,22 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
 
 use super::classes::access::AccessControl;
 use super::classes::class::{CapabilityClass, ClassSpec};
 use super::classes::keys::ClassKeys;
 use super::classes::table::ClassMap;
 use super::classes::usage::ClassUsage;
-use super::connections::capabilities::is_part_of;
+use super::connections::capabilities::{declare_to_all, is_part_of};
 use super::connections::servers::Servers;
 use super::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use super::lists::follower::ListFollower;
 use super::lists::observer::PoolContext;
 use super::opener::ClassOpener;
 use mcp_vary_session::client::Client;
-use mcp_vary_session::{BASE_CLASS, ClaimHeaders, PoolKey};
+use mcp_vary_session::{BASE_CLASS, ClaimHeaders, PoolKey, Session};
+use mcp_vary_settings::config::OnlyClient;
 
 /// The parts that a pool shares with the previous and the next one at a reload.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct PoolConfig {
     pub(crate) layout: Layout,
     /// The access rules, if there are any.
     pub(crate) access: Option<Arc<AccessControl>>,
+    /// The only client there will be, if there is only one.
+    pub(crate) only_client: Option<OnlyClient>,
     /// The limit of shared classes.
     pub(crate) class_limit: usize,
     /// The longest wait for servers in a new class.
@@ -56,7 +60,9 @@ pub(crate) struct PoolConfig {
 pub(crate) struct UpstreamPool {
     pub(crate) servers: Arc<Servers>,
     pub(crate) keys: ClassKeys,
-    opener: ClassOpener,
+    opener: Arc<ClassOpener>,
+    /// Whether there is only one client.
+    has_only_client: bool,
     class_limit: usize,
     /// The classes in use beyond the limit, by capabilities and era.
     beyond_limit: Lock<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
@@ -71,6 +77,7 @@ impl UpstreamPool {
         services: &PoolServices,
     ) -> Self {
         let mut configs = config.servers;
+        let base_capabilities = declare_to_all(&mut configs, config.only_client.as_ref());
         for server in &mut configs {
             server.counters = Arc::clone(&services.counters);
         }
@@ -80,11 +87,16 @@ impl UpstreamPool {
         let base_era = before.map(|before| Arc::clone(&before.keys.base_era));
         let base_era = base_era.unwrap_or_default();
         let known = before.map(|before| before.base().connections.followers.as_slice());
-        let connections = servers
-            .iter()
-            .map(|it| it.first_connection(base_era.era.get().copied()));
+        let connections = servers.iter().map(|server| {
+            let connection = server.first_connection(base_era.era.get().copied());
+            // Before it connects: the server may ask at once.
+            if config.only_client.is_some() && server.config.has_one_process() {
+                dedicated.follow_only_process(server.index, &connection);
+            }
+            connection
+        });
         let base = ClassSpec {
-            capabilities: BASE_CLASS.into(),
+            capabilities: Arc::clone(&base_capabilities),
             connections: connections.collect(),
             shared_lists: servers.shared_lists(context),
             known: known.unwrap_or_default(),
@@ -92,29 +104,32 @@ impl UpstreamPool {
             layout: config.layout.clone(),
         };
         Self {
-            opener: ClassOpener {
+            opener: Arc::new(ClassOpener {
                 base: CapabilityClass::open(base, context).await,
                 servers: Arc::clone(&servers),
                 classes: ClassMap::default(),
                 layout: config.layout,
                 access: config.access.clone(),
                 start_wait: config.start_wait,
+                started: before.is_none().then(Instant::now),
                 context: context.clone(),
                 dedicated: Arc::clone(dedicated),
-            },
+            }),
             keys: ClassKeys {
                 servers: Arc::clone(&servers),
                 access: config.access,
                 base_era,
+                base_capabilities,
             },
             servers,
+            has_only_client: config.only_client.is_some(),
             class_limit: config.class_limit.max(1),
             beyond_limit: Lock::default(),
         }
     }
 
     /// The class of clients without special capabilities.
-    pub(crate) const fn base(&self) -> &Arc<CapabilityClass> {
+    pub(crate) fn base(&self) -> &Arc<CapabilityClass> {
         &self.opener.base
     }
 
@@ -154,7 +169,6 @@ impl UpstreamPool {
             return Err(RpcError::internal("the gateway stops"));
         }
         let classes = &self.opener.classes;
-        // Held until the class is open again.
         let mut room = Vec::new();
         if let Some(class) = classes.find(key) {
             // First, so that a connection is not evicted after the next line.
@@ -173,9 +187,7 @@ impl UpstreamPool {
             }
             return Ok(self.shared_beyond_limit(key).await);
         };
-        let class = self.opener.open_in(key, cell, wait).await;
-        drop(room);
-        Ok(class)
+        Ok(self.opener.open_in(key, cell, wait, room).await)
     }
 
     /// The class of a client, with the lists of its dedicated connections.
@@ -201,6 +213,13 @@ impl UpstreamPool {
             class.connections.usage.add_session(session);
         }
         Ok(self.dedicated().lists().class_of(class, client).await)
+    }
+
+    /// Lets servers ask the only client outside of its calls, if there is one.
+    pub(crate) fn note_session(&self, session: &Arc<Session>) {
+        if self.has_only_client {
+            self.dedicated().set_only_session(session);
+        }
     }
 
     /// The same for a client that is only notified of changes. No connection is evicted for it.
@@ -285,7 +304,7 @@ impl UpstreamPool {
             era,
         };
         let cell = self.opener.classes.unlimited_entry(&key);
-        self.opener.open_in(&key, cell, None).await
+        self.opener.open_in(&key, cell, None, Vec::new()).await
     }
 
     /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.
@@ -305,7 +324,7 @@ impl UpstreamPool {
         Arc::clone(server.entry(stored))
     }
 
-    const fn dedicated(&self) -> &Arc<DedicatedPool> {
+    fn dedicated(&self) -> &Arc<DedicatedPool> {
         &self.opener.dedicated
     }
 
@@ -321,7 +340,14 @@ impl UpstreamPool {
         client: &Client,
     ) -> Result<DedicatedLease, RpcError> {
         let capabilities = self.capabilities_for(class, server, &class.capabilities);
+        let connection = &class.source(server).connection;
         let server = self.servers.get(server);
+        if server.config.has_one_process() {
+            let session = client.session.as_ref();
+            return Ok(self
+                .dedicated()
+                .lease_only_process(server.index, connection, session));
+        }
         let claims = client.class.as_ref().and_then(|key| key.claims.as_ref());
         let spec = ConnectSpec {
             server: server.index,

@@ -1,6 +1,7 @@
 //! Requests of servers reach the client that they are for, and no other.
 
 mod endpoints;
+mod one_process;
 
 use std::net::SocketAddr;
 

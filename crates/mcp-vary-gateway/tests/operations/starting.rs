@@ -130,6 +130,170 @@ async fn what_is_there_is_listed_while_a_server_starts() {
     }
 }
 
+/// Tries to connect as a client that gives up after `patience`, until it is in. Returns how often it tried.
+async fn tries(harness: &Harness, era: Era, number: usize, patience: Duration) -> usize {
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/ui": {"n": number}}});
+    for tried in 1..=500 {
+        let connecting = async {
+            match era {
+                Era::Legacy => {
+                    LegacyClient::open(harness, "2025-11-25", &capabilities).await;
+                }
+                Era::Modern => {
+                    ask_modern_as(harness, &capabilities, "server/discover", json!({})).await;
+                }
+            }
+        };
+        if tokio::time::timeout(patience, connecting).await.is_ok() {
+            return tried;
+        }
+        tokio::time::sleep(patience / 6).await;
+    }
+    panic!("{era:?}, {patience:?}: never connected");
+}
+
+/// The processes that its capabilities need are started once, and go on starting without it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_gives_up_gets_in_at_a_later_try_which_starts_nothing_anew() {
+    let starts = Starts::new("tries");
+    let servers = [("slow", "2"), ("a", "0"), ("b", "0"), ("c", "0")];
+    let mut config = config(Target::command("none", []));
+    config.servers = servers
+        .map(|(name, waits)| starts.server(name, waits, "0"))
+        .to_vec();
+    let harness = Harness::behind(places_server::start(Era::Legacy).await, config).await;
+    let clients = [
+        (Era::Legacy, 100),
+        (Era::Legacy, 300),
+        (Era::Legacy, 700),
+        (Era::Modern, 100),
+        (Era::Modern, 300),
+        (Era::Modern, 700),
+    ];
+    let tries = clients.iter().enumerate().map(|(number, (era, patience))| {
+        tries(&harness, *era, number, Duration::from_millis(*patience))
+    });
+    let tries = futures_util::future::join_all(tries).await;
+    assert!(tries.iter().all(|tried| *tried > 1), "{tries:?}");
+    let expected = 4 + 6 * 4;
+    until(async || starts.count() >= expected).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(
+        starts.count(),
+        expected,
+        "those of each class, and no other"
+    );
+}
+
+/// Work for one core, until it is dropped.
+struct Load(std::process::Child);
+
+impl Load {
+    fn begin(_: usize) -> Self {
+        let mut command = std::process::Command::new("python3");
+        Self(command.args(["-c", "while True: pass"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// They start in turns, so that each is ready before its time is over.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes, with a load of twenty"]
+async fn fifty_programs_are_ready_after_their_first_start_beside_a_load_of_twenty() {
+    let load: Vec<_> = (0..20).map(Load::begin).collect();
+    let starts = Starts::new("load");
+    let mut config = config(Target::command("none", []));
+    let names = (0..50).map(|number| format!("s{number}"));
+    config.servers = names.map(|name| starts.server(&name, "0", "1")).collect();
+    let began = std::time::Instant::now();
+    let gateway = Gateway::open(waiting_little(config)).await;
+    let is_waiting = || {
+        gateway
+            .status()
+            .servers
+            .iter()
+            .any(|it| it.state == "waiting")
+    };
+    let up = || {
+        gateway
+            .status()
+            .servers
+            .iter()
+            .filter(|it| it.state == "up")
+            .count()
+    };
+    let mut was_waiting = false;
+    while up() < 50 {
+        assert!(
+            began.elapsed() < Duration::from_secs(600),
+            "{} are up",
+            up()
+        );
+        was_waiting |= is_waiting();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    println!("fifty programs were up after {:?}", began.elapsed());
+    drop(load);
+    assert!(
+        was_waiting,
+        "the status says which programs wait for their turn"
+    );
+    assert_eq!(starts.count(), 50, "none was ended and started again");
+    gateway.close().await;
+}
+
+/// The starts of the processes of a test.
+struct Starts(std::path::PathBuf);
+
+impl Starts {
+    fn new(test: &str) -> Self {
+        let name = format!("vary-starts-{test}-{}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    /// A program that waits, and then computes, for these seconds.
+    fn server(&self, name: &str, waits: &str, computes: &str) -> UpstreamConfig {
+        let mut target = of_script("who.py");
+        if let Target::Command { args, .. } = &mut target {
+            args.extend([self.0.to_str().unwrap(), waits, computes].map(str::to_owned));
+        }
+        UpstreamConfig::new(name, target)
+    }
+
+    fn count(&self) -> usize {
+        std::fs::read(&self.0).unwrap_or_default().len()
+    }
+}
+
+impl Drop for Starts {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn the_log_says_once_what_to_set_if_a_list_lacks_a_server_that_starts() {
+    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway", Level::WARN);
+    let (harness, _late) = beside(Era::Legacy, Naming::AsNeeded).await;
+    for way in ClientKind::ALL {
+        harness.ask(way, "tools/list", json!({})).await;
+    }
+    let said = log.take();
+    let lacks = "a client got a list without the tools of this server, which is still starting; if clients list only once, raise `start-wait`";
+    let said: Vec<_> = said.iter().filter(|line| line.contains(lacks)).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains("late") && said[0].contains("500ms"),
+        "{said:?}"
+    );
+}
+
 /// A name that no list has yet may be one of a server that starts.
 #[tokio::test]
 async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {

@@ -1,8 +1,19 @@
-"""A process of 2025-11-25 whose tool `who` says which process it is."""
+"""A process of 2025-11-25 whose tool `who` says which process it is.
+
+With arguments, it notes its start in the file of the first, waits the seconds of the second, and computes those of the third.
+"""
 
 import json
 import os
 import sys
+import time
+
+if sys.argv[1:]:
+    with open(sys.argv[1], "a") as starts:
+        starts.write("x")
+    time.sleep(float(sys.argv[2]))
+    while time.process_time() < float(sys.argv[3]):
+        pass
 
 for line in sys.stdin:
     message = json.loads(line)

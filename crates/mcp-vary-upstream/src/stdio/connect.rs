@@ -19,7 +19,7 @@ use super::process::Process;
 use super::stderr::StderrTail;
 use super::tasks::{self, ProcessSupervisor};
 use super::{Connection, Exchange, Shared, outbox_size};
-use crate::config::{Target, UpstreamConfig};
+use crate::config::{Processes, Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::error::UpstreamError;
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
@@ -241,6 +241,7 @@ fn start(
         client_info: config.client_info.clone(),
         is_dedicated: config.is_dedicated,
         is_pooled: config.is_pooled,
+        is_shared: config.processes == Processes::One,
         counters: Arc::clone(&config.counters),
         secrets: Secrets::of(&config.target),
         server_requests: Arc::default(),

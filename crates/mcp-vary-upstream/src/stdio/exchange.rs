@@ -63,7 +63,7 @@ impl Exchange {
     /// Ends the exchange and cancels the request at the server, unless it has answered.
     pub(crate) fn cancel(&mut self, reason: Option<&str>) {
         self.is_finished = true;
-        let was_open = self.shared.in_flight().remove(self.id).is_some();
+        let was_open = self.shared.in_flight().abandon(self.id).is_some();
         if was_open && self.is_sent && self.kind.is_cancellable() {
             let params = cancel_params(self.id, reason);
             let message =

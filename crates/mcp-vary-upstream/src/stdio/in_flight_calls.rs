@@ -34,6 +34,8 @@ pub(super) struct InFlightCalls {
     open: BTreeMap<u64, InFlightCall>,
     tokens: BTreeMap<String, u64>,
     pub(super) clients: Clients,
+    /// The callers of cancelled calls that the server may still work on.
+    abandoned: BTreeMap<u64, Option<CallerId>>,
     closed: Option<UpstreamError>,
 }
 
@@ -62,8 +64,18 @@ impl InFlightCalls {
         Ok(())
     }
 
-    /// Removes a call; `None` when it is not in flight.
+    /// Removes a call that the server does not have to answer any more; `None` when it is not in flight.
+    pub(super) fn abandon(&mut self, id: u64) -> Option<InFlightCall> {
+        let call = self.remove(id)?;
+        if !call.is_background() && self.abandoned.len() < MAX_ABANDONED {
+            self.abandoned.insert(id, call.caller);
+        }
+        Some(call)
+    }
+
+    /// Removes a call that was answered; `None` when it is not in flight.
     pub(super) fn remove(&mut self, id: u64) -> Option<InFlightCall> {
+        self.abandoned.remove(&id);
         let call = self.open.remove(&id)?;
         if let Some(token) = &call.token {
             self.tokens.remove(&own_token(token));
@@ -111,6 +123,22 @@ impl InFlightCalls {
         is_certain.then_some(latest)
     }
 
+    /// The call for a server request of a process that several clients share: the latest, if those in flight, and those that
+    /// the server may still work on, are all of one client.
+    pub(super) fn call_of_one_client(&self) -> Option<&InFlightCall> {
+        let is_call = |call: &&InFlightCall| !call.is_background();
+        let latest = self.open.values().rev().find(is_call)?;
+        let calls = self.open.values().filter(is_call);
+        let mut others = calls
+            .map(|call| call.caller)
+            .chain(self.abandoned.values().copied());
+        let is_certain = match latest.caller {
+            Some(_) => others.all(|caller| caller == latest.caller),
+            None => others.count() == 1,
+        };
+        (is_certain && self.abandoned.len() < MAX_ABANDONED).then_some(latest)
+    }
+
     /// The latest call of a client. On a dedicated connection, a request of the server is most likely about it.
     pub(super) fn latest_client_call(&self) -> Option<&InFlightCall> {
         let mut calls = self.open.values().rev();
@@ -127,8 +155,8 @@ impl InFlightCalls {
 
     /// Ends every call with `error`; the connection stays open, and the server may continue to work on them.
     pub(super) fn fail_all(&mut self, error: &UpstreamError) {
-        self.tokens.clear();
-        for call in std::mem::take(&mut self.open).into_values() {
+        let open: Vec<_> = self.open.keys().copied().collect();
+        for call in open.into_iter().filter_map(|id| self.abandon(id)) {
             call.mailbox.end(Err(error.clone()));
         }
     }
@@ -146,6 +174,9 @@ impl InFlightCalls {
         self.closed.as_ref()
     }
 }
+
+/// The cancelled calls that are remembered. With as many, no server request is certain any more.
+const MAX_ABANDONED: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -189,6 +220,57 @@ mod tests {
                 .unwrap()
         });
         assert_eq!(found, expected, "{ended:?} {calls:?}");
+    }
+
+    /// Calls of these owners, of which those in `abandoned` were cancelled, and the one that gets a server request.
+    #[track_caller]
+    fn is_asked(owners: &[Option<u64>], abandoned: &[u64], expected: Option<u64>) {
+        let mut flights = InFlightCalls::default();
+        let mut boxes = Vec::new();
+        for (id, owner) in owners.iter().enumerate() {
+            let call = call(*owner, RequestKind::Call);
+            boxes.push(Arc::clone(&call.mailbox));
+            flights.insert(id as u64, call, None).unwrap();
+        }
+        abandoned.iter().for_each(|id| drop(flights.abandon(*id)));
+        let asked = flights.call_of_one_client();
+        let position =
+            |call: &InFlightCall| boxes.iter().position(|it| Arc::ptr_eq(it, &call.mailbox));
+        let asked = asked.and_then(position).map(|at| at as u64);
+        assert_eq!(asked, expected, "{owners:?}, {abandoned:?} cancelled");
+    }
+
+    #[test]
+    fn a_question_of_a_shared_process_reaches_only_the_client_of_all_calls() {
+        let (ann, eve) = (Some(1), Some(2));
+        is_asked(&[], &[], None);
+        is_asked(&[ann], &[], Some(0));
+        is_asked(&[ann, ann], &[], Some(1));
+        is_asked(&[ann, eve], &[], None);
+        is_asked(&[eve, ann, ann], &[], None);
+        is_asked(&[None], &[], Some(0));
+        is_asked(&[None, None], &[], None);
+        is_asked(&[ann, None], &[], None);
+        // The server may ask for a cancelled call.
+        is_asked(&[ann, eve], &[0], None);
+        is_asked(&[ann, ann], &[0], Some(1));
+        is_asked(&[None, None], &[0], None);
+        is_asked(&[ann], &[0], None);
+        is_asked(&[ann; 66], &(0..65).collect::<Vec<_>>(), None);
+    }
+
+    #[test]
+    fn a_cancelled_call_that_was_answered_all_the_same_is_over() {
+        let mut flights = InFlightCalls::default();
+        for (id, owner) in [(0, 1), (1, 2)] {
+            flights
+                .insert(id, call(Some(owner), RequestKind::Call), None)
+                .unwrap();
+        }
+        flights.abandon(0);
+        assert!(flights.call_of_one_client().is_none());
+        assert!(flights.remove(0).is_none());
+        assert!(flights.call_of_one_client().is_some());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod connect;
 mod exchange;
+mod guard;
 mod handshake_requests;
 mod in_flight_calls;
 mod lines;
@@ -14,6 +15,7 @@ mod tasks;
 mod unreadable;
 
 pub(super) use self::exchange::Exchange;
+pub use self::guard::{guard_servers, set_server_guard};
 pub use self::lines::read_lines;
 pub(super) use self::process::Process;
 
@@ -21,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
+use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::Members;
 use mcp_vary_base::tasks::try_spawn;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
@@ -70,6 +73,8 @@ pub(super) struct Shared {
     is_dedicated: bool,
     /// Whether requests lease the connection one after the other.
     is_pooled: bool,
+    /// Whether several clients share the only process, which may ask each of them.
+    is_shared: bool,
     counters: Arc<Counters>,
     secrets: Secrets,
     server_requests: Arc<ServerRequests>,
@@ -320,7 +325,7 @@ impl Shared {
                 match self.server_requests.register(
                     &message,
                     parts,
-                    self.is_dedicated,
+                    self.is_dedicated || self.is_shared,
                     reply_handle,
                 ) {
                     Ok(request) => self.receive_request(request),
@@ -352,10 +357,19 @@ impl Shared {
     /// Delivers a request of the process to the latest call of a client, else to the subscribers of the connection.
     fn receive_request(&self, request: ServerRequest) {
         let flights = self.in_flight();
-        if let Some(call) = flights.latest_client_call() {
+        let call = if self.is_shared {
+            flights.call_of_one_client()
+        } else {
+            flights.latest_client_call()
+        };
+        if let Some(call) = call {
             return call.mailbox.post_request(request);
         }
         drop(flights);
+        if self.is_shared {
+            let refusal = server_message::error_json(INTERNAL_ERROR, UNCERTAIN_CLIENT);
+            return request.reply(Err(&refusal));
+        }
         // Without a subscriber it is dropped, which answers it with an error.
         let _ = self.events.send(Event::ServerRequest(request));
     }
@@ -479,6 +493,10 @@ fn is_stream_message(method: &str) -> bool {
 fn outbox_size(limits: &Limits) -> u32 {
     u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
 }
+
+/// Why a request of a process that several clients share reaches none of them.
+const UNCERTAIN_CLIENT: &str = "it is not certain which client this is for: several share this process, and not all calls are of \
+     one of them; call the tool again while no other client calls";
 
 /// What to do about a process that prints other text.
 const STDOUT_ADVICE: &str =

@@ -14,7 +14,8 @@ use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::stragglers;
+use super::guard;
+use super::stragglers::{self, Sweep};
 use crate::chain;
 use crate::connect_error::ConnectError;
 
@@ -24,12 +25,12 @@ use crate::connect_error::ConnectError;
 ///
 /// Dropping it kills the group, so that neither the child nor the processes that it started (package runners start
 /// the real server) outlive the connection, even when the task that supervises it is aborted. On Linux that holds for
-/// processes that left the group, too. The job object is not covered by tests.
+/// processes that left the group, too, a moment later. The job object is not covered by tests.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(super) child: Box<dyn ChildWrapper>,
-    /// The group was killed; its number may since have been given to another one.
-    is_killed: bool,
+    /// The group was killed; its number may since have been given to another one. The sweep kills those that left it.
+    killed_by: Option<Sweep>,
     /// Marks the processes that left the group.
     marker: String,
 }
@@ -48,7 +49,9 @@ impl Process {
         cwd: Option<&Path>,
         (gateways, variables): (Option<&str>, Variables),
     ) -> Result<Self, ConnectError> {
-        let marker = stragglers::next_value(variables(stragglers::VARIABLE));
+        let outer = variables(stragglers::VARIABLE);
+        guard::ensure(outer.clone());
+        let marker = stragglers::next_value(outer);
         let mut command = Command::new(program);
         command
             .args(args)
@@ -74,7 +77,7 @@ impl Process {
             .map_err(|error| cannot_start(server, (program, args), cwd, &error))?;
         Ok(Self {
             child,
-            is_killed: false,
+            killed_by: None,
             marker,
         })
     }
@@ -107,6 +110,9 @@ impl Process {
         }
         self.kill_group();
         let _ = self.child.inner_mut().wait().await;
+        if let Some(sweep) = self.killed_by {
+            stragglers::swept(sweep).await;
+        }
     }
 
     #[cfg(unix)]
@@ -119,11 +125,10 @@ impl Process {
     fn terminate_group(&self) {}
 
     fn kill_group(&mut self) {
-        if !self.is_killed {
+        if self.killed_by.is_none() {
             // An error means that the group has ended already.
             let _ = self.child.start_kill();
-            stragglers::kill(&self.marker);
-            self.is_killed = true;
+            self.killed_by = Some(stragglers::kill(self.marker.clone()));
         }
     }
 }

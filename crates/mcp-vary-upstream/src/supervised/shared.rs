@@ -1,7 +1,7 @@
 //! What a supervised connection shares with its tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -63,6 +63,10 @@ pub(super) struct Shared {
     /// Whether a connection in that era failed for a transient reason.
     pub(super) era_failed: AtomicBool,
     pub(super) attempts: AttemptCounters,
+    /// Whether its program waits for its turn to be started.
+    pub(super) is_waiting: AtomicBool,
+    /// How many attempts in a row took too long.
+    pub(super) late: AtomicU32,
 }
 
 /// The attempts to connect to a server so far.

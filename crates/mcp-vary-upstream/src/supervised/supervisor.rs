@@ -8,15 +8,16 @@ use http::StatusCode;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{SemaphorePermit, broadcast, watch};
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
 use super::shared::{ConnectionState, Shared};
 use super::subscriber;
 use super::topic::Topic;
+use super::turns;
 use crate::chain::LOOP_REFUSAL;
-use crate::config::Target;
+use crate::config::{Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
 use crate::credential_source::renewed;
@@ -252,6 +253,9 @@ pub const CONNECT_TARGET: &str = "mcp_vary_upstream::connect";
 /// Part of the message of a gateway that exits because its only server leads back to it.
 const LOOP_MESSAGE: &str = "is this gateway itself, or leads back to it";
 
+/// How often the time to be ready is doubled.
+const MOST_DOUBLINGS: u32 = 3;
+
 /// An endless pause: ten years.
 pub(super) const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
@@ -314,10 +318,12 @@ impl Shared {
             opening = self.choose_opening(preferred).await;
             opening
         };
-        let connecting =
-            UpstreamConnection::connect_with(self.config.clone(), choosing, &self.stop);
+        let turn = self.turn().await;
+        let config = self.config_of_attempt();
         let began = Instant::now();
-        let connected = connecting.await.map_err(|error| {
+        let connecting = UpstreamConnection::connect_with(config, choosing, &self.stop);
+        let connected = turns::with(turn, connecting).await;
+        let connected = connected.map_err(|error| {
             if is_loop(&error) {
                 ConnectError::Loop {
                     server: self.config.name.as_str().into(),
@@ -327,6 +333,10 @@ impl Shared {
             }
         });
         self.attempts.count(began.elapsed(), connected.is_ok());
+        let is_late = matches!(connected, Err(ConnectError::Timeout { .. }));
+        let late = self.late.load(Ordering::Relaxed);
+        let late = if is_late { late.saturating_add(1) } else { 0 };
+        self.late.store(late, Ordering::Relaxed);
         match &connected {
             Ok(upstream) => {
                 self.server_facts.record(upstream.handshake(), opening);
@@ -339,6 +349,27 @@ impl Shared {
             Err(_) => {}
         }
         connected
+    }
+
+    /// The turn to start the program; the time to be ready counts from then on.
+    async fn turn(&self) -> Option<SemaphorePermit<'static>> {
+        if !matches!(self.config.target, Target::Command { .. }) {
+            return None;
+        }
+        self.is_waiting.store(true, Ordering::Relaxed);
+        let turn = self.stop.run_until_cancelled(turns::next()).await;
+        self.is_waiting.store(false, Ordering::Relaxed);
+        turn.flatten()
+    }
+
+    /// The configuration of the next attempt: after one that took too long, a program has twice the time.
+    fn config_of_attempt(&self) -> UpstreamConfig {
+        let mut config = self.config.clone();
+        if matches!(config.target, Target::Command { .. }) {
+            let late = self.late.load(Ordering::Relaxed).min(MOST_DOUBLINGS);
+            config.limits.handshake = config.limits.handshake.saturating_mul(1 << late);
+        }
+        config
     }
 
     /// Logs once for a server, and not for each of its variants, that not all of its variants is kept.
@@ -374,6 +405,12 @@ impl Shared {
     ) -> Arc<UpstreamConnection> {
         while preferred.changed().await.is_ok() {
             if !self.is_better_in_other_era(upstream) {
+                continue;
+            }
+            if self.config.has_one_process() {
+                // There is no second process beside it.
+                self.era_failed.store(true, Ordering::Relaxed);
+                self.state.send_modify(|_| {});
                 continue;
             }
             let preferred = *preferred.borrow_and_update();

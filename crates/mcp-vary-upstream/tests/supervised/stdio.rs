@@ -60,6 +60,22 @@ fn peer(place: &Place, tempers: &[&str]) -> UpstreamConfig {
     UpstreamConfig::new("peer", target).with_limits(limits())
 }
 
+/// It would never be ready otherwise.
+#[tokio::test]
+async fn a_program_that_was_late_has_twice_the_time_at_its_next_start() {
+    let place = Place::new();
+    let mut config = peer(&place, &["late-deaf"]);
+    config.limits.handshake = Duration::from_millis(900);
+    let line = SupervisedConnection::open(config);
+    let error = soon(line.first_attempt()).await.unwrap_err().to_string();
+    assert!(error.contains("was not ready within 900ms"), "{error}");
+    let mut state = line.state();
+    let is_second = |state: &ConnectionState| matches!(state, ConnectionState::Disconnected { error, .. } if error.to_string().contains("within 1.8s"));
+    soon(state.wait_for(is_second)).await.unwrap();
+    let is_connected = |state: &ConnectionState| matches!(state, ConnectionState::Connected(_));
+    soon(state.wait_for(is_connected)).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_child_that_dies_is_started_again() {
     let place = Place::new();

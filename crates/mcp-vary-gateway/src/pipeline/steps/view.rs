@@ -24,7 +24,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tracing::debug;
+use tracing::{debug, warn};
 
 /// Enters the view that the request runs under: that of its variant (SV-8), in the presentation that rules set for the
 /// client. Records the variant, and counts uses of deprecated variants (SV-25) and changes of the variant (SV-21).
@@ -266,6 +266,17 @@ pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str
     let missing = missing.filter(|it| it.refusal().is_none() && !it.is_upstream_variant());
     let (starting, down): (Vec<_>, Vec<_>) =
         missing.partition(|it| it.is_starting() || it.is_usable());
+    for source in starting
+        .iter()
+        .filter(|it| it.connection.server_facts().note_missed())
+    {
+        let (server, start_wait) = (source.name(), context.snapshot.config.start_wait);
+        warn!(
+            server,
+            ?start_wait,
+            "a client got a list without the tools of this server, which is still starting; if clients list only once, raise `start-wait`"
+        );
+    }
     let members = [("vary/starting", starting), ("vary/down", down)];
     let members = members.into_iter().filter(|(_, it)| !it.is_empty());
     let members = members.map(|(key, servers)| {

@@ -9,7 +9,7 @@ use mcp_vary_wire::revision::Era;
 
 use super::access::AccessControl;
 use crate::pool::connections::servers::Servers;
-use mcp_vary_session::{AccessKey, BASE_CLASS, PoolKey};
+use mcp_vary_session::{AccessKey, PoolKey};
 
 /// Assigns clients to classes under one configuration.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct ClassKeys {
     /// The access rules, if there are any.
     pub(crate) access: Option<Arc<AccessControl>>,
     pub(crate) base_era: Arc<BaseEra>,
+    /// The capabilities of the clients of the base class: none, or those of the only client.
+    pub(crate) base_capabilities: Arc<str>,
 }
 
 /// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
@@ -38,6 +40,7 @@ impl ClassKeys {
         principal: Option<&Arc<Principal>>,
         era: Era,
     ) -> Option<PoolKey> {
+        let has_base_capabilities = **capabilities == *self.base_capabilities;
         let capabilities = self.servers.connection_capabilities(capabilities, era);
         let access = self.access.as_ref();
         let access = access.map(|access| AccessKey(access.class_of(principal)));
@@ -48,7 +51,7 @@ impl ClassKeys {
             .filter(|_| self.servers.isolate_principals(era));
         let is_base = session.is_none()
             && principal.is_none()
-            && *capabilities == *BASE_CLASS
+            && has_base_capabilities
             && self.era_of_base(era) == era
             && access.is_none();
         (!is_base).then_some(PoolKey {
@@ -68,15 +71,9 @@ impl ClassKeys {
         principal: Option<&Arc<Principal>>,
     ) -> Option<PoolKey> {
         let era = key.map(|key| key.era).or(self.base_era.era.get().copied());
-        let capabilities =
-            key.map_or_else(|| BASE_CLASS.into(), |key| Arc::clone(&key.capabilities));
+        let capabilities = key.map_or(&self.base_capabilities, |key| &key.capabilities);
         let session = key.and_then(|key| key.session);
-        self.key(
-            &capabilities,
-            session,
-            principal,
-            era.unwrap_or(Era::Modern),
-        )
+        self.key(capabilities, session, principal, era.unwrap_or(Era::Modern))
     }
 
     /// The era of the clients of the base class. The first call fixes it.

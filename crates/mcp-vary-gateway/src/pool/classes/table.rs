@@ -11,7 +11,7 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
-use tokio::sync::OnceCell;
+use tokio::sync::SetOnce;
 use tracing::warn;
 
 use super::class::CapabilityClass;
@@ -34,10 +34,37 @@ pub(crate) struct ClassMap {
     is_full: AtomicBool,
 }
 
-/// A class, or one that is being opened.
-pub(crate) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
+/// A class, or one that is being opened. It is opened once, by a task that does not end with the request that began it.
+#[derive(Debug, Default)]
+pub(crate) struct ClassCell {
+    class: SetOnce<Arc<CapabilityClass>>,
+    is_begun: AtomicBool,
+}
 
-type Entries = BTreeMap<PoolKey, ClassCell>;
+impl ClassCell {
+    /// The class, if it is open.
+    fn get(&self) -> Option<&Arc<CapabilityClass>> {
+        self.class.get()
+    }
+
+    /// Whether the caller is the first, which has to open the class.
+    pub(crate) fn begin(&self) -> bool {
+        !self.is_begun.swap(true, Ordering::AcqRel)
+    }
+
+    /// The class is open.
+    pub(crate) fn set(&self, class: Arc<CapabilityClass>) {
+        // It is set once, by the task of the first caller.
+        let _ = self.class.set(class);
+    }
+
+    /// The class, once it is open.
+    pub(crate) async fn opened(&self) -> Arc<CapabilityClass> {
+        Arc::clone(self.class.wait().await)
+    }
+}
+
+type Entries = BTreeMap<PoolKey, Arc<ClassCell>>;
 
 impl ClassMap {
     /// The class, if it is open.
@@ -59,7 +86,7 @@ impl ClassMap {
 
     /// The cell of a class; none if there are `most` shared ones, all in use, or too many others. An outdated class
     /// leaves its cell.
-    pub(crate) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
+    pub(crate) fn entry(&self, key: &PoolKey, most: usize) -> Option<Arc<ClassCell>> {
         let mut entries = self.entries.lock();
         if let Some(cell) = entries.get(key) {
             let Some(outdated) = cell.get().filter(|class| class.is_outdated()) else {
@@ -67,7 +94,7 @@ impl ClassMap {
             };
             let mut all = self.outdated.lock();
             all.insert(key.clone(), Arc::clone(outdated));
-            let cell = ClassCell::default();
+            let cell = Arc::<ClassCell>::default();
             entries.insert(key.clone(), Arc::clone(&cell));
             return Some(cell);
         }
@@ -82,7 +109,7 @@ impl ClassMap {
             return None;
         }
         self.is_full.store(false, Ordering::Relaxed);
-        let cell = ClassCell::default();
+        let cell = Arc::<ClassCell>::default();
         entries.insert(key.clone(), Arc::clone(&cell));
         Some(cell)
     }
@@ -120,7 +147,7 @@ impl ClassMap {
     }
 
     /// The cell of a class, regardless of the limit.
-    pub(crate) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
+    pub(crate) fn unlimited_entry(&self, key: &PoolKey) -> Arc<ClassCell> {
         Arc::clone(self.entries.lock().entry(key.clone()).or_default())
     }
 
@@ -141,7 +168,7 @@ impl ClassMap {
         let waiting = before.inherited.lock();
         let (entries, mut inherited) = (self.entries.lock(), self.inherited.lock());
         for (key, connections) in open.chain(waiting.iter()) {
-            let is_open = entries.get(key).is_some_and(|cell| cell.initialized());
+            let is_open = entries.get(key).is_some_and(|cell| cell.get().is_some());
             let shared = connections.only(&is_shared).filter(|_| !is_open);
             if let Some(shared) = shared {
                 inherited
@@ -271,8 +298,8 @@ fn evict_idle(entries: &mut Entries, may: impl Fn(&PoolKey) -> bool) {
     }
 }
 
-fn is_used(cell: &ClassCell, unused: Duration) -> bool {
-    // A request that holds the cell is about to use it.
+fn is_used(cell: &Arc<ClassCell>, unused: Duration) -> bool {
+    // A request that holds the cell is about to use it, and a task opens it.
     let is_held = Arc::strong_count(cell) > 1;
     match cell.get() {
         Some(class) => {

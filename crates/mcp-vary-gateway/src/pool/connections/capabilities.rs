@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::hints::VariantHints;
 use mcp_vary::json::{to_map, to_value};
+use mcp_vary_settings::config::OnlyClient;
+use mcp_vary_upstream::{Processes, UpstreamConfig};
 use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
@@ -41,6 +44,44 @@ pub(super) fn capabilities_for_server(
     }
     Value::Object(declared).to_string()
 }
+
+/// Has each server get the capabilities of the only client, and those with one process for many clients what any of them may
+/// have. Returns the capabilities of the base class.
+pub(crate) fn declare_to_all(
+    servers: &mut [UpstreamConfig],
+    only_client: Option<&OnlyClient>,
+) -> Arc<str> {
+    let base: Arc<str> = match only_client {
+        None => BASE_CLASS.into(),
+        Some(client) => {
+            let extensions = servers.iter().flat_map(|it| &it.forwarded_extensions);
+            let no_hints = VariantHints::default();
+            let declarations = ClientDeclarations {
+                features: None,
+                hints: &no_hints,
+            };
+            let capabilities = to_value(&client.capabilities).unwrap_or_default();
+            let allowed = extensions.cloned().collect();
+            forwardable_capabilities(&capabilities, &declarations, &allowed)
+        }
+    };
+    for server in servers {
+        if let Some(client) = only_client {
+            let has_session = client.has_session;
+            server.processes = Processes::OneClient { has_session };
+        }
+        let (configured, forwarded) = (&server.capabilities, &server.forwarded_extensions);
+        if server.has_one_process() && only_client.is_none() {
+            server.capabilities = capabilities_for_server(configured, ONE_PROCESS, &[]);
+        } else {
+            server.capabilities = capabilities_for_server(configured, &base, forwarded);
+        }
+    }
+    base
+}
+
+/// What a process declares that many clients share. Roots are not among it: a server would use those of one client for all.
+const ONE_PROCESS: &str = r#"{"sampling":{},"elicitation":{}}"#;
 
 /// The capabilities to declare to a server that ranks its variants for a client: the `configured` ones, and the hints in
 /// the client's `forwardable` ones.
@@ -175,7 +216,6 @@ mod tests {
     use super::*;
     use crate::pool::connections::client_declarations::declare_features;
     use mcp_vary::feature::Features;
-    use mcp_vary::hints::VariantHints;
 
     const UI: &str = "io.modelcontextprotocol/ui";
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
-    ConcurrencyLimit, ConnectError, ConnectionState, Isolation, ServerFacts, SupervisedConnection,
-    Target, UpstreamConfig, UpstreamError,
+    ConcurrencyLimit, ConnectError, ConnectionState, Isolation, Processes, ServerFacts,
+    SupervisedConnection, Target, UpstreamConfig, UpstreamError,
 };
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
@@ -77,6 +77,8 @@ impl PooledServer {
         let mut config = self.config.clone();
         config.legacy_first = era == Some(Era::Legacy);
         config.era_wait = self.era_wait;
+        let is_of_one_client = matches!(config.processes, Processes::OneClient { .. });
+        config.is_dedicated = is_of_one_client && config.has_one_process();
         if config.is_per_client() {
             config = config.for_client(None, None);
         }
@@ -189,6 +191,11 @@ impl PooledServer {
         let owner = wanted.owner;
         let mut connections = self.connections.lock();
         connections.retain_open();
+        if self.config.has_one_process()
+            && let Some(only) = self.first(&connections, key.era)
+        {
+            return Ok(only);
+        }
         if let Some(connection) = self.find(&connections, &wanted) {
             return Ok(connection);
         }
@@ -218,6 +225,7 @@ impl PooledServer {
             _ => None,
         };
         config.is_dedicated = session.is_some();
+        config.is_further = true;
         let connection = self.open(config);
         if let Some(session) = session {
             adopt(session, &connection);

@@ -49,6 +49,8 @@ pub(super) struct DedicatedKey {
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Owner {
+    /// All clients, since the server has one process.
+    All,
     /// Leased to one request at a time; each has its own number.
     Request(usize),
     Session(ClientId),
@@ -73,6 +75,23 @@ pub(crate) struct ConnectSpec<'a> {
 impl DedicatedConnection {
     pub(super) fn is_used(&self) -> bool {
         self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes the session that uses it.
+    pub(super) fn set_session(&self, session: &Arc<Session>) {
+        self.session.send_if_modified(|known| {
+            let is_other = !std::ptr::eq(known.as_ptr(), Arc::as_ptr(session));
+            if is_other {
+                *known = Arc::downgrade(session);
+            }
+            is_other
+        });
+    }
+
+    /// Whether this session used it last.
+    pub(super) fn is_of_session(&self, client: ClientId) -> bool {
+        let session = self.session.borrow().upgrade();
+        session.is_some_and(|session| session.client == client)
     }
 
     /// Whether it stays open although no request uses it.

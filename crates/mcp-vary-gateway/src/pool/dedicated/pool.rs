@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use mcp_vary_access::PrincipalId;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_upstream::{Processes, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use tokio::sync::watch;
@@ -106,13 +106,7 @@ impl DedicatedPool {
             Some(connection) => connection,
             None => self.open(&mut entries, key, spec)?,
         };
-        connection.session.send_if_modified(|known| {
-            let is_other = !std::ptr::eq(known.as_ptr(), Arc::as_ptr(session));
-            if is_other {
-                *known = Arc::downgrade(session);
-            }
-            is_other
-        });
+        connection.set_session(session);
         Ok(self.lease(key, connection, Some(session.client)))
     }
 
@@ -147,6 +141,50 @@ impl DedicatedPool {
         Ok(self.lease(key, connection, client))
     }
 
+    /// Leases the only process of a server, which the class reads its lists on, too.
+    pub(crate) fn lease_only_process(
+        &self,
+        server: usize,
+        upstream: &Arc<SupervisedConnection>,
+        session: Option<&Arc<Session>>,
+    ) -> DedicatedLease {
+        let (key, connection) = self.only_process(server, upstream);
+        if let Some(session) = session {
+            connection.set_session(session);
+        }
+        self.lease(key, connection, session.map(|session| session.client))
+    }
+
+    /// Receives the messages of the only process of a server, also those that belong to no call.
+    pub(crate) fn follow_only_process(&self, server: usize, upstream: &Arc<SupervisedConnection>) {
+        self.only_process(server, upstream);
+    }
+
+    /// The session of the only client, which servers can ask from now on, also outside of its calls.
+    pub(crate) fn set_only_session(&self, session: &Arc<Session>) {
+        let entries = self.table.lock();
+        let only = entries.iter().filter(|(key, _)| key.owner == Owner::All);
+        only.for_each(|(_, connection)| connection.set_session(session));
+    }
+
+    fn only_process(
+        &self,
+        server: usize,
+        upstream: &Arc<SupervisedConnection>,
+    ) -> (DedicatedKey, Arc<DedicatedConnection>) {
+        let owner = Owner::All;
+        let key = DedicatedKey { server, owner };
+        let mut entries = self.table.lock();
+        let known = entries.get(&key).cloned();
+        let known = known.filter(|known| Arc::ptr_eq(&known.upstream, upstream));
+        let connection = known.unwrap_or_else(|| {
+            let connection = self.follow_events(Arc::clone(upstream), key, None, true);
+            entries.insert(key, Arc::clone(&connection));
+            connection
+        });
+        (key, connection)
+    }
+
     fn lease(
         &self,
         key: DedicatedKey,
@@ -169,6 +207,7 @@ impl DedicatedPool {
         evict_until_fits(entries, self.limit, spec)?;
         let config = spec.config.clone().with_capabilities(spec.capabilities);
         let mut config = config.dedicated();
+        config.is_further = true;
         config.is_pooled = matches!(key.owner, Owner::Request(_));
         config.legacy_first = spec.legacy_first;
         let upstream = SupervisedConnection::open_sharing(
@@ -210,7 +249,11 @@ impl DedicatedPool {
         let id = ConnectionId::next();
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
-        if matches!(key.owner, Owner::Session(_)) {
+        let has_session = match upstream.config().processes {
+            Processes::OneClient { has_session } => has_session && key.owner == Owner::All,
+            Processes::Several | Processes::One => false,
+        };
+        if has_session || matches!(key.owner, Owner::Session(_)) {
             let listener = EventListener {
                 server: upstream.config().name.as_str().into(),
                 session: session.subscribe(),
@@ -264,9 +307,10 @@ impl DedicatedPool {
     /// Sends a notification of a session's client to the servers on its dedicated connections.
     pub(crate) fn notify_servers(&self, session: ClientId, method: &'static str) {
         let entries = self.table.lock();
-        let connection = entries
-            .iter()
-            .filter(|(key, _)| key.owner == Owner::Session(session));
+        let connection = entries.iter().filter(|(key, it)| {
+            let is_of_only_client = key.owner == Owner::All && it.is_of_session(session);
+            is_of_only_client || key.owner == Owner::Session(session)
+        });
         // A server that connects later asks for the current state.
         let connected: Vec<_> = connection
             .filter_map(|(_, connection)| connection.upstream.current())
