@@ -13,6 +13,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_store::SessionHome;
 use mcp_vary_wire::client_id::ClientId;
 use tokio_util::sync::CancellationToken;
 
@@ -92,9 +93,13 @@ const NO_LEVEL: u8 = u8::MAX;
 const RETAINED_CAPACITY: usize = 4;
 
 impl Session {
-    /// The tag of the replica that has opened it.
-    pub fn replica(&self) -> u32 {
-        self.tail.replica()
+    /// What decides which replica serves it; `None` for a session without an id, which has no other one.
+    pub fn home(&self) -> Option<SessionHome> {
+        let has_id = self.tail.expires < u64::MAX;
+        has_id.then(|| SessionHome {
+            opened_by: self.tail.replica(),
+            client: self.client,
+        })
     }
 
     pub(super) fn new(shared: Arc<SharedNegotiation>, tail: SessionTail, client: ClientId) -> Self {

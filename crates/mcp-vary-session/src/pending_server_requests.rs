@@ -15,6 +15,7 @@ use mcp_vary::json::edit;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_store::Store;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
@@ -40,6 +41,8 @@ pub struct PendingServerRequests {
     unmatched: LogBackoff,
     /// Whether there are several servers, so that each request must name its own.
     names_servers: AtomicBool,
+    /// What shows which replica serves a session, and gets its responses.
+    store: Option<Arc<Store>>,
 }
 
 /// A request that waits for the client.
@@ -82,7 +85,20 @@ impl PendingServerRequests {
             environment,
             unmatched: LogBackoff::default(),
             names_servers: AtomicBool::new(false),
+            store: None,
         }
+    }
+
+    /// The same for one of several replicas.
+    #[must_use]
+    pub fn with_store(self, store: Option<Arc<Store>>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Whether the responses of a session's client arrive here.
+    fn is_at_home(&self, session: &Session) -> bool {
+        let home = self.store.as_ref().zip(session.home());
+        home.is_none_or(|(store, home)| store.home(home) == store.tag())
     }
 
     /// The number of pending requests.
@@ -206,6 +222,11 @@ impl PendingServerRequests {
     }
 
     fn insert(&self, session: &Session, id: u64, pending: OpenRequest) -> Result<(), RpcError> {
+        if !self.is_at_home(session) {
+            let why =
+                "the client cannot be asked: the replica that gets its responses cannot be reached";
+            return Err(RpcError::internal(why));
+        }
         let mut open = self.lock();
         // `close_input` is followed by `forget`, which removes pending requests.
         if session.is_input_closed() {

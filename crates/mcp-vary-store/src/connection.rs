@@ -162,7 +162,8 @@ impl Store {
             let client = Client::open(self.url.locate().await?)?;
             let connected = client.get_multiplexed_async_connection_with_config(&config);
             let mut connection = connected.await?;
-            self.check(&mut connection).await?;
+            // It also shows that the store takes writes: one that was demoted or is full answers, but is of no use.
+            self.beat(connection.clone()).await?;
             // Before they are read, so that none is missed in between.
             for namespace in &self.namespaces {
                 connection.subscribe(&namespace.ended).await?;
@@ -189,14 +190,6 @@ impl Store {
             messages,
             has_overflowed,
         })
-    }
-
-    /// Checks that the store takes writes: one that was demoted or is full answers, but is of no use.
-    async fn check(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
-        let mut set = redis::cmd("SET");
-        let key = self.namespaces.first().map(Namespace::probe);
-        set.arg(key).arg(1).arg("EX").arg(60);
-        set.query_async(connection).await
     }
 
     /// Reads the ended sessions, and writes those that the store does not have.
@@ -226,7 +219,7 @@ impl Store {
         for sessions in unwritten.chunks(PAGE) {
             self.write_ended(connection.clone(), sessions).await?;
         }
-        Ok(())
+        self.restore_heirs(connection).await
     }
 
     async fn read_ended(
@@ -315,7 +308,7 @@ impl Store {
 
     /// Checks the store, and writes what it did not get in time.
     async fn maintain(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
-        self.check(connection).await?;
+        self.beat(connection.clone()).await?;
         let unwritten = self.ended.lock().unwritten();
         for sessions in unwritten.chunks(PAGE) {
             self.write_ended(connection.clone(), sessions).await?;

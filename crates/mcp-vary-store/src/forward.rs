@@ -22,7 +22,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If it does not. Only after [`ForwardError::NotSent`] is it certain that it does not handle the request.
+    /// If it does not. After [`ForwardError::Unanswered`] it may still handle the request.
     pub async fn forward(
         &self,
         to: u32,

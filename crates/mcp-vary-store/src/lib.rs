@@ -11,6 +11,7 @@
 //! | may a client change its variant? | [`Store::use_variant`] |
 //! | what have all replicas counted? | [`Store::share_tallies`] |
 //! | what if only another replica can answer a request? | [`Store::forward`], and the calls of [`Store::run`] |
+//! | which replica serves a session whose replica has ended? | [`Store::home`], [`Store::forward_home`] |
 //!
 //! # Properties
 //!
@@ -27,6 +28,7 @@ mod connection;
 mod counting;
 mod ended;
 mod forward;
+mod heirs;
 mod mailbox;
 mod namespace;
 mod operations;
@@ -40,6 +42,7 @@ mod variants;
 
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
 pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
+pub use heirs::SessionHome;
 pub use mailbox::{
     ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
     SILENCE, tag,

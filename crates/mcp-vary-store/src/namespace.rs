@@ -38,11 +38,6 @@ impl Namespace {
         }
     }
 
-    /// The key that shows whether the store takes writes.
-    pub(crate) fn probe(&self) -> String {
-        format!("{}probe", self.prefix)
-    }
-
     /// A key for one purpose.
     pub(crate) fn derived(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
         mac(&self.key, label, parts)

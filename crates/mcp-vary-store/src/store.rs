@@ -16,6 +16,7 @@ use tracing::debug;
 
 use crate::counting::{Count, Counting, MAX_IN_FLIGHT, Verdict};
 use crate::ended::{EndedSessions, MAX_ENDED, SessionKey};
+use crate::heirs::Heirs;
 use crate::mailbox::{MAX_EXCHANGES, Mailbox};
 use crate::namespace::Namespace;
 use crate::operations::{Operation, Operations, Outcome};
@@ -53,6 +54,7 @@ pub struct Store {
     pub(crate) saving: Saving,
     variants: Variants,
     pub(crate) tallies: Tallies,
+    pub(crate) heirs: Heirs,
     end: Script,
 }
 
@@ -140,6 +142,7 @@ impl Store {
             saving: Saving::default(),
             variants: Variants::new(),
             tallies: Tallies::default(),
+            heirs: Heirs::default(),
             end: Script::new(END),
         }
     }
@@ -319,7 +322,7 @@ impl Store {
     }
 
     /// Does something at the store, if it is up.
-    async fn ask<T, E: fmt::Display>(
+    pub(crate) async fn ask<T, E: fmt::Display>(
         &self,
         operation: Operation,
         ask: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,

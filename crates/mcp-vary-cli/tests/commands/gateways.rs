@@ -65,13 +65,21 @@ impl Gateway {
 
     /// Ends it, starts its successor at the same addresses, and returns how long the three steps took.
     pub(crate) async fn replace(&mut self) -> [Duration; 3] {
+        self.replace_after("TERM").await
+    }
+
+    /// The same after this signal.
+    pub(crate) async fn replace_after(&mut self, name: &str) -> [Duration; 3] {
         let began = Instant::now();
-        signal("TERM", self.server.child.id());
-        until(async || !self.is_ready().await).await;
+        signal(name, self.server.child.id());
+        if name == "TERM" {
+            until(async || !self.is_ready().await).await;
+        }
         let not_ready = began.elapsed();
         until(async || self.server.child.try_wait().unwrap().is_some()).await;
         let ended = began.elapsed();
-        assert_eq!(self.server.child.wait().unwrap().code(), Some(0));
+        let code = self.server.child.wait().unwrap().code();
+        assert_eq!(code, (name == "TERM").then_some(0));
         let port = self.server.address.port();
         self.server = tokio::task::block_in_place(|| {
             serve(&self.configuration, port, self.probes, &self.variables)

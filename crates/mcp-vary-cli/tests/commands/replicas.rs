@@ -4,6 +4,7 @@
 mod drills;
 mod experiments;
 mod forwarding;
+mod heirs;
 mod limits;
 mod programs;
 mod property;

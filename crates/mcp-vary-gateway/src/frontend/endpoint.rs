@@ -1,6 +1,8 @@
 //! The MCP endpoint and its three HTTP methods.
 
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, HeaderValue};
@@ -192,10 +194,12 @@ async fn standalone_stream(
     let streams = &snapshot.services.exchange.replay_streams;
     let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
     let remaining = session.remaining(snapshot.services.exchange.now());
+    let moved = session_moves(snapshot, session);
     let ended = async move {
         tokio::select! {
             () = tokio::time::sleep(remaining) => {}
             () = stream_end => {}
+            () = moved => {}
         }
     };
     let source = StandaloneStream {
@@ -206,6 +210,24 @@ async fn standalone_stream(
     snapshot.notify_session(session).await;
     let stream = Stream::of_replay(connection, Some(source), first);
     Ok(event_stream(Body::Stream(stream)))
+}
+
+/// Ready when another replica serves a session that is at home here. Not all streams end, and come back, in one moment.
+fn session_moves(
+    snapshot: &ConfigSnapshot,
+    session: &Session,
+) -> impl Future<Output = ()> + Send + use<> {
+    let store = snapshot.services.store.clone();
+    let home = session.home();
+    let at_home = store.filter(|it| home.is_some_and(|home| it.home(home) == it.tag()));
+    let pause = Duration::from_millis(session.client % 1000);
+    async move {
+        match at_home {
+            Some(store) => store.handed_over().await,
+            None => pending().await,
+        }
+        tokio::time::sleep(pause).await;
+    }
 }
 
 async fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Response<Body> {

@@ -1,7 +1,8 @@
 //! Requests that need the state of another replica: which replica that is, and the way there.
 //!
 //! Ids that lead to the state of one process name it: those of sessions, streams, tasks and kept results, and the states of
-//! calls. If the replica that they name cannot be reached, the request is answered here, as without a store.
+//! calls. If that replica has ended, the heir of a session answers. What no replica answers is answered here, as without a
+//! store.
 
 use bytes::Bytes;
 use http::Response;
@@ -9,7 +10,7 @@ use http::request::Parts;
 use mcp_vary::json::edit;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::result_store::ResultStore;
-use mcp_vary_store::{ForwardError, RequestHead};
+use mcp_vary_store::{ForwardError, ReplicaResponse, RequestHead, SessionHome, Store};
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::params::Params;
@@ -37,29 +38,15 @@ pub(super) struct Forwarded;
 /// A message that may name a replica, and its params if they could be read.
 type Named<'a> = (&'a Message<'a>, Option<&'a Params<'a>>);
 
-/// The replica whose state a request needs; `None` if it is this one, or any.
-fn owner(
-    snapshot: &ConfigSnapshot,
-    head: &Parts,
-    caller: &Caller,
-    message: Option<Named<'_>>,
-) -> Option<u32> {
-    let store = snapshot.services.store.as_ref()?;
-    if head.extensions.get::<Forwarded>().is_some() {
-        return None;
-    }
-    let named = match message {
+/// The replica that a request names, whose state it needs.
+fn named_replica(head: &Parts, message: Option<Named<'_>>) -> Option<u32> {
+    match message {
         Some((message, params)) => params.and_then(|params| named_by_params(message, params)),
         None => last_event_id(head).map(|id| ReplayStreams::replica_of(&id)),
-    };
-    let listens = message.is_none_or(|(message, _)| is_subscription(message));
-    let of_session = || owner_of_session(snapshot, head, caller, (store.tag(), listens));
-    let owner = named.or_else(of_session)?;
-    (owner != store.tag()).then_some(owner)
+    }
 }
 
-/// Whether a message decides what the stream of its session gets: both are at one replica, the one that has opened the
-/// session.
+/// Whether a message decides what the stream of its session gets: both are at one replica, the home of the session.
 fn is_subscription(message: &Message<'_>) -> bool {
     let method = message.method.as_deref();
     matches!(
@@ -98,25 +85,79 @@ fn named_by_params(message: &Message<'_>, params: &Params<'_>) -> Option<u32> {
     ResultStore::replica_of(uri?.trim_matches('"'))
 }
 
-/// The replica that has opened a session, if the request `listens`, or if servers may see the session as one client there: it
-/// has connections of its own. `this`: the tag of this replica.
-fn owner_of_session(
+/// The session of a request, if its home must answer, and is another replica: the request `listens`, or servers may see the
+/// session as one client there, since it has connections of its own.
+fn session_elsewhere(
     snapshot: &ConfigSnapshot,
+    store: &Store,
     head: &Parts,
     caller: &Caller,
-    (this, listens): (u32, bool),
-) -> Option<u32> {
+    message: Option<Named<'_>>,
+) -> Option<SessionHome> {
     if !head.headers.contains_key(SESSION_ID) {
         return None;
     }
     let session = session_of(snapshot, &head.headers, caller).ok()?;
-    let has_connections = |owner: &u32| {
-        *owner == this
-            || listens
-            || snapshot.pool.servers.isolate_sessions()
+    let home = session.home()?;
+    if store.home(home) == store.tag() {
+        return None;
+    }
+    let listens = match message {
+        Some((message, _)) => is_subscription(message),
+        // What is left of a request can be read anywhere.
+        None => last_event_id(head).is_none_or(|last| last.request.is_none()),
+    };
+    let has_connections = || {
+        snapshot.pool.servers.isolate_sessions()
             || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
     };
-    Some(session.replica()).filter(has_connections)
+    (listens || has_connections()).then_some(home)
+}
+
+/// The answer of another replica, if the request needs the state of one, or its session is at home there.
+///
+/// # Errors
+///
+/// If that replica may have handled the request. If it cannot be reached, there is no answer: the request is handled here.
+async fn ask_owner(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    body: &Bytes,
+    message: Option<Named<'_>>,
+) -> Result<Option<Response<Body>>, ForwardError> {
+    let Some(store) = &snapshot.services.store else {
+        return Ok(None);
+    };
+    let session = || session_elsewhere(snapshot, store, head, caller, message);
+    if head.extensions.get::<Forwarded>().is_some() {
+        if let Some(session) = session() {
+            store.learn_home(session).await;
+        }
+        return Ok(None);
+    }
+    let named = named_replica(head, message);
+    if named == Some(store.tag()) {
+        return Ok(None);
+    }
+    if let Some(named) = named {
+        match Box::pin(store.forward(named, &request_head(head), body)).await {
+            Ok(answer) => return Ok(Some(response_of(answer))),
+            Err(ForwardError::Unanswered) => return Err(ForwardError::Unanswered),
+            Err(error) => debug!(named, %error, "request not forwarded"),
+        }
+    }
+    let Some(session) = session() else {
+        return Ok(None);
+    };
+    match Box::pin(store.forward_home(session, &request_head(head), body)).await {
+        Ok(answer) => Ok(answer.map(response_of)),
+        Err(ForwardError::Unanswered) => Err(ForwardError::Unanswered),
+        Err(error) => {
+            debug!(?session, %error, "request not forwarded");
+            Ok(None)
+        }
+    }
 }
 
 /// The answer of the replica whose state a `POST` needs; `None` if the request is answered here, since it needs none, or
@@ -128,11 +169,9 @@ pub(super) async fn answer_elsewhere(
     body: &Bytes,
     message: Option<Named<'_>>,
 ) -> Option<Response<Body>> {
-    let owner = owner(snapshot, head, caller, message)?;
-    match ask(snapshot, head, body, owner).await {
-        Ok(response) => Some(response),
-        Err(ForwardError::NotSent) => None,
-        Err(ForwardError::Unanswered) => {
+    match ask_owner(snapshot, head, caller, body, message).await {
+        Ok(response) => response,
+        Err(_) => {
             let id = message.and_then(|(message, _)| message.id);
             let params = message.and_then(|(_, params)| params);
             let is_modern = params.is_some_and(Params::is_modern);
@@ -149,9 +188,9 @@ pub(super) async fn listen_elsewhere(
     caller: &Caller,
     stopping: &Stopping,
 ) -> Option<Response<Body>> {
-    let owner = owner(snapshot, head, caller, None)?;
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let response = ask(snapshot, head, &Bytes::new(), owner).await.ok()?;
+    let asked = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
+    let response = asked.ok().flatten()?;
     let stopping = stopping.clone();
     let end = async move { stopping.stream_ends().await };
     Some(response.map(|body| match body {
@@ -172,9 +211,7 @@ pub(super) async fn accept(
 }
 
 async fn cancel_elsewhere(snapshot: &ConfigSnapshot, head: &Parts, message: &Message<'_>) {
-    if message.method.as_deref() != Some("notifications/cancelled")
-        || head.extensions.get::<Forwarded>().is_some()
-    {
+    if message.method.as_deref() != Some("notifications/cancelled") {
         return;
     }
     let store = snapshot.services.store.as_ref();
@@ -189,24 +226,18 @@ async fn cancel_elsewhere(snapshot: &ConfigSnapshot, head: &Parts, message: &Mes
     }
 }
 
-async fn ask(
-    snapshot: &ConfigSnapshot,
-    head: &Parts,
-    body: &Bytes,
-    owner: u32,
-) -> Result<Response<Body>, ForwardError> {
-    let store = snapshot.services.store.as_ref();
-    let store = store.ok_or(ForwardError::NotSent)?;
+fn request_head(head: &Parts) -> RequestHead {
     let certificate = head.extensions.get::<PeerCertificate>();
-    let request = RequestHead {
+    RequestHead {
         method: head.method.clone(),
         uri: head.uri.clone(),
         headers: head.headers.clone(),
         address: ClientAddress::of(head),
         certificate: certificate.map(|it| it.subject().to_owned()),
-    };
-    let answer = Box::pin(store.forward(owner, &request, body)).await;
-    let mut answer = answer.inspect_err(|error| debug!(owner, %error, "request not forwarded"))?;
+    }
+}
+
+fn response_of(mut answer: ReplicaResponse) -> Response<Body> {
     let body = match answer.body.take_whole() {
         Some(whole) => Body::from(whole),
         None => Body::Replica(Box::new(answer.body), None),
@@ -214,7 +245,7 @@ async fn ask(
     let mut response = Response::new(body);
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;
-    Ok(response)
+    response
 }
 
 fn unanswered() -> RpcError {

@@ -162,10 +162,18 @@ impl Gateway {
                 _ => pending().await,
             }
         };
+        let stops = async {
+            shutdown.await;
+            if let Some(store) = &self.services.store
+                && endpoint.as_ref().is_some_and(Endpoint::is_last)
+            {
+                store.hand_over().await;
+            }
+        };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
             () = answer_replicas => {}
-            () = shutdown => {}
+            () = stops => {}
         }
         if let Some(endpoint) = &endpoint {
             self.begin_stop(endpoint);

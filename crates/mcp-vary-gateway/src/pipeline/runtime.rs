@@ -112,6 +112,7 @@ struct Shared {
     instance: u64,
     /// The part of it by which other replicas reach this one.
     tag: u32,
+    store: Option<Arc<Store>>,
     cursor_keys: Arc<CursorKeys>,
     link_index: Arc<LinkIndex>,
     pending_server_requests: Arc<PendingServerRequests>,
@@ -125,18 +126,25 @@ impl Shared {
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
         let instance = u64::from_le_bytes(random(config.environment));
+        let store = config.store.clone().map(|url| {
+            let keys = std::iter::once(&config.key).chain(&config.previous_keys);
+            let keys = keys.map(|key| derived_key(key, "store"));
+            Arc::new(Store::new(url, keys, config.environment.now, instance))
+        });
+        let pending = PendingServerRequests::new(
+            config.limits.pending_server_requests,
+            config.limits.ask_timeout,
+            config.environment,
+            instance,
+        );
         Self {
             environment: config.environment,
             instance,
             tag: mcp_vary_store::tag(instance),
             cursor_keys: Arc::new(cursor_keys.with_previous(previous)),
             link_index: Arc::default(),
-            pending_server_requests: Arc::new(PendingServerRequests::new(
-                config.limits.pending_server_requests,
-                config.limits.ask_timeout,
-                config.environment,
-                instance,
-            )),
+            pending_server_requests: Arc::new(pending.with_store(store.clone())),
+            store,
             shutdown: CancellationToken::new(),
             background_tasks: TaskTracker::new(),
         }
@@ -220,11 +228,7 @@ impl Services {
     pub(crate) fn new(config: &Config) -> Self {
         let keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let shared = Shared::new(config);
-        let store = config.store.clone().map(|url| {
-            let keys = keys.clone().map(|key| derived_key(key, "store"));
-            let (now, instance) = (config.environment.now, shared.instance);
-            Arc::new(Store::new(url, keys, now, instance))
-        });
+        let store = shared.store.clone();
         let copies = |kind| copies_to(store.as_ref(), kind);
         let hub = Arc::<SubscriptionHub>::default();
         let counters = Arc::<Counters>::default();

@@ -62,11 +62,14 @@ const MAX_PEERS: usize = 65_536;
 
 /// Why another replica has not answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[expect(clippy::exhaustive_enums, reason = "the gateway handles both")]
+#[expect(clippy::exhaustive_enums, reason = "the gateway handles all")]
 pub enum ForwardError {
     /// It has not got the request, and will not.
     #[error("the other replica cannot be reached")]
     NotSent,
+    /// The same, since it has no connection to the store: it has ended, or is cut off.
+    #[error("the other replica has ended")]
+    Ended,
     /// It may have got the request, and handled it.
     #[error("the other replica did not answer")]
     Unanswered,
@@ -468,7 +471,7 @@ impl Mailbox {
             let is_it = |it: &Exchange| {
                 it.key.peer == *to && it.key.number == frame.exchange && !it.key.is_owner
             };
-            self.fail(ForwardError::NotSent, is_it);
+            self.fail(ForwardError::Ended, is_it);
         }
         let mut exchanges = self.exchanges.lock();
         for Queued { to, .. } in unread.iter().filter(|it| !is_open(it)) {

@@ -3,6 +3,7 @@
 
 mod ended;
 mod failures;
+mod heirs;
 mod mailbox;
 mod rates;
 mod saved;

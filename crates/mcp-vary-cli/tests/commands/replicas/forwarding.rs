@@ -1,12 +1,12 @@
 //! What is begun at one replica and continued at others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use mcp_vary_testkit::message::{features, link, notification};
-use mcp_vary_testkit::scripted_server::{self, ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedSender;
@@ -22,14 +22,32 @@ pub(super) struct Asking {
     open: Mutex<BTreeMap<u64, (UnboundedSender<Bytes>, ReceivedRequest)>>,
     /// Streams that stay open.
     waiting: Mutex<Vec<UnboundedSender<Bytes>>>,
+    /// The `GET` streams, by session.
+    streams: Mutex<BTreeMap<String, UnboundedSender<Bytes>>>,
+    /// The sessions that have subscribed to the resource.
+    subscribed: Mutex<BTreeSet<String>>,
 }
 
-const TOOLS: [&str; 7] = ["plain", "ask", "ask_on", "wait", "log", "large", "rows"];
+const TOOLS: [&str; 8] = [
+    "plain", "ask", "ask_on", "wait", "log", "large", "rows", "touch",
+];
 
 impl Asking {
     pub(super) async fn start() -> ScriptedServer {
         let server = Self::default();
         ScriptedServer::start(move |seen| server.answer(seen)).await
+    }
+
+    fn notify_subscribed(&self) {
+        let params = json!({"uri": "note://one"});
+        let changed = notification("notifications/resources/updated", params);
+        let streams = self.streams.lock().unwrap();
+        for session in self.subscribed.lock().unwrap().iter() {
+            if let Some(stream) = streams.get(session) {
+                // It may have ended.
+                let _ = stream.send(event(&changed).into());
+            }
+        }
     }
 
     fn number(&self) -> u64 {
@@ -41,7 +59,34 @@ impl Asking {
         match (seen.method(), seen.body["params"]["name"].as_str()) {
             ("initialize", _) => {
                 let session = format!("s-{}", self.number());
-                Some(scripted_server::initialize(seen, &session))
+                let result = json!({
+                    "protocolVersion": seen.body["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                    "serverInfo": {"name": "asking", "version": "1"},
+                });
+                let reply = seen.answer(&result);
+                Some(reply.with_header("mcp-session-id", &session))
+            }
+            ("GET", _) => {
+                let (stream, reply) = Reply::stream();
+                self.streams
+                    .lock()
+                    .unwrap()
+                    .insert(session_of(seen), stream);
+                Some(reply)
+            }
+            ("resources/list", _) => {
+                let note = json!({"uri": "note://one", "name": "one"});
+                Some(seen.answer(&json!({"resources": [note]})))
+            }
+            ("resources/templates/list", _) => Some(seen.answer(&json!({"resourceTemplates": []}))),
+            ("resources/subscribe", _) => {
+                self.subscribed.lock().unwrap().insert(session_of(seen));
+                Some(seen.answer(&json!({})))
+            }
+            ("tools/call", Some("touch")) => {
+                self.notify_subscribed();
+                Some(seen.answer(&text("touched".to_owned())))
             }
             ("tools/list", _) => {
                 let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
@@ -94,6 +139,10 @@ impl Asking {
             _ => None,
         }
     }
+}
+
+fn session_of(seen: &ReceivedRequest) -> String {
+    seen.header("mcp-session-id").unwrap_or_default().to_owned()
 }
 
 pub(super) const ROOTS: &str = r#"{"roots":[{"uri":"file:///one"}]}"#;
