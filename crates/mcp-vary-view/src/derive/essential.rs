@@ -29,7 +29,7 @@ pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     leave_label(&mut all, first);
     let known = Vocabulary::of(&retained);
     let rules = Rules::new(Place::Item(described), &known, text);
-    let stays = select(&all, |at| rules.is_essential(&all[at].text));
+    let stays = select(&all, &rules, |at| rules.is_essential(&all[at].text));
     let mut short = rules.without_articles(&retained).into_owned();
     for (at, Sentence { text, .. }) in all.iter().enumerate().filter(|(at, _)| stays[*at]) {
         let text_alone = plain(text);
@@ -58,7 +58,7 @@ pub(super) fn of_argument(
     let text = bounded(text);
     let all = sentences::sentences(text);
     let rules = Rules::new(Place::Schema(context), known, text);
-    let stays = select(&all, |at| {
+    let stays = select(&all, &rules, |at| {
         rules.is_essential(&all[at].text) || (at == 0 && rules.says_what_is_meant(&all[at].text))
     });
     for (sentence, _) in all.iter().zip(stays).filter(|(_, stays)| *stays) {
@@ -86,9 +86,16 @@ fn leave_label(all: &mut [Sentence], first: usize) {
 /// Which of the sentences stay, when `is_essential` decides about each alone.
 ///
 /// What a sentence belongs to stays with it. A list of which two thirds stay is kept whole, and so is one whose
-/// introduction alone is essential. A label without what it introduces does not stay.
-fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
+/// introduction alone is essential; one of what a result has goes. A label without what it introduces does not stay.
+fn select(all: &[Sentence], rules: &Rules<'_>, is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut stays: Vec<bool> = (0..all.len()).map(is_essential).collect();
+    let mut is_result = vec![false; all.len()];
+    for (at, sentence) in all.iter().enumerate() {
+        let is_in_results = sentence.parent.is_some_and(|parent| is_result[parent]);
+        is_result[at] =
+            is_in_results || sentence.introduces() && rules.introduces_results(&sentence.text);
+        stays[at] &= !is_result[at] || rules.is_needed_of_result(&sentence.text);
+    }
     let mut items = vec![Vec::new(); all.len()];
     for (at, sentence) in all.iter().enumerate().filter(|(_, it)| it.is_item) {
         sentence
@@ -110,6 +117,9 @@ fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
     for (at, sentence) in all.iter().enumerate().rev() {
         if let (true, Some(parent)) = (stays[at], sentence.parent) {
             stays[parent] = true;
+        }
+        if stays[at] && at > 0 && !sentence.is_item && Rules::refers_back(&sentence.text) {
+            stays[at - 1] = true;
         }
     }
     stays

@@ -277,6 +277,115 @@ fn of_an_argument_what_the_schema_lacks_stays() {
     ]);
 }
 
+/// A schema of a machine's limits says nothing of those that its server has.
+#[test]
+fn a_limit_in_a_sentence_stays_beside_the_maximum_of_a_machine() {
+    let machine = json!({"type": "integer", "default": 10, "minimum": -9007199254740991i64, "maximum": 9007199254740991i64});
+    let told = json!({"type": "integer", "default": 10, "maximum": 1000});
+    for text in [
+        "The default value is 10, and the maximum value that can be requested is 1000.",
+        "Default 10, max: 1000.",
+        "Defaults to 10 (at most 1000).",
+        "Results, e.g. 5, up to 1000.",
+        "Default: 10; limited to 1000.",
+    ] {
+        let (_, kept) = compacts("Sends.", &with_description(&machine, text));
+        assert!(kept.contains("1000"), "{text}: {kept}");
+        let (_, kept) = compacts("Sends.", &with_description(&told, "Default is 10."));
+        assert_eq!(kept, "");
+    }
+    keeps(&[
+        ("Default is 10.", machine, ""),
+        (
+            "Default is 2024-01-31.",
+            json!({"default": "2024-01-31"}),
+            "",
+        ),
+    ]);
+    let (tool, _) = compacts("Sends. Maximum 50 per call.", &json!({}));
+    assert_eq!(tool, "Sends. Maximum 50 per call.");
+}
+
+fn with_description(schema: &Value, text: &str) -> Value {
+    let mut schema = schema.clone();
+    schema["description"] = json!(text);
+    schema
+}
+
+/// The words of the names may all be in view already.
+#[test]
+fn the_tool_that_gives_a_value_stays() {
+    let text = json!({"type": "string", "format": "uuid"});
+    for said in [
+        "The send (from send-list).",
+        "A of send. Get it from `send`.",
+        "Send via send_list.",
+        "A send, returned by `list-sends`.",
+        "Send a from list-sends output.",
+        "Call send-list first.",
+    ] {
+        let (_, kept) = compacts("Sends a list.", &with_description(&text, said));
+        assert!(!kept.is_empty(), "{said}");
+        let (kept, _) = compacts(&format!("Sends a list. {said}"), &json!({}));
+        assert_ne!(kept, "Sends list.", "{said}");
+    }
+    keeps(&[("The a from third-party sources.", text, "")]);
+}
+
+#[test]
+fn what_happens_without_a_word_stays() {
+    for text in [
+        "Silently ignores ids that it does not know.",
+        "It ignores ids that it does not know.",
+        "Values above are clamped.",
+        "This has no effect on groups.",
+        "Returns ids; unknown ones are silently skipped.",
+    ] {
+        let (tool, _) = compacts(&format!("Sends. {text}"), &json!({}));
+        assert_eq!(tool, format!("Sends. {text}"));
+    }
+    let flag = json!({"type": "boolean"});
+    keeps(&[
+        (
+            "true hides it from menus while direct links work.",
+            flag.clone(),
+            "true hides it from menus while direct links work.",
+        ),
+        ("True if a.", flag, ""),
+    ]);
+}
+
+#[test]
+fn a_sentence_stays_with_the_one_that_it_speaks_of() {
+    let number = json!({"type": "integer"});
+    keeps(&[(
+        "Count. The server may enforce a lower limit. If this happens, the list is truncated and not valid.",
+        number,
+        "Count. Server may enforce lower limit. If this happens, list is truncated and not valid.",
+    )]);
+}
+
+#[test]
+fn a_list_of_what_a_result_has_goes() {
+    for introduction in [
+        "Returns complete information including:",
+        "The response contains:",
+    ] {
+        let tool = format!(
+            "Sends. {introduction}\n- message_id: the `id` of it\n- state: only if it was sent\n  - sub_state: before that\n\nIt must be open.\n- Call login first."
+        );
+        assert_eq!(
+            compacts(&tool, &json!({})).0,
+            "Sends. It must be open. Call login first."
+        );
+    }
+    let needed = "Sends.\nReturns what follows:\n- token: a secret of the user\n- size";
+    assert_eq!(
+        compacts(needed, &json!({})).0,
+        "Sends. Returns what follows: token: secret of user"
+    );
+}
+
 #[test]
 fn sections_about_arguments_become_their_descriptions() {
     let written = "Sends.\n\nArgs:\n  a (str): The text.\n    Only JSON.\n  b: Must stay.\n\nReturns:\n  An id.";

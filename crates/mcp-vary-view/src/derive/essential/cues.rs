@@ -5,7 +5,9 @@ pub(super) const WARNINGS: &[&str] = &[
     "also deletes",
     "also removes",
     "anyone",
+    "capped",
     "careful",
+    "clamped",
     "caution",
     "credential",
     "credentials",
@@ -16,6 +18,8 @@ pub(super) const WARNINGS: &[&str] = &[
     "executes arbitrary",
     "irreversible",
     "never",
+    "no effect",
+    "no-op",
     "overwrite",
     "overwrites",
     "permanent",
@@ -25,6 +29,7 @@ pub(super) const WARNINGS: &[&str] = &[
     "risks",
     "secret",
     "secrets",
+    "silently",
     "unsafe",
     "untrusted",
     "uploaded",
@@ -85,6 +90,7 @@ pub(super) const CONDITIONS: &[&str] = &[
     "have to",
     "if",
     "ignored",
+    "ignores",
     "incompatible",
     "instead",
     "leave out",
@@ -237,6 +243,32 @@ pub(super) const ORIGINS: &[&str] = &[
     "retrieved from",
     "returned by",
     "returned from",
+];
+
+/// After which the name of a tool says where a value comes from, or what to call: `from list-pages`.
+pub(super) const NAMED_AFTER: &[&str] = &["by", "call", "calling", "from", "the", "using", "via"];
+
+/// What may follow the name of a tool.
+pub(super) const NAMED_BEFORE: &[&str] =
+    &["first", "output", "response", "result", "results", "tool"];
+
+/// How a sentence begins that cannot be understood without the one before it.
+pub(super) const BACKWARD: &[&str] = &[
+    "if so",
+    "if that",
+    "if this",
+    "in such",
+    "in that case",
+    "in this case",
+    "otherwise",
+    "this happens",
+    "this means",
+    "when this",
+];
+
+/// What a bound on a number is called.
+pub(super) const BOUNDS: &[&str] = &[
+    "at least", "at most", "max", "maximum", "min", "minimum", "up to",
 ];
 
 /// Units.

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use mcp_vary::json::Json;
 
 use super::cues::{
-    ADVICE, CONDITIONS, DEFAULTS, EMPTY, ENGLISH, EXAMPLES, FOREIGN, FORMATS, ITEM_CONDITIONS,
-    LIMITS, NO_CONDITIONS, ORIGINS, POSITIONS, PRAISE, REFERENCES, REMOVALS, RESULT_CONDITIONS,
-    RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS, SWITCHES, UNITS, WARNINGS,
+    ADVICE, BACKWARD, BOUNDS, CONDITIONS, DEFAULTS, EMPTY, ENGLISH, EXAMPLES, FOREIGN, FORMATS,
+    ITEM_CONDITIONS, LIMITS, NAMED_AFTER, NAMED_BEFORE, NO_CONDITIONS, ORIGINS, POSITIONS, PRAISE,
+    REFERENCES, REMOVALS, RESULT_CONDITIONS, RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS,
+    SWITCHES, UNITS, WARNINGS,
 };
 use super::vocabulary::{Vocabulary, parts};
 use super::{without_articles, without_links};
@@ -74,6 +75,12 @@ impl<'s> SchemaFacts<'s> {
             facts.value_words.add(&Vocabulary::of(value));
         }
         facts
+    }
+
+    /// Whether the schema has the number, alone or in a default such as `2024-01-31`.
+    fn has_number(&self, number: &str) -> bool {
+        let mut numbers_of_schema = self.numbers.iter().flat_map(|text| numbers(text));
+        numbers_of_schema.any(|known| known == number)
     }
 
     fn read(&mut self, schema: &'s [(Cow<'_, str>, Json<'_>)], depth: usize) {
@@ -191,6 +198,24 @@ impl<'r> Rules<'r> {
         }
     }
 
+    /// Whether the sentence introduces a list of what a result has.
+    pub(super) fn introduces_results(&self, sentence: &str) -> bool {
+        let phrase = Phrase::of(sentence);
+        let is_item = matches!(self.place, Place::Item(_));
+        is_item && phrase.starts(RESULTS) && !phrase.has(RESULT_CONDITIONS)
+    }
+
+    /// Whether a caller needs the sentence although it is about a result.
+    pub(super) fn is_needed_of_result(&self, sentence: &str) -> bool {
+        let phrase = Phrase::of(sentence);
+        warns(&phrase) || phrase.has(RESULT_CONDITIONS)
+    }
+
+    /// Whether the sentence says something of the one before it: `If this happens, …`.
+    pub(super) fn refers_back(sentence: &str) -> bool {
+        Phrase::of(sentence).starts(BACKWARD)
+    }
+
     /// Whether the first sentence about an argument says what is meant by it, if its schema takes any text or object, or if
     /// the sentence shares no word with its name.
     pub(super) fn says_what_is_meant(&self, sentence: &str) -> bool {
@@ -230,9 +255,14 @@ fn term(sentence: &str) -> &str {
         .trim_matches(|c: char| c.is_whitespace() || "\"'`*".contains(c))
 }
 
+/// Whether a sentence says what is dangerous, unsuitable or counted in a certain way.
+fn warns(phrase: &Phrase) -> bool {
+    phrase.has(WARNINGS) || phrase.has(LIMITS) || phrase.has(POSITIONS)
+}
+
 fn of_item(sentence: &str, known: &Vocabulary) -> bool {
     let phrase = Phrase::of(sentence);
-    if phrase.has(WARNINGS) || phrase.has(LIMITS) || phrase.has(POSITIONS) {
+    if warns(&phrase) {
         return true;
     }
     let is_result = phrase.starts(RESULTS) && !phrase.has(RESULT_CONDITIONS);
@@ -246,6 +276,8 @@ fn of_item(sentence: &str, known: &Vocabulary) -> bool {
         || phrase.starts(&["when"])
         || phrase.starts(DEFAULTS)
         || has_long_name(sentence)
+        || names_tool(sentence)
+        || (phrase.has(BOUNDS) && numbers(sentence).next().is_some())
         || has_extension(sentence)
         || phrase.has(FORMATS)
         || identifiers(sentence).next().is_some()
@@ -255,17 +287,18 @@ fn of_item(sentence: &str, known: &Vocabulary) -> bool {
 fn of_schema(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) -> bool {
     let facts = &context.facts;
     let whole = Phrase::of(sentence);
-    let is_warning = whole.has(WARNINGS) || whole.has(LIMITS) || whole.has(POSITIONS);
     let is_removal = facts.is_boolean && whole.has(REMOVALS);
-    if is_warning || is_removal || (facts.is_vague && is_enumeration(sentence)) {
+    if warns(&whole)
+        || is_removal
+        || names_tool(sentence)
+        || (facts.is_vague && is_enumeration(sentence))
+    {
         return true;
     }
     // Examples of a number say nothing that its type does not.
-    let example = if facts.is_number {
-        sentence.find("e.g")
-    } else {
-        None
-    };
+    let example = sentence
+        .find("e.g")
+        .filter(|at| facts.is_number && !Phrase::of(sentence.split_at(*at).1).has(BOUNDS));
     let sentence = sentence.split_at(example.unwrap_or(sentence.len())).0;
     let phrase = &Phrase::of(sentence).without(NO_CONDITIONS);
     let says_default = !facts.has_default && phrase.has(&["default", "defaults"]);
@@ -287,8 +320,10 @@ fn repeats(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) ->
         && numbers(sentence).next().is_none()
         && context.name.has_any(sentence);
     let is_value = facts.has_enum && novel(sentence, &[known, &facts.value_words]) == 0;
-    let is_default =
-        facts.has_default && phrase.starts(DEFAULTS) && identifiers(sentence).next().is_none();
+    let is_default = facts.has_default
+        && phrase.starts(DEFAULTS)
+        && identifiers(sentence).next().is_none()
+        && numbers(sentence).all(|number| facts.has_number(number));
     is_default
         || (phrase.starts(EXAMPLES) && !has_others)
         || (!is_strict && (is_value || (is_switch && !has_others)))
@@ -333,6 +368,7 @@ fn says_value(sentence: &str, facts: &SchemaFacts<'_>, known: &Vocabulary) -> bo
         || literals(sentence).any(|it| !lists(it) && !known.has_all(it))
         || identifiers(sentence).any(|it| !lists(it) && !known.has(it))
         || numbers(sentence).any(|it| !facts.numbers.iter().any(|known| known == it))
+        || (facts.is_boolean && phrase.starts(&["false", "true"]) && others >= NOVEL)
 }
 
 /// Whether a number is counted in something: `the size in cells`.
@@ -445,6 +481,31 @@ pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
         let is_kebab = word.contains('-') && ["tool", "tools"].contains(&next);
         let is_other = word.starts_with('$') || word.starts_with("--");
         (is_camel || is_snake || is_kebab || is_other).then_some(word)
+    })
+}
+
+/// Whether a sentence says which tool gives a value, or is to be called: `(from list-pages)`.
+///
+/// A name is joined, or marked as code. Words that are joined with hyphens (`from third-party sources`) are one only
+/// where the clause ends.
+fn names_tool(sentence: &str) -> bool {
+    let is_mark = |c: char| ".,;:()\"'`".contains(c);
+    let terms: Vec<&str> = sentence.split_whitespace().collect();
+    let pairs = terms.iter().zip(terms.iter().skip(1)).enumerate();
+    let mut named = pairs.filter(|(_, (before, _))| {
+        NAMED_AFTER.contains(&&*before.trim_matches(is_mark).to_lowercase())
+    });
+    named.any(|(at, (_, term))| {
+        let name = term.trim_matches(is_mark);
+        let next = terms
+            .get(at + 2)
+            .map_or("", |next| next.trim_matches(is_mark));
+        let ends = next.is_empty() || term.ends_with(is_mark) || NAMED_BEFORE.contains(&next);
+        let is_name = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let is_joined = name.trim_matches('_').contains('_') || name.contains('-') && ends;
+        is_name && name.len() > 2 && (is_joined || term.contains('`'))
     })
 }
 
