@@ -18,10 +18,11 @@ use crate::message::Answer;
 impl Shared {
     /// Handles an answer without an id: an error is that of the only call in flight.
     pub(super) fn receive_anonymous(&self, message: Bytes, outcome: ResponseOutcome) {
+        let only_call = self.in_flight().only_call();
         // A line of a JSON logger may have an `error`, too.
         if outcome.is_error
             && !lost_answers(&message).is_empty()
-            && let Some(id) = self.in_flight().only_call()
+            && let Some(id) = only_call
         {
             return self.receive_answer(id, || Answer::new(message, outcome));
         }
