@@ -109,11 +109,12 @@ impl<'a> Message<'a> {
             let why = format!("`id` must not be longer than {MAX_ID} bytes");
             return Err(WireError::invalid(why));
         }
-        let (mut result, mut error) = (present(envelope.result), present(envelope.error));
+        let mut result = present(envelope.result);
+        let mut error = present(envelope.error);
         if method.is_none() && result.or(error).is_none() {
             // A response may have the result `null`.
             result = envelope.result;
-            error = envelope.error.filter(|_| result.is_none());
+            error = result.is_none().then_some(envelope.error).flatten();
         }
         let message = Self {
             id,

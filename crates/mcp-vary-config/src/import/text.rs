@@ -154,9 +154,9 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
         // A dollar sign in front of our variable would escape it.
         let dollar = out.ends_with('$');
         if let Some(template) = after.strip_prefix('{') {
-            let closed = template.split_once("}}").filter(|_| !dollar);
+            let closed = template.split_once("}}");
             let closed = closed.filter(|(inner, _)| !inner.contains(['{', '}', '$']));
-            if let Some((inner, after)) = closed {
+            if !dollar && let Some((inner, after)) = closed {
                 out.push_str(&of_template(field, inner, found));
                 remaining = after;
             } else {

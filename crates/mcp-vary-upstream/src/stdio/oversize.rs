@@ -2,6 +2,8 @@
 
 use mcp_vary_wire::server_message::own_number;
 
+use super::unreadable::Outline;
+
 /// The two ends of an oversized line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct LineEnds {
@@ -26,15 +28,12 @@ impl LineEnds {
     /// Reads the members at both ends, where writers of JSON put the short ones.
     pub(super) fn lost_message(&self) -> LostMessage {
         let head = String::from_utf8_lossy(&self.head);
-        let long = ["\"result\"", "\"error\"", "\"params\"", "\"data\""];
-        let long = long.iter().filter_map(|key| head.find(key)).min();
-        // Only short members of the envelope precede the first long one.
-        let short = &head[..long.unwrap_or(0)];
-        if let Some(id) = number_after_id(short) {
-            return LostMessage::Answer(id);
-        }
-        if short.contains("\"method\"") {
+        let outline = Outline::read(&head);
+        if outline.has_method {
             return LostMessage::Nothing;
+        }
+        if let Some(id) = outline.id.and_then(own_number) {
+            return LostMessage::Answer(id);
         }
         let tail = String::from_utf8_lossy(&self.tail);
         match id_at_end(&tail) {
@@ -42,14 +41,6 @@ impl LineEnds {
             None => LostMessage::Anything,
         }
     }
-}
-
-/// `5` from `{"jsonrpc":"2.0","id":5,`.
-fn number_after_id(text: &str) -> Option<u64> {
-    let after = text.split_once("\"id\"")?.1.trim_start();
-    let number = after.strip_prefix(':')?.trim_start();
-    let (number, _) = number.split_once(',')?;
-    own_number(number.trim_end())
 }
 
 /// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
@@ -113,7 +104,9 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_answers_nobody() {
+    fn a_notification_or_a_request_answers_nobody() {
+        let asked = r#"{"id":5,"method":"x","params":"#;
+        loses(asked, "", LostMessage::Nothing);
         loses(
             r#"{"jsonrpc":"2.0","method":"x","params":"#,
             "",

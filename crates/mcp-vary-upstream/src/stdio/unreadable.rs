@@ -18,13 +18,15 @@ use crate::message::Answer;
 impl Shared {
     /// Handles an answer without an id: an error is that of the only call in flight.
     pub(super) fn receive_anonymous(&self, message: Bytes, outcome: ResponseOutcome) {
+        let only_call = self.in_flight().only_call();
         // A line of a JSON logger may have an `error`, too.
-        let is_error = outcome.is_error && !lost_answers(&message).is_empty();
-        let only_call = self.in_flight().only_call().filter(|_| is_error);
-        match only_call {
-            Some(id) => self.receive_answer(id, || Answer::new(message, outcome)),
-            None => self.skip("it has no `id` of a call", &message),
+        if outcome.is_error
+            && !lost_answers(&message).is_empty()
+            && let Some(id) = only_call
+        {
+            return self.receive_answer(id, || Answer::new(message, outcome));
         }
+        self.skip("it has no `id` of a call", &message);
     }
 
     /// Handles a line that is not a message: fails the calls that it answers.
@@ -34,14 +36,19 @@ impl Shared {
             NOT_AN_OBJECT => "its line is not JSON",
             why => why,
         };
+        let error = UpstreamError::Unreadable {
+            server: Arc::clone(&self.server),
+            why: why.into(),
+        };
         for LostAnswer { id, is_certain } in lost_answers(line) {
             let Some(id) = id.or_else(|| self.in_flight().only_call()) else {
                 continue;
             };
             if is_certain {
-                self.fail(id, self.unreadable_answer(why));
+                self.fail(id, error.clone());
             } else if self.in_flight().doubt(id) {
-                let (shared, error) = (Arc::downgrade(self), self.unreadable_answer(why));
+                let shared = Arc::downgrade(self);
+                let error = error.clone();
                 let _ = try_spawn(async move {
                     tokio::time::sleep(DOUBT).await;
                     if let Some(shared) = shared.upgrade() {
@@ -49,13 +56,6 @@ impl Shared {
                     }
                 });
             }
-        }
-    }
-
-    fn unreadable_answer(&self, why: &str) -> UpstreamError {
-        UpstreamError::Unreadable {
-            server: Arc::clone(&self.server),
-            why: why.into(),
         }
     }
 }
@@ -88,7 +88,9 @@ fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
         let outline = Outline::read(&text[at + opened..]);
         at += opened + outline.length;
         let is_last = at == text.len() && outline.has_outcome;
-        if let Some(id) = outline.answered().filter(|_| is_first || is_last) {
+        if (is_first || is_last)
+            && let Some(id) = outline.answered()
+        {
             let is_certain = is_first && outline.has_outcome;
             lost.push(LostAnswer { id, is_certain });
         }
@@ -98,27 +100,27 @@ fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
 
 /// The members of a JSON-RPC message, as far as they can be seen.
 #[derive(Debug, Default)]
-struct Outline<'t> {
+pub(super) struct Outline<'t> {
     text: &'t str,
     length: usize,
-    is_complete: bool,
-    id: Option<&'t str>,
+    pub(super) id: Option<&'t str>,
     is_rpc: bool,
     has_outcome: bool,
     has_error: bool,
     /// Whether it has members of a request or a notification.
-    has_method: bool,
+    pub(super) has_method: bool,
 }
 
 impl<'t> Outline<'t> {
     /// Reads the object at the start of `text`, which ends where its braces do.
-    fn read(text: &'t str) -> Self {
+    pub(super) fn read(text: &'t str) -> Self {
         let mut outline = Self {
             text,
             length: text.len(),
             ..Self::default()
         };
-        let (mut depth, mut at) = (0_usize, 0);
+        let mut depth = 0_usize;
+        let mut at = 0;
         while let Some(found) = text[at..].find(['"', '{', '}']) {
             at += found + 1;
             match text.as_bytes()[at - 1] {
@@ -126,7 +128,9 @@ impl<'t> Outline<'t> {
                     let string = string_at(&text[at..]);
                     at = text.len().min(at + string.len() + 1);
                     let value = text[at..].trim_start().strip_prefix(':');
-                    if let Some(value) = value.filter(|_| depth == 1) {
+                    if depth == 1
+                        && let Some(value) = value
+                    {
                         outline.note(string, value.trim_start());
                     }
                 }
@@ -135,7 +139,6 @@ impl<'t> Outline<'t> {
             }
             if depth == 0 {
                 outline.length = at;
-                outline.is_complete = true;
                 break;
             }
         }
@@ -145,9 +148,9 @@ impl<'t> Outline<'t> {
     fn note(&mut self, key: &str, value: &'t str) {
         match key {
             "jsonrpc" => self.is_rpc = true,
+            // A number that is cut would be another.
             "id" if self.id.is_none() => {
-                let end = value.find([',', '}']).unwrap_or(value.len());
-                self.id = Some(value[..end].trim_end());
+                self.id = value.split_once([',', '}']).map(|(id, _)| id.trim_end());
             }
             "result" => self.has_outcome = true,
             "error" => (self.has_outcome, self.has_error) = (true, true),
@@ -161,12 +164,13 @@ impl<'t> Outline<'t> {
         if self.has_method || !(self.is_rpc || self.has_outcome) {
             return None;
         }
-        match self.id.filter(|id| *id != "null") {
-            Some(id) => own_number(id).map(Some),
-            // A byte of another encoding may have hidden the end of a string.
-            None if !self.is_complete && self.id.is_none() => id_at_end(self.text).map(Some),
-            None => (self.is_rpc && self.has_error).then_some(None),
+        if let Some(id) = self.id.filter(|id| *id != "null") {
+            return own_number(id).map(Some);
         }
+        // A byte of another encoding may have hidden the end of a string, and so the id.
+        let id = id_at_end(&self.text[..self.length]);
+        let is_anonymous = self.is_rpc && self.has_error;
+        (id.is_some() || is_anonymous).then_some(id)
     }
 }
 
