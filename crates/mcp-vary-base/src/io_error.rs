@@ -1,6 +1,8 @@
 //! Errors of the operating system as a person reads them.
 
+use std::fs::Metadata;
 use std::io::{Error, ErrorKind};
+use std::path::Path;
 
 /// What went wrong, without the number of the system's error.
 ///
@@ -30,6 +32,50 @@ pub fn describe(error: &Error) -> String {
         Some(reason) => format!("the name of the host cannot be looked up (DNS): {reason}"),
         None => text.to_owned(),
     }
+}
+
+/// What went wrong at `path`. If access was denied: what denies it, whose it is, and as whom this process runs.
+#[must_use]
+pub fn describe_at(path: &Path, error: &Error) -> String {
+    let why = describe(error);
+    if error.kind() != ErrorKind::PermissionDenied {
+        return why;
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut places = absolute.ancestors();
+    let place = places.find_map(|place| Some((place, place.metadata().ok()?)));
+    place.map_or(why.clone(), |(place, metadata)| {
+        let place = place.display();
+        format!(
+            "{why}: {place} {}; run Vary as its owner, or change its mode",
+            owner(&metadata)
+        )
+    })
+}
+
+/// Whose a file is, its mode, and as whom this process runs: `belongs to root (mode 755), and Vary runs as ann`.
+#[cfg(unix)]
+#[must_use]
+pub fn owner(metadata: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = |id: u32| {
+        let mut lines = users.lines().map(|line| line.split(':'));
+        let is_it =
+            |fields: &std::str::Split<'_, char>| fields.clone().nth(2) == Some(&*id.to_string());
+        let name = lines.find(is_it).and_then(|mut fields| fields.next());
+        name.map_or_else(|| format!("user {id}"), str::to_owned)
+    };
+    let (owner, mode) = (named(metadata.uid()), metadata.mode() & 0o7777);
+    let own = named(rustix::process::geteuid().as_raw());
+    format!("belongs to {owner} (mode {mode:o}), and Vary runs as {own}")
+}
+
+/// There are no owners on this system.
+#[cfg(not(unix))]
+#[must_use]
+pub fn owner(_: &Metadata) -> String {
+    "is protected".to_owned()
 }
 
 /// How the standard library begins errors of the resolver.
@@ -79,6 +125,33 @@ mod tests {
         }
         let other = describe(&Error::from_raw_os_error(40));
         assert!(!other.is_empty() && !other.contains("os error"), "{other}");
+    }
+
+    /// The tests may run as root, to whom nothing is denied; so the error is made here.
+    #[cfg(unix)]
+    #[test]
+    fn where_access_is_denied_the_owner_and_the_user_are_named() {
+        let denied = Error::from(ErrorKind::PermissionDenied);
+        let place = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let shown = place.display();
+        for path in [place.to_owned(), place.join("none/audit.jsonl")] {
+            let why = describe_at(&path, &denied);
+            assert!(
+                why.starts_with(&format!("permission denied: {shown} belongs to ")),
+                "{why}"
+            );
+            for part in [
+                " (mode ",
+                "), and Vary runs as ",
+                "; run Vary as its owner, or change its mode",
+            ] {
+                assert!(why.contains(part), "{why}");
+            }
+        }
+        let root = owner(&Path::new("/").metadata().unwrap());
+        assert!(root.starts_with("belongs to root (mode "), "{root}");
+        let missing = Error::from(ErrorKind::NotFound);
+        assert_eq!(describe_at(place, &missing), describe(&missing));
     }
 
     #[test]

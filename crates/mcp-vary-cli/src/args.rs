@@ -123,7 +123,7 @@ pub(crate) struct Demo {
         vary serve https://example.com/mcp --header 'Authorization: Bearer TOKEN'"
 )]
 pub(crate) struct Serve {
-    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    /// A URL, a port of this machine, or a file [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "TARGET")]
     pub(crate) named: Option<String>,
     /// Address to serve on: HOST:PORT, or only a port of this machine [default: `listen` of the
@@ -201,7 +201,7 @@ pub(crate) enum LogFormat {
     [{kind, message}]}]."
 )]
 pub(crate) struct Inspect {
-    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    /// A URL, a port of this machine, or a file [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "TARGET")]
     pub(crate) named: Option<String>,
     #[command(flatten)]
@@ -241,7 +241,7 @@ pub(crate) struct Inspect {
     tool is the definition as clients receive it, and upstreamTool that of the server, with --diff."
 )]
 pub(crate) struct Tools {
-    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    /// A URL, a port of this machine, or a file [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "TARGET")]
     pub(crate) named: Option<String>,
     #[command(flatten)]
@@ -281,7 +281,7 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// Arguments of the call, then TARGET. `{...}` is a JSON object with all arguments, @FILE a file with one. NAME=VALUE
     /// is one argument, of the type that the tool's schema has; NAME:=JSON is one argument as JSON. Anything else is
-    /// TARGET, a URL or a file [default: ./vary.yaml or ./.mcp.json]
+    /// TARGET: a URL, a port of this machine, or a file [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "ARGUMENT | TARGET")]
     pub(crate) arguments_and_target: Vec<String>,
     #[command(flatten)]
@@ -295,7 +295,7 @@ pub(crate) struct Call {
     pub(crate) lint: bool,
 }
 
-/// Create, check or edit a configuration
+/// Check a configuration, or convert the server lists of clients to one
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Examples:\n  vary config import .mcp.json > vary.yaml\n  vary config check vary.yaml\n  \
@@ -342,9 +342,12 @@ pub(crate) struct Check {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The configuration, or the server list of an MCP client
+    /// Without FILE: start the servers of the file of this directory without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// The configuration, or the server list of an MCP client [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Convert the server lists of MCP clients to a configuration
@@ -397,7 +400,7 @@ pub(crate) struct NewKey {
 
 /// Show the status of a running gateway
 ///
-/// Shows its servers, its variants, and its recent clients: the variant of each, what selected it, and how many requests
+/// Shows its servers, its variants with their tools and tokens, and its recent clients: the variant of each, what selected it, and how many requests
 /// and calls it made. Also shows which clients still use deprecated variants. Finds a gateway of the same user by itself,
 /// by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. One of another user must be started with
 /// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down.
@@ -406,8 +409,8 @@ pub(crate) struct NewKey {
     vary status\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
-    [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
+    With --json, the answer to GET /status?tokens: {version, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
+    [{id, status, replacement, removalDate, daysLeft, default, tools, tokens}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     completedTasks, dedicatedConnections, memory, resultStore, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory and resultStore are bytes.")]
 pub(crate) struct Status {

@@ -6,7 +6,7 @@ mod schema;
 use mcp_vary::json;
 
 use crate::args::Call;
-use crate::client::{Client, ClientIdentity};
+use crate::client::ClientIdentity;
 use crate::failure::{Failure, Verdict};
 use crate::lint::{self, Linted};
 use crate::login::source::LoginMode;
@@ -79,7 +79,14 @@ async fn call_all(
     for identity in &called.identities {
         let client = session.client(identity).await?;
         client.check_selectable(variant)?;
-        let arguments = called.arguments_for(&client, variant).await?;
+        let listed = match client.listed(&called.tool, variant).await {
+            // Without types, hints alone are missing.
+            Err(_) if !called.arguments.need_schema() => None,
+            listed => listed?,
+        };
+        let listed = listed.and_then(|listed| json::to_value(&listed).ok());
+        let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
+        let arguments = called.arguments.to_json(schema)?;
         let answer = client.call(&called.tool, &arguments, variant);
         let answer = answer.await?;
         if let Err(error) = &answer
@@ -95,6 +102,9 @@ async fn call_all(
                         .unwrap_or_default(),
                 },
             };
+        }
+        if let (None, Some(schema)) = (&tip, schema) {
+            tip = schema::hint(schema, &arguments);
         }
         let findings = match &answer {
             Ok(result) if is_linted => {
@@ -164,22 +174,6 @@ impl CallRequest {
 }
 
 impl CallRequest {
-    /// The JSON text of the arguments, typed by the schema of the tool that `client` sees.
-    async fn arguments_for(
-        &self,
-        client: &Client,
-        variant: Option<&str>,
-    ) -> Result<String, Failure> {
-        let listed = if self.arguments.need_schema() {
-            client.listed(&self.tool, variant).await?
-        } else {
-            None
-        };
-        let listed = listed.and_then(|listed| json::to_value(&listed).ok());
-        let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
-        self.arguments.to_json(schema)
-    }
-
     /// Describes the declarations of each client.
     fn titles(&self) -> Vec<String> {
         let title = |identity: &ClientIdentity| match identity.features.as_deref() {

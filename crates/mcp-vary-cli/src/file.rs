@@ -15,6 +15,7 @@ use crate::environment::today;
 use crate::failure::Failure;
 use crate::print::notice;
 use crate::serving::LISTEN;
+use crate::similar::nearest;
 
 /// Reads all servers of `path`, and prints notes.
 ///
@@ -73,18 +74,40 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
     if path.is_dir() {
         return is_a_directory(path);
     }
-    let why = io_error::describe(error);
-    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
-    let reached = path
-        .ancestors()
-        .find(|it| is_denied && it.metadata().is_ok());
-    let cause = reached.map(|reached| {
-        let reached = reached.display();
-        format!("; run Vary as the owner of {reached}, or change its mode")
-    });
-    let (shown, cause) = (path.display(), cause.unwrap_or_default());
-    Failure::command(format!("{shown} cannot be read: {why}{cause}"))
+    if error.kind() == io::ErrorKind::NotFound {
+        return missing(path);
+    }
+    let why = io_error::describe_at(path, error);
+    Failure::command(format!("{} cannot be read: {why}", path.display()))
 }
+
+/// The failure for a file that does not exist: where it was looked for, and the file there that was probably meant.
+fn missing(path: &Path) -> Failure {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = absolute.parent().unwrap_or(&absolute);
+    let (shown, looked) = (path.display(), place.display());
+    if !place.is_dir() {
+        return Failure::command(format!(
+            "{shown} cannot be read: there is no directory {looked}"
+        ));
+    }
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<_> = names.take(MOST_COMPARED).collect();
+    let written = path.file_name().and_then(|name| name.to_str());
+    let meant = nearest(
+        written.unwrap_or_default(),
+        names.iter().map(String::as_str),
+    );
+    let meant = meant.map(|name| path.with_file_name(name).display().to_string());
+    let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    Failure::command(format!(
+        "{shown} cannot be read: there is no such file in {looked}{meant}"
+    ))
+}
+
+/// How many files of a directory a missing one is compared with.
+const MOST_COMPARED: usize = 2000;
 
 /// The failure for a directory in place of a file, with the files in it that could be meant.
 fn is_a_directory(path: &Path) -> Failure {
@@ -107,7 +130,9 @@ fn is_a_directory(path: &Path) -> Failure {
 
 /// Why the file at `path` cannot be written.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let why = io_error::describe(error);
+    // The file is replaced, so it is its directory that denies it.
+    let place = path.parent().filter(|_| path.is_file()).unwrap_or(path);
+    let why = io_error::describe_at(place, error);
     Failure::command(format!("{} cannot be written: {why}", path.display()))
 }
 
@@ -209,29 +234,4 @@ pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The tests may run as root, to whom nothing is denied; so the error is made here.
-    #[test]
-    fn a_file_to_which_access_is_denied_is_named_with_what_denies_it() {
-        let denied = |path: &Path| {
-            let error = io::Error::from(io::ErrorKind::PermissionDenied);
-            unreadable(path, &error).to_string()
-        };
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let file = directory.join("Cargo.toml");
-        for (path, what) in [
-            (&file, &*file),
-            (&directory.join("none/vary.yaml"), directory),
-        ] {
-            let what = what.display();
-            let expected =
-                format!("permission denied; run Vary as the owner of {what}, or change its mode");
-            assert!(denied(path).ends_with(&expected), "{}", denied(path));
-        }
-    }
 }

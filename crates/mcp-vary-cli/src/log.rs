@@ -19,6 +19,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub(crate) use self::format::time_of_day;
 use self::format::{JsonLines, LineTime};
 use crate::args::{Args, Command, LogArgs, LogFormat};
+use crate::environment::variable;
 use crate::failure::Failure;
 use crate::print;
 
@@ -37,10 +38,21 @@ impl CommandLog {
     ///
     /// When the level cannot be used.
     pub(crate) fn start(args: &Args) -> Result<Self, Failure> {
-        let level = args.log.level.as_deref().map(str::parse).transpose();
+        // An empty variable is one that is not set.
+        let written = args
+            .log
+            .level
+            .as_deref()
+            .filter(|level| !level.trim().is_empty());
+        let level = written.map(str::parse).transpose();
+        let named = |error: LogLevelError| {
+            let is_variable = variable("VARY_LOG").as_deref() == written;
+            let name = if is_variable { "VARY_LOG" } else { "--log" };
+            Failure::command(format!("{name}: {error}"))
+        };
         let log = Self {
             args: args.log.clone(),
-            level: level.map_err(|error: LogLevelError| Failure::command(error.to_string()))?,
+            level: level.map_err(named)?,
         };
         match &args.command {
             Command::Serve(serve) if serve.log_format == Some(LogFormat::Json) => print::set_json(),

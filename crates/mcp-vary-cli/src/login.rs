@@ -28,7 +28,7 @@ use crate::failure::{Failure, Verdict};
 use crate::print::table::table;
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
-use crate::target_args::{FOUND, is_url};
+use crate::target_args::{FOUND, find_file};
 use crate::{file, target};
 
 use self::args::ServerFile;
@@ -95,7 +95,7 @@ async fn list(args: &args::Login) -> Result<Verdict, Failure> {
     let mut logins = stored(&keys(args.file.path.as_deref())?).await?;
     // The file of the directory matters only if its keys may seal what cannot be read without.
     if args.file.path.is_none() && logins.iter().any(Result::is_err) {
-        logins = stored(&keys(found())?).await?;
+        logins = stored(&keys(find_file())?).await?;
     }
     let is_fine = logins.iter().all(Result::is_ok);
     let text = if args.json {
@@ -126,11 +126,6 @@ fn keys(path: Option<&Path>) -> Result<SealingKeys, Failure> {
         Some(path) => parsed(path, &[])?.into_config(environment()?).named_keys,
         None => SealingKeys::default(),
     })
-}
-
-/// The file of this directory.
-fn found() -> Option<&'static Path> {
-    FOUND.iter().map(Path::new).find(|path| path.exists())
 }
 
 fn row(login: &Result<LoginSummary, StoreError>) -> Vec<String> {
@@ -224,7 +219,7 @@ struct NamedServer {
 /// The server at a URL, or with a name in a file.
 fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
     let unusable = |error| Failure::command(format!("`{}` cannot be used: {error}", shown(server)));
-    if is_url(server) {
+    if server.contains("://") {
         target::http_url(server, server).map_err(Failure::command)?;
         let address = Address::parse(server).map_err(unusable)?;
         return Ok(NamedServer {
@@ -233,7 +228,7 @@ fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
             keys: keys(file.path.as_deref())?,
         });
     }
-    let path = file.path.as_deref().or(found()).ok_or_else(|| {
+    let path = file.path.as_deref().or(find_file()).ok_or_else(|| {
         Failure::command(format!(
             "`{}` is not a URL, and this directory has neither {}; name the file of the server with `--file`",
             shown(server),

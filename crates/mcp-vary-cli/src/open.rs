@@ -58,7 +58,8 @@ fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
     let admin = about["admin"].as_str().map(str::to_owned);
     admin.map(GatewayAddress::Tcp).ok_or_else(|| {
         Failure::command(format!(
-            "the gateway at {address} has no page; start it again with `--admin 8801`"
+            "the gateway at {address} has no page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary open` \
+             finds its page. Until then, `vary status` shows the same as text"
         ))
     })
 }
@@ -108,7 +109,8 @@ fn no_page() -> String {
             let known = GatewayAddress::Socket(one.clone()).known_by();
             let known = known.map_or_else(String::new, |known| format!(" at {known}"));
             sanitize(&format!(
-                "your gateway{known} runs without a page; start it again with `--admin 8801`"
+                "your gateway{known} runs without a page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary \
+                 open` finds its page. Until then, `vary status` shows the same as text"
             ))
         }
         several => format!(
@@ -142,7 +144,7 @@ async fn check(address: &GatewayAddress, token: Option<&AdminToken>) -> Result<(
         Ok((StatusCode::OK, _)) => Ok(()),
         Ok((StatusCode::UNAUTHORIZED, _)) => Err(wrong_token(address)),
         Ok((status, _)) => Err(no_page(&format!(
-            "it answers {status}, as the address for clients does"
+            "it answers {status}: that is an address for clients, or not of Vary"
         ))),
         // What follows is about other commands.
         Err(why) => Err(no_page(why.split("; ").next().unwrap_or_default())),

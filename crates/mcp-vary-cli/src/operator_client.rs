@@ -47,16 +47,23 @@ impl GatewayAddress {
             several => {
                 let mut lines = String::new();
                 for path in several {
-                    let known = Self::Socket(path.clone()).known_by();
-                    let served = served_at(path).await;
-                    let comment: Vec<_> = known.into_iter().chain(served).collect();
-                    let _ = write!(lines, "\n  vary {command} {}", path.display());
+                    let about = about(path);
+                    let url = about["url"]
+                        .as_str()
+                        .and_then(|url| url.parse::<Uri>().ok());
+                    let named = match url.as_ref().and_then(Uri::port_u16) {
+                        Some(port) => port.to_string(),
+                        None => path.display().to_string(),
+                    };
+                    let file = about["file"].as_str().map(str::to_owned);
+                    let comment: Vec<_> = served_at(path).await.into_iter().chain(file).collect();
+                    let _ = write!(lines, "\n  vary {command} {named}");
                     if !comment.is_empty() {
                         let _ = write!(lines, "  # {}", sanitize(&comment.join(": ")));
                     }
                 }
                 Err(Failure::command(format!(
-                    "{} gateways are running; name one of them by its socket, or by its address for clients:{lines}",
+                    "{} gateways are running; name one of them:{lines}",
                     several.len(),
                 )))
             }
@@ -187,6 +194,13 @@ impl GatewayAddress {
     }
 }
 
+/// The file that the gateway of this user serves whose address for clients is `url`, without links.
+pub(crate) fn served_file(url: &str) -> Option<PathBuf> {
+    let socket = GatewayAddress::parse(url).ok()?.of_clients()?;
+    let about = about(&socket);
+    std::fs::canonicalize(about["file"].as_str()?).ok()
+}
+
 /// The status of the gateway at a socket; `None` if it does not say so at once.
 pub(crate) async fn status_at(path: &Path) -> Option<Value> {
     let socket = GatewayAddress::Socket(path.to_owned());
@@ -260,8 +274,8 @@ const DEFAULT: &str = "127.0.0.1:8801";
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
     format!(
-        "it answers {status}, as the address for clients does and other programs do, and not that of a status. `vary {command}` without \
-         an address finds your own gateway; another one needs `--admin 8801` or `admin: 8801` in its configuration"
+        "it answers {status}: that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has \
+         one (`vary serve FILE --admin 8801`); your own gateway is found by `vary {command}` alone"
     )
 }
 

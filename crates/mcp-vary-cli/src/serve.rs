@@ -1,5 +1,6 @@
 //! `vary serve`: a gateway in front of servers, until it is stopped.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::admin::{OperatorAddresses, OperatorListeners};
 use crate::args::Serve;
@@ -34,11 +35,12 @@ use crate::serve_args::{file_config, server_config, unmatched_warnings};
 use crate::service_manager::ServiceManager;
 use crate::serving::{self, LISTEN, Serving};
 use crate::start_report::{
-    StartProgress, is_starting, not_working_line, server_lines, server_status, variant_lines,
+    StartProgress, is_starting, not_working_line, root_note, server_lines, server_status,
+    variant_lines,
 };
 use crate::stop::Stop;
-use crate::target;
 use crate::target_args::{ServerTarget, TargetFile};
+use crate::{target, tokens};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
 pub(crate) async fn run(
@@ -72,6 +74,7 @@ pub(crate) async fn run(
     }
     let mut config = with_audit_log(config, &args, &source)?;
     config.metrics = operator.metrics(&sockets);
+    config.count_tokens = Some(tokens::count);
     if let Some(traces) = &config.traces {
         let started = Tracer::start(traces, now_in_microseconds, config.environment);
         config.tracer = Some(started.map_err(|error| Failure::command(error.to_string()))?);
@@ -257,6 +260,7 @@ async fn on_http(
         Some(passed) => serving::passed(passed, &config)?,
         None => serving::listen_as_configured(listen, "--listen", &config).await?,
     };
+    let root_note = root_note(&config.servers);
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let name = entry_name(&config);
@@ -288,6 +292,9 @@ async fn on_http(
         }
     };
     report_variants();
+    if let Some(note) = root_note {
+        progress(note);
+    }
     progress(&format!(
         "to see what they cost: vary inspect {url}\nCtrl-C ends it"
     ));
@@ -323,6 +330,7 @@ async fn on_stdio(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
+    let root_note = root_note(&config.servers);
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
@@ -350,6 +358,9 @@ async fn on_stdio(
         never = first_message => match never {},
     }
     progress(&introduction(&gateway, source));
+    if let Some(note) = root_note {
+        progress(note);
+    }
     log::servers_reported();
     if io::stdin().is_terminal() {
         progress(STDIO_HINT);
@@ -431,6 +442,10 @@ async fn wait_until_ready(
 /// it also reports which ones are still starting. Never returns.
 async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> Infallible {
     let opened = Instant::now();
+    let complete = Notify::new();
+    let servers = gateway.servers().into_iter();
+    let late = servers.filter(|server| server.handshake.is_none());
+    let mut late: BTreeSet<_> = late.map(|server| server.name).collect();
     let ready = |server: ServerReport| {
         let after = opened.elapsed().as_secs();
         let notes = upstream_variant_notes(std::slice::from_ref(&server));
@@ -440,20 +455,42 @@ async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> I
             server_status(&server)
         );
         progress(sanitize(&format!("{line}\n{notes}")).trim_end());
-        if !is_starting(gateway) {
+        late.remove(&server.name);
+        // One that is connected follows when its lists are in the catalogue.
+        let is_coming = |it: &ServerReport| {
+            let is_connected = matches!(
+                it.state,
+                ConnectionState::Connecting | ConnectionState::Connected(_)
+            );
+            is_connected && late.contains(&it.name)
+        };
+        if !gateway.servers().iter().any(is_coming) {
+            complete.notify_one();
+        }
+    };
+    // Servers come together: their variants are reported once, when no other has become ready for a moment.
+    let report = async {
+        loop {
+            complete.notified().await;
+            while tokio::time::timeout(BURST, complete.notified())
+                .await
+                .is_ok()
+            {}
             report_variants();
         }
     };
     let remind = async {
+        let mut pause = serving::SILENT_WAIT;
         for _ in 0..REMINDERS {
-            tokio::time::sleep(serving::REMINDER).await;
+            tokio::time::sleep(pause).await;
+            pause = serving::REMINDER;
             if is_starting(gateway) {
                 progress(&sanitize(&serving::waiting_line(gateway, opened.elapsed())));
             }
         }
     };
-    tokio::join!(gateway.late_servers(ready), remind);
-    std::future::pending().await
+    let (_, _, never) = tokio::join!(gateway.late_servers(ready), remind, report);
+    never
 }
 
 /// Runs `work`. If a signal is received first, reports that it was stopped.
@@ -501,6 +538,8 @@ pub(crate) fn client_entry(name: &str, url: &str) -> String {
 /// For a person who expects an address or a prompt.
 const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
      start Vary; leave it out to serve over HTTP, or press Ctrl-C";
+/// How long no server must have become ready before the variants are reported.
+const BURST: Duration = Duration::from_millis(200);
 /// How often servers that are still starting are reported.
 const REMINDERS: u32 = 8;
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";

@@ -11,6 +11,7 @@ use crate::environment::environment;
 use crate::failure::Failure;
 use crate::login::source::{LoginMode, file_with_logins, with_logins};
 use crate::print::sanitize;
+use crate::similar::nearest;
 
 /// The configuration in `file`, changed by the flags.
 pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
@@ -42,8 +43,15 @@ fn with_args(
     config.variants &= !args.no_variants;
     config.negotiation &= !args.no_negotiation;
     if let Some(id) = &args.variant {
-        let chosen = config.with_default_variant(id);
-        config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
+        let known: Vec<_> = config.variant_set.ids().map(|id| id.to_string()).collect();
+        config = config.with_default_variant(id).map_err(|why| {
+            Failure::command(match nearest(id, known.iter().map(String::as_str)) {
+                Some(meant) if !id.contains('/') => {
+                    format!("--variant: there is no variant `{id}`; did you mean `{meant}`?")
+                }
+                _ => format!("--variant: {why}"),
+            })
+        })?;
     }
     let are_several = config.servers.len() > 1;
     let usual = if are_several {

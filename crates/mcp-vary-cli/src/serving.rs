@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_base::io_error;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_gateway::{Config, Gateway};
+use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -155,14 +155,36 @@ pub(crate) fn waiting_line(gateway: &Gateway, elapsed: Duration) -> String {
     if elapsed >= TICK {
         text.push_str(&format!(" {} s", elapsed.as_secs()));
     }
-    let servers = gateway.servers().into_iter();
-    let mut lines = servers.filter_map(|server| Some((server.name, server.last_line?)));
+    let servers = gateway.servers();
+    let lines = servers.iter();
+    let mut lines = lines.filter_map(|server| Some((&server.name, server.last_line.as_ref()?)));
     if let Some((name, line)) = lines.next() {
         let reasons = match starting.len() {
             1 => "its last line".to_owned(),
             _ => format!("last line of `{name}`"),
         };
         text.push_str(&format!("; {reasons}: {line}"));
+    }
+    let is_silent = |server: &&ServerReport| {
+        matches!(server.state, ConnectionState::Connecting) && server.last_line.is_none()
+    };
+    let silent: Vec<_> = servers.iter().filter(is_silent).collect();
+    text.push_str(&silence(&silent, elapsed));
+    text
+}
+
+/// What is said after some time of the servers that have written nothing.
+fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
+    let mut text = String::new();
+    let runner = silent.iter().find_map(|server| server.runner.as_ref());
+    if let Some(runner) = runner.filter(|_| elapsed >= SILENT_WAIT) {
+        text.push_str(&format!(
+            "; `{runner}` downloads what is not on this machine yet: can its registry be reached?"
+        ));
+    }
+    if !silent.is_empty() && elapsed >= SILENT_WAIT + REMINDER {
+        let names: Vec<_> = silent.iter().map(|it| format!("`{}`", it.name)).collect();
+        text.push_str(&format!("; nothing so far from {}", first_names(&names)));
     }
     text
 }
@@ -325,6 +347,9 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
                 "{address} is in use by another program, or twice in this command; choose another with {flag}"
             )
         }
+        io::ErrorKind::InvalidInput if is_above_ports(address) => {
+            format!("`{address}`: ports end at 65535; choose a smaller one with {flag}")
+        }
         io::ErrorKind::InvalidInput => {
             format!(
                 "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
@@ -335,6 +360,13 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
             io_error::describe(error)
         ),
     })
+}
+
+/// Whether `address` is a number, or ends with one, that is too large for a port.
+fn is_above_ports(address: &str) -> bool {
+    let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
+    port.parse::<u64>()
+        .is_ok_and(|port| port > u64::from(u16::MAX))
 }
 
 /// Whether what listens on `address` answers at `path` with these `words`.

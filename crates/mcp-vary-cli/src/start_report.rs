@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::{Gateway, Naming, ServerReport};
+use mcp_vary_gateway::{Gateway, Naming, ServerReport, Target, UpstreamConfig};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use crate::login::until;
@@ -104,6 +104,19 @@ pub(crate) fn not_working_line(gateway: &Gateway, left_out: &[String]) -> Option
     Some(sanitize(&format!(
         "{names} {does} not work; the {is} above"
     )))
+}
+
+/// A note if processes of `servers` run as root.
+pub(crate) fn root_note(servers: &[UpstreamConfig]) -> Option<&'static str> {
+    #[cfg(unix)]
+    let is_root = rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    let is_root = false;
+    let mut targets = servers.iter().map(|server| &server.target);
+    let has_processes = targets.any(|target| matches!(target, Target::Command { .. }));
+    (is_root && has_processes).then_some(
+        "servers run as root, as Vary does: they can read and change every file; start Vary as another user",
+    )
 }
 
 /// A server in one line, or why it is not ready.

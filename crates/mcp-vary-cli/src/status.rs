@@ -96,7 +96,7 @@ async fn fetch_from(address: &GatewayAddress) -> Result<Value, Failure> {
 }
 
 async fn ask(address: &GatewayAddress) -> Result<Value, String> {
-    let (status, body) = address.request(Method::GET, "/status", None).await?;
+    let (status, body) = address.request(Method::GET, "/status?tokens", None).await?;
     let answer = serde_json::from_slice(&body).ok();
     let answer = answer.filter(|answer: &Value| answer["servers"].is_array());
     match answer {
@@ -131,7 +131,7 @@ fn to_text(status: &Value, width: usize) -> String {
     for missing in list(status, "missingKeys") {
         let _ = write!(out, "\n{}; {NO_KEYS}\n", text(missing));
     }
-    out.push_str(&clients(list(status, "clients")));
+    out.push_str(&clients(status));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(list(status, "directoryUse")));
     out.push_str(&model_ranking(&status["modelRanking"]));
@@ -146,10 +146,26 @@ fn to_text(status: &Value, width: usize) -> String {
 pub(crate) const NO_KEYS: &str = "until they are, each token of this issuer is answered with 503";
 
 /// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
-fn clients(uses: &[Value]) -> String {
+fn clients(status: &Value) -> String {
+    let is_own = |used: &&Value| {
+        used["client"]["name"] == "vary" && used["client"]["version"] == status["version"]
+    };
+    let (own, uses): (Vec<_>, Vec<_>) = list(status, "clients").iter().partition(is_own);
+    let requests = own
+        .iter()
+        .filter_map(|used| used["requests"].as_u64())
+        .sum::<u64>();
+    let own = match requests {
+        0 => String::new(),
+        requests => format!("without {requests} requests of `vary` itself\n"),
+    };
     if uses.is_empty() {
         return String::new();
     }
+    let default = list(status, "variants")
+        .iter()
+        .find(|it| it["default"] == true);
+    let default = default.map_or(&Value::Null, |it| &it["id"]);
     let heading = [
         "client", "version", "variant", "reason", "requests", "calls",
     ];
@@ -165,7 +181,10 @@ fn clients(uses: &[Value]) -> String {
             Some("variant") => "`variant` of the file",
             rule => rule.unwrap_or_default(),
         };
-        let reason = format!("{} {rule}", member("reason"));
+        let reason = match member("reason") {
+            ranked if ranked == "ranking" && used["variant"] == *default => "default".to_owned(),
+            reason => format!("{reason} {rule}"),
+        };
         let row = [
             name("name"),
             name("version"),
@@ -179,7 +198,7 @@ fn clients(uses: &[Value]) -> String {
         0 => String::new(),
         more => format!("and {more} more; --json shows all\n"),
     };
-    format!("\n{}{more}", table(&rows, 4))
+    format!("\n{}{more}{own}", table(&rows, 4))
 }
 
 /// How often a model ranked variants, after an empty line, and why it did not; nothing without one.
@@ -417,18 +436,33 @@ fn undeclared(server: &Value) -> Option<String> {
     })
 }
 
+/// The variants with what they list, below each by what it is replaced and when.
 fn variants(variants: &[Value]) -> String {
-    let mut rows = vec![["variant", "status", ""].map(str::to_owned).to_vec()];
-    for variant in variants {
-        let farewell = deprecation_notice(
-            variant["replacement"].as_str(),
-            variant["removalDate"].as_str(),
-            variant["daysLeft"].as_i64(),
-        );
-        let (id, status) = (text(&variant["id"]), text(&variant["status"]));
-        rows.push(vec![id.to_owned(), status.to_owned(), farewell]);
+    let mut rows = vec![
+        ["variant", "status", "tools", "tokens"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows.extend(variants.iter().map(|variant| {
+        let words = ["id", "status"].map(|key| text(&variant[key]).to_owned());
+        let counts = ["tools", "tokens"].map(|key| number(&variant[key]));
+        words.into_iter().chain(counts).collect()
+    }));
+    let mut out = String::new();
+    for (at, line) in table(&rows, 2).lines().enumerate() {
+        let variant = at.checked_sub(1).and_then(|at| variants.get(at));
+        let farewell = variant.map(|variant| {
+            deprecation_notice(
+                variant["replacement"].as_str(),
+                variant["removalDate"].as_str(),
+                variant["daysLeft"].as_i64(),
+            )
+        });
+        let farewell = farewell.filter(|it| !it.is_empty());
+        let farewell = farewell.map_or_else(String::new, |it| format!("  {it}\n"));
+        let _ = write!(out, "{line}\n{farewell}");
     }
-    table(&rows, 3)
+    out
 }
 
 fn uses(uses: &[Value]) -> String {
@@ -496,11 +530,15 @@ mod tests {
                     "upstreamVariants": ["agent", "human"]},
             ],
             "variants": [
-                {"id": "new", "status": "stable"},
-                {"id": "old", "status": "deprecated", "replacement": "new", "removalDate": "2027-01-31", "daysLeft": 3},
+                {"id": "new", "status": "stable", "default": true, "tools": 12, "tokens": 1927},
+                {"id": "old", "status": "deprecated", "default": false, "tools": 7, "replacement": "new", "removalDate": "2027-01-31", "daysLeft": 3},
             ],
             "clients": [
                 {"client": {"name": "claude-code", "version": "2.1"}, "variant": "new", "reason": "rule", "requests": 14, "calls": 12, "last": 7},
+                {"client": {"name": "cursor", "version": "1"}, "variant": "new", "reason": "ranking", "requests": 3, "calls": 1, "last": 7},
+                {"client": {"name": "goose", "version": "1"}, "variant": "old", "reason": "ranking", "requests": 3, "calls": 1, "last": 7},
+                {"client": {"name": "vary", "version": "1.2.3"}, "variant": "new", "reason": "selector", "requests": 5, "calls": 0, "last": 7},
+                {"client": {"name": "vary", "version": "1.2.2"}, "variant": "old", "reason": "selector", "requests": 5, "calls": 0, "last": 7},
                 {"client": {"name": "", "version": ""}, "requests": 2, "calls": 0, "last": 6},
             ],
             "deprecatedUse": [
@@ -559,13 +597,18 @@ mod tests {
         login at `git`: until 1970-01-02 00:00 UTC
         server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
 
-        variant  status
-        new      stable
-        old      deprecated  use `new` instead · 3 days left (2027-01-31)
+        variant  status      tools  tokens
+        new      stable         12    1927
+        old      deprecated      7       -
+          use `new` instead · 3 days left (2027-01-31)
 
-        client       version  variant  reason  requests  calls
-        claude-code  2.1      new      rule          14     12
-        -            -        -        -              2      0
+        client       version  variant  reason    requests  calls
+        claude-code  2.1      new      rule            14     12
+        cursor       1        new      default          3      1
+        goose        1        old      ranking          3      1
+        vary         1.2.2    old      selector         5      0
+        -            -        -        -                2      0
+        without 5 requests of `vary` itself
 
         deprecated use of  by      version  requests
         old                bot     -              12

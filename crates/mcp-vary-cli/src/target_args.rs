@@ -82,9 +82,9 @@ impl TargetArgs {
 
     /// The URL or file `word`.
     fn named(&self, word: &str, usage: &str) -> Result<ServerTarget, Failure> {
-        if is_url(word) {
+        if let Some(url) = endpoint(word) {
             return Ok(ServerTarget::Url {
-                url: word.to_owned(),
+                url,
                 headers: self.headers.clone(),
                 ca: self.ca.clone(),
             });
@@ -99,14 +99,12 @@ impl TargetArgs {
                 shown(word)
             )));
         }
-        let text = file::text(&path)?;
-        Ok(ServerTarget::File(self.file(path, text, false)))
+        self.resolve_file(path)
     }
 
     /// The file of this directory, once the user has confirmed its servers.
     fn found(&self, usage: &str) -> Result<TargetFile, Failure> {
-        let found = FOUND.iter().map(Path::new).find(|path| path.exists());
-        let path = found.ok_or_else(|| {
+        let path = find_file().ok_or_else(|| {
             Failure::command(format!(
                 "no server is named, and this directory has neither {}; name a file or a URL as in `{usage} FILE`, or \
                  a command as in `{usage} -- COMMAND`",
@@ -118,6 +116,12 @@ impl TargetArgs {
             approval::confirm(path, &text, &self.servers, usage)?;
         }
         Ok(self.file(path.to_owned(), text, !self.yes))
+    }
+
+    /// The file at `path`, for the options of a URL that it stands for.
+    pub(crate) fn resolve_file(&self, path: PathBuf) -> Result<ServerTarget, Failure> {
+        let text = file::text(&path)?;
+        Ok(ServerTarget::File(self.file(path, text, false)))
     }
 
     fn file(&self, path: PathBuf, text: String, is_confirmed: bool) -> TargetFile {
@@ -205,9 +209,12 @@ impl TargetFile {
     }
 }
 
-/// Whether `word` is the URL of an endpoint, and not a file.
-pub(crate) fn is_url(word: &str) -> bool {
-    word.contains("://")
+/// The URL that `word` is, or that of a gateway on this machine if it is a port; `None` for a file.
+pub(crate) fn endpoint(word: &str) -> Option<String> {
+    match word.parse::<u16>() {
+        Ok(port) => Some(format!("http://127.0.0.1:{port}/mcp")),
+        Err(_) => word.contains("://").then(|| word.to_owned()),
+    }
 }
 
 /// The endings of programs that people take for configurations, and what runs them.
@@ -221,7 +228,7 @@ const RUNNERS: [(&str, &str); 6] = [
 ];
 
 /// Whether `word` is meant as a file, although there may be none.
-fn looks_like_a_file(word: &str) -> bool {
+pub(crate) fn looks_like_a_file(word: &str) -> bool {
     let extensions = [".yaml", ".yml", ".json", ".toml"];
     let lower = word.to_lowercase();
     !word.contains(':') && extensions.iter().any(|it| lower.ends_with(it))
@@ -244,11 +251,7 @@ fn not_a_target(word: &str, usage: &str) -> String {
         return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
     }
     let is_program = !word.chars().any(char::is_whitespace);
-    let is_port = word.parse::<u16>().is_ok();
     let tip = match is_program {
-        true if is_port => {
-            format!("if it is a port of this machine, write `http://127.0.0.1:{word}/mcp`")
-        }
         true if looks_like_a_host(word) => format!(
             "if it is an address, write `https://{}`; to start it as a server, write `{usage} -- {word}`",
             shown(word)
@@ -264,6 +267,11 @@ fn not_a_target(word: &str, usage: &str) -> String {
 /// `word` without a query, which can have a key.
 fn shown(word: &str) -> &str {
     word.split('?').next().unwrap_or_default()
+}
+
+/// The file of this directory, for a command that names none.
+pub(crate) fn find_file() -> Option<&'static Path> {
+    FOUND.iter().map(Path::new).find(|path| path.exists())
 }
 
 /// The files that are used if none is named, the first one that exists.

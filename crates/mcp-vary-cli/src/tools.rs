@@ -4,27 +4,32 @@ use std::fmt::Write as _;
 use std::io;
 
 use mcp_vary::json::{Json, Members, to_value};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use crate::args::Tools;
+use crate::args::{ClientArgs, Tools};
 use crate::client::{Client, ClientIdentity};
 use crate::failure::{Failure, Verdict};
 use crate::login::source::LoginMode;
 use crate::print::indent::indented;
 use crate::print::servers::plural;
 use crate::print::terminal::has_color;
-use crate::print::word_diff::word_diff;
+use crate::print::word_diff::changed_lines;
 use crate::print::wrap::wrap;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
+use crate::target_args::ServerTarget;
 use crate::target_session::{Needed, TargetSession};
-use crate::tokens;
-use crate::unknown_tool;
+use crate::{operator_client, tokens, unknown_tool};
 
 /// Reads the tools and prints them. Always closes the server.
-pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
+pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary tools")?;
+    let target = match &target {
+        ServerTarget::Url { url, .. } if args.diff => served_file(url, &mut args.client)?,
+        _ => target,
+    };
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&target, None, mode, &mut stop).await?;
     let identity = ClientIdentity::default().named(&args.client);
@@ -40,6 +45,26 @@ pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure>
     session.summary.note_missing_servers();
     let closed = session.close(&mut stop).await;
     shown.and(closed).map(|()| Verdict::Fine)
+}
+
+/// The file that the gateway at `url` serves: it has the servers' own tools. A variant in the address becomes that of `args`.
+fn served_file(url: &str, args: &mut ClientArgs) -> Result<ServerTarget, Failure> {
+    let path = operator_client::served_file(url).ok_or_else(|| {
+        Failure::command(format!(
+            "--diff compares with the server's own tools, which {url} does not show, and no gateway of yours serves a file there; \
+             name the file: `vary tools --diff FILE`"
+        ))
+    })?;
+    let variant = url
+        .split_once("/mcp/v/")
+        .map(|(_, id)| percent_decode_str(id));
+    let variant = variant.map(|id| id.decode_utf8_lossy().into_owned());
+    args.variant = args.variant.take().or(variant);
+    print::notice(&sanitize(&format!(
+        "comparing by {}, which is served there",
+        path.display()
+    )));
+    args.target.resolve_file(path)
 }
 
 /// The tools of one variant.
@@ -150,7 +175,7 @@ impl ToolList {
             .map_or_else(String::new, |id| format!("variant {id}: "));
         let count = plural(self.tools.len(), "tool");
         let mut out = sanitize(&format!(
-            "{variant}{count}, {} tokens for a model, {} in the whole list\n",
+            "{variant}{count}, {} tokens that a model reads, {} sent to the client\n",
             self.tokens, self.whole
         ));
         for tool in &self.tools {
@@ -187,7 +212,8 @@ fn tool(session: &TargetSession, json: String) -> Option<ListedTool> {
 fn compare(session: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String>, Failure> {
     let upstream = session.server_tools().ok_or_else(|| {
         Failure::command(
-            "--diff compares with the server's own tools, which a gateway does not show; name the file that it serves",
+            "--diff compares with the server's own tools, which a gateway does not show; name the file that it serves: `vary \
+             tools --diff FILE`",
         )
     })?;
     let mut hidden = Vec::new();
@@ -258,7 +284,7 @@ impl ListedTool {
         if before == after {
             "as the server lists it\n".to_owned()
         } else {
-            word_diff(&before, &after, has_color)
+            changed_lines(&before, &after, has_color)
         }
     }
 }

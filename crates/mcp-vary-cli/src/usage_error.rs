@@ -8,7 +8,8 @@ use crate::args::Args;
 use crate::call::arguments;
 use crate::connect::client::ClientName;
 use crate::failure::Failure;
-use crate::target_args::is_url;
+use crate::similar::nearest;
+use crate::target_args::{endpoint, looks_like_a_file};
 
 /// The arguments of this process. Help and the version are printed here, and end the process.
 ///
@@ -59,14 +60,39 @@ fn client(error: &clap::Error) -> Option<String> {
         (ErrorKind::MissingRequiredArgument, _) => "CLIENT is missing".to_owned(),
         _ => return None,
     };
-    let known = ClientName::value_variants().iter();
-    let known = known.filter_map(ClientName::to_possible_value);
-    let known: Vec<String> = known.map(|it| format!("`{}`", it.get_name())).collect();
+    let names: Vec<_> = ClientName::value_variants()
+        .iter()
+        .map(|it| it.as_str())
+        .collect();
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue)
+        && let Some(meant) = meant_client(given, &names)
+        && is_client
+    {
+        return Some(format!(
+            "`{given}` is not the name of a client; did you mean {meant}?"
+        ));
+    }
+    let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     Some(format!(
         "{given}; write one of {}, or give the address that `vary serve` prints to another client as it asks for it, usually with `url` \
          under `mcpServers`",
         known.join(", ")
     )).filter(|_| is_client)
+}
+
+/// The clients whose names begin like `given`, or else the one that is spelled like it.
+fn meant_client(given: &str, names: &[String]) -> Option<String> {
+    let begins = |name: &&String| given.len() > 1 && name.starts_with(&given.to_lowercase());
+    let meant: Vec<_> = names
+        .iter()
+        .filter(begins)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if !meant.is_empty() {
+        return Some(meant.join(" or "));
+    }
+    let nearest = nearest(given, names.iter().map(String::as_str))?;
+    Some(format!("`{nearest}`"))
 }
 
 /// The argument that names a client.
@@ -141,7 +167,16 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
     {
         return None;
     }
-    if is_url(program) || std::path::Path::new(program).is_file() || server.len() < 2 {
+    if let [first, second, ..] = server
+        && is_target(first)
+        && is_target(second)
+    {
+        return Some(format!(
+            "`{first}` and `{second}` are two targets, and `vary {command}` takes one: `vary config import {first} {second} > \
+             vary.yaml` makes one file of the server lists of clients; put the `servers` of two configurations into one by hand"
+        ));
+    }
+    if endpoint(program).is_some() || std::path::Path::new(program).is_file() || server.len() < 2 {
         return None;
     }
     let tool = if command == "call" { " TOOL" } else { "" };
@@ -151,6 +186,12 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
          {command}{tool} -- {}`",
         server.join(" ")
     ))
+}
+
+/// Whether `word` can be nothing but a target.
+fn is_target(word: &str) -> bool {
+    let is_file = || looks_like_a_file(word) || std::path::Path::new(word).is_file();
+    endpoint(word).is_some() || is_file()
 }
 
 /// The indices of the words that are neither flags nor their values.
@@ -199,6 +240,11 @@ const OTHER_NAMES: &[OtherName] = &[
         &["call"],
         &["--arg", "--args", "--arguments"],
         "the arguments after the tool, as NAME=VALUE",
+    ),
+    (
+        &["inspect", "tools", "call"],
+        &["--client", "--as"],
+        "`--client-name NAME`",
     ),
     (&[], &["--log-level", "--loglevel"], "`--log LEVEL`"),
     (&[], &["--debug"], "`--log debug`"),
@@ -298,6 +344,43 @@ mod tests {
             ),
         ] {
             assert_eq!(instead(line, word), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_suggested_by_the_beginning_of_its_name_or_by_its_spelling() {
+        let names = ["claude-code", "claude-desktop", "gemini-cli", "vscode"].map(str::to_owned);
+        for (given, expected) in [
+            ("gemini", Some("`gemini-cli`")),
+            ("Gemini", Some("`gemini-cli`")),
+            ("claude", Some("`claude-code` or `claude-desktop`")),
+            ("vs-code", Some("`vscode`")),
+            ("claude-dekstop", Some("`claude-desktop`")),
+            ("emacs", None),
+            ("c", None),
+            ("", None),
+        ] {
+            assert_eq!(meant_client(given, &names).as_deref(), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn two_files_are_no_command() {
+        let joined = |command: &str, both: &str| {
+            let (first, second) = both.split_once(' ').unwrap();
+            format!(
+                "`{first}` and `{second}` are two targets, and `vary {command}` takes one: `vary config import {both} > vary.yaml` \
+                 makes one file of the server lists of clients; put the `servers` of two configurations into one by hand"
+            )
+        };
+        for both in [
+            "a.yaml b.yaml",
+            ".mcp.json b.json",
+            "8800 http://x/mcp",
+            "a.toml 8800",
+        ] {
+            advises(&format!("serve {both}"), &joined("serve", both));
+            advises(&format!("inspect {both} --json"), &joined("inspect", both));
         }
     }
 

@@ -149,7 +149,7 @@ impl Options {
         self
     }
 
-    /// The same, with a limit for the whole run. Checks that were not reached do not pass.
+    /// The same, with a limit for the whole run. Checks that were not reached have no verdict.
     #[must_use]
     pub fn run_limit(mut self, limit: Duration) -> Self {
         self.run_limit = limit;

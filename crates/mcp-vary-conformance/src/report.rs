@@ -40,6 +40,8 @@ pub enum Outcome {
     NotApplicable(String),
     /// The server did not answer as MCP requires, or in time.
     Unanswered(String),
+    /// The run ended before the check: nothing is known of the server.
+    NotReached,
 }
 
 impl From<Verdict> for Outcome {
@@ -55,9 +57,6 @@ impl From<Verdict> for Outcome {
         }
     }
 }
-
-/// Why a check has no answer that the run did not reach in time.
-pub(crate) const OUT_OF_TIME: &str = "the time limit of the run passed";
 
 /// A check, and what it found.
 #[derive(Clone, Debug)]
@@ -95,6 +94,7 @@ impl Finding {
         match (&self.outcome, self.check.level()) {
             (Outcome::Passed, _) => "pass",
             (Outcome::NotApplicable(_), _) => "skip",
+            (Outcome::NotReached, _) => "not-reached",
             (_, Level::Must) => "fail",
             (_, Level::Should) => "warn",
             (_, Level::May | Level::Decision) => "info",
@@ -105,6 +105,7 @@ impl Finding {
     fn text(&self) -> &str {
         match &self.outcome {
             Outcome::Passed => "",
+            Outcome::NotReached => "the time limit of the run passed before",
             Outcome::Violated(text) | Outcome::NotApplicable(text) | Outcome::Unanswered(text) => {
                 text
             }
@@ -159,10 +160,23 @@ impl Report {
         &self.skipped
     }
 
-    /// Whether no check of a MUST objects.
+    /// Whether all checks were reached, and none of a MUST objects.
     #[must_use]
     pub fn passes(&self) -> bool {
-        !self.findings.iter().any(Finding::is_failure)
+        !self.fails() && self.not_reached() == 0
+    }
+
+    /// Whether a check of a MUST objects.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.findings.iter().any(Finding::is_failure)
+    }
+
+    /// How many checks the run did not reach in time.
+    #[must_use]
+    pub fn not_reached(&self) -> usize {
+        let is_late = |it: &&Finding| it.outcome == Outcome::NotReached;
+        self.findings.iter().filter(is_late).count()
     }
 
     /// The report as text.
@@ -189,7 +203,7 @@ impl Report {
 
     /// How many findings there are of each label.
     fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let labels = ["pass", "fail", "warn", "info", "skip"];
+        let labels = ["pass", "fail", "warn", "info", "skip", "not-reached"];
         let count = |label| {
             self.findings
                 .iter()

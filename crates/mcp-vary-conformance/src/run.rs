@@ -16,7 +16,7 @@ use crate::objection::{Verdict, not_applicable};
 use crate::options::Options;
 use crate::probe::Probe;
 use crate::registry;
-use crate::report::{Finding, OUT_OF_TIME, Outcome, Report};
+use crate::report::{Finding, Outcome, Report};
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::target::Target;
@@ -127,7 +127,7 @@ async fn survey(
             return Ok(survey);
         }
         Ok(Err(objection)) => objection.into_text(),
-        Err(_) => "the time limit passed".to_owned(),
+        Err(_) => "the time limit passed; give it more time, as with `--time-limit 300`".to_owned(),
     };
     let is = |error: &str| reason.contains(error);
     // As servers of one revision answer the first request of another.
@@ -190,7 +190,7 @@ impl EraRun<'_> {
             attempts -= 1;
             let outcome = match inapplicable(check, self.survey, self.options) {
                 Some(outcome) => outcome,
-                None if Deadline::now() >= self.deadline => out_of_time(),
+                None if Deadline::now() >= self.deadline => Outcome::NotReached,
                 None => outcome(check, &probe, self.deadline).await,
             };
             if attempts == 0 || !matches!(outcome, Outcome::Violated(_)) {
@@ -224,10 +224,6 @@ const ATTEMPTS: usize = 10;
 
 /// The requirements whose checks compare what different sessions get.
 const COMPARE_SESSIONS: &[&str] = &["SV-4", "SV-5", "CN-1", "CN-2", "CN-7", "EXT-5", "EXT-7"];
-
-fn out_of_time() -> Outcome {
-    Outcome::Unanswered(OUT_OF_TIME.to_owned())
-}
 
 /// The outcome of a check that is not run, if it is not.
 fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Outcome> {
@@ -267,7 +263,7 @@ fn unmet_expectation(check: &Check, survey: &Survey, options: &Options) -> Optio
 async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcome {
     match timeout_at(deadline, verdict(check, probe)).await {
         Ok(verdict) => Outcome::from(verdict),
-        Err(_) => out_of_time(),
+        Err(_) => Outcome::NotReached,
     }
 }
 

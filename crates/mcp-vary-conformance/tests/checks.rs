@@ -229,16 +229,32 @@ async fn a_server_that_answers_nothing_ends_the_run_in_time() {
 }
 
 #[tokio::test]
-async fn checks_that_the_time_limit_left_out_do_not_pass() {
+async fn checks_that_the_time_limit_left_out_neither_pass_nor_fail() {
     let target = peer::start(NO_FAULT).await;
     let options = Options::default().run_limit(Duration::from_millis(60));
     let options = options.era(Era::Modern);
     match run(&target, &options).await {
         Ok(report) => {
-            assert!(!report.passes());
+            assert!(!report.passes() && !report.fails());
             let last = report.findings().last().unwrap();
-            let expected = Outcome::Unanswered("the time limit of the run passed".to_owned());
-            assert_eq!(last.outcome, expected);
+            assert_eq!(last.outcome, Outcome::NotReached);
+            let (text, json) = (report.render(Format::Plain), report.render(Format::Json));
+            let late = report.not_reached();
+            assert!(
+                text.contains(&format!("not finished: {late} check")),
+                "{text}"
+            );
+            assert!(
+                text.contains("not reached in time, 0 failed; give it more time"),
+                "{text}"
+            );
+            assert!(
+                text.contains(", 0 failed,") && !text.contains("\nfail "),
+                "{text}"
+            );
+            assert!(json.contains(&format!("\"not-reached\": {late}")), "{json}");
+            let junit = report.render(Format::Junit);
+            assert!(junit.contains("failures=\"0\" errors=\"0\""), "{junit}");
         }
         // The survey was not over.
         Err(error) => {

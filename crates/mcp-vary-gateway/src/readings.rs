@@ -24,16 +24,7 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     add_spans(&mut exposition, snapshot);
     add_store(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
-    let list_tokens = snapshot.services.list_tokens.as_ref();
-    let catalog = snapshot.pool.base().catalog.current();
-    let variants = &snapshot.variant_set;
-    let tokens = list_tokens.map(|it| {
-        it.of(&catalog, variants, |index, view| {
-            let variant = variants.config(index.declared_view());
-            gateway_tools(&snapshot.config, variant, view)
-        })
-    });
-    let tokens = tokens.unwrap_or_default();
+    let tokens = list_tokens(snapshot);
     let tokens = tokens.iter();
     let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
     exposition.add_by_labels(&families::LIST_TOKENS, tokens);
@@ -41,6 +32,19 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     let started_at = snapshot.services.started_at;
     exposition.add_process(env!("CARGO_PKG_VERSION"), digest, started_at);
     Some(exposition)
+}
+
+/// The tokens of the list of each variant, by its id; none if nothing counts them. It takes a while if lists have changed.
+pub(crate) fn list_tokens(snapshot: &ConfigSnapshot) -> Vec<(String, usize)> {
+    let Some(tokens) = &snapshot.services.list_tokens else {
+        return Vec::new();
+    };
+    let catalog = snapshot.pool.base().catalog.current();
+    let variants = &snapshot.variant_set;
+    tokens.of(&catalog, variants, |index, view| {
+        let variant = variants.config(index.declared_view());
+        gateway_tools(&snapshot.config, variant, view)
+    })
 }
 
 /// Ends the series of what left the catalogue some time ago.

@@ -21,6 +21,7 @@ use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
 use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
+use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use crate::pool::upstream_variants::{lacks_feature_tags, unselectable_variants};
@@ -34,8 +35,10 @@ pub struct ServerReport {
     pub name: String,
     /// The state of its connection.
     pub state: ConnectionState,
-    /// The last line that its process wrote to standard error, if it is starting.
+    /// The last line that its process wrote besides messages, if it is starting.
     pub last_line: Option<String>,
+    /// The program that downloads it before it starts it.
+    pub runner: Option<String>,
     /// How a process of it last ended by itself, with its last output.
     pub last_end: Option<String>,
     /// Its last handshake.
@@ -68,6 +71,12 @@ impl ServerReport {
             failed_lists: source.failed_lists(),
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
+            runner: source
+                .connection
+                .config()
+                .target
+                .package_runner()
+                .map(str::to_owned),
             state: source.connection.state().borrow().clone(),
             upstream_variants: unselectable_variants(source),
             login: credential_source::status(&source.connection.config().credentials),
@@ -207,7 +216,7 @@ impl Gateway {
         snapshot.enabled_variants().cloned().collect()
     }
 
-    /// The definitions of the tools that each variant lists, JSON text.
+    /// The definitions of the tools that each variant lists, with those of the gateway, JSON text.
     #[must_use]
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let snapshot = self.current();
@@ -217,7 +226,10 @@ impl Gateway {
         let tools = variants.map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at.declared_view());
             let texts = view.into_iter().flat_map(|view| view.tool_texts());
-            (variant.id.clone(), texts.map(str::to_owned).collect())
+            let config = snapshot.variant_set.config(at.declared_view());
+            let own = view.map(|view| gateway_tools(&snapshot.config, config, view));
+            let texts = texts.map(str::to_owned).chain(own.into_iter().flatten());
+            (variant.id.clone(), texts.collect())
         });
         tools.collect()
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
 use mcp_vary_upstream::credential_source::{self, CredentialStatus};
@@ -12,6 +14,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
+use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -264,6 +267,13 @@ pub struct VariantStatus {
     /// The days until then; negative after that date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days_left: Option<i64>,
+    /// Whether clients get it that declare nothing.
+    pub default: bool,
+    /// How many tools it lists to clients that may use everything, with the gateway's own.
+    pub tools: usize,
+    /// The tokens of these tools in the encoding o200k, for `GET /status?tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
 }
 
 impl Gateway {
@@ -300,6 +310,17 @@ fn tasks() -> usize {
 }
 
 impl Status {
+    /// The same with the tokens of variants, by their ids.
+    pub(crate) fn with_tokens(mut self, counted: Vec<(String, usize)>) -> Self {
+        for (id, tokens) in counted {
+            let mut variants = self.variants.iter_mut();
+            if let Some(variant) = variants.find(|variant| variant.id.as_str() == id) {
+                variant.tokens = Some(tokens);
+            }
+        }
+        self
+    }
+
     pub(crate) fn of(snapshot: &ConfigSnapshot) -> Self {
         let services = &snapshot.services;
         let now = (snapshot.config.environment.now)();
@@ -417,9 +438,22 @@ fn next_attempt(connection: &SupervisedConnection) -> Option<u64> {
 }
 
 fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus> {
-    let variants = snapshot.enabled_variants().map(|variant| {
+    let ranked = snapshot.selector.rankings.explain(&VariantHints::default());
+    let first = ranked.advertised.into_iter().next();
+    let default = snapshot.config.selection.default.clone().or(first);
+    let catalog = snapshot.pool.base().catalog.current();
+    let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
+    let variants = variants.filter(|_| snapshot.config.variants);
+    let variants = variants.map(|(at, variant)| {
         let info = variant.deprecation_info.as_ref();
+        let view = catalog.view(ListKind::Tools, at.declared_view());
+        let config = snapshot.variant_set.config(at.declared_view());
+        let tools = view
+            .map(|view| view.tool_count() + gateway_tools(&snapshot.config, config, view).len());
         VariantStatus {
+            default: default.as_ref() == Some(&variant.id),
+            tools: tools.unwrap_or(0),
+            tokens: None,
             id: variant.id.clone(),
             status: variant.status,
             replacement: info.and_then(|info| info.replacement.clone()),

@@ -105,7 +105,7 @@ impl AuditSettings {
         Ok(match &self.target {
             AuditTarget::File(path) => {
                 let opened = FileSink::open(path).map_err(|error| {
-                    let cause = io_error::describe(&error);
+                    let cause = io_error::describe_at(path, &error);
                     let why = format!("the audit log {} cannot be opened: {cause}", path.display());
                     io::Error::new(error.kind(), why)
                 });

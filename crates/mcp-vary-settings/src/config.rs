@@ -139,6 +139,9 @@ pub struct Config {
     pub experiments: Vec<ExperimentConfig>,
     /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
     pub metrics: Option<MetricsSettings>,
+    /// Counts the tokens of a text, for the status; without it, only metrics have them. A gateway keeps the value that it was
+    /// opened with.
+    pub count_tokens: Option<fn(&str) -> usize>,
     /// Where the operator's commands go; without it the operator's listener has none. A gateway keeps the value that it was
     /// opened with.
     pub operator: Option<Operator>,
@@ -223,6 +226,7 @@ impl Config {
             store_failure: StoreFailure::default(),
             experiments: Vec::new(),
             metrics: None,
+            count_tokens: None,
             operator: None,
             ready: Readiness::default(),
             stdio_principal: None,

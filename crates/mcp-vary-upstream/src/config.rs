@@ -161,7 +161,7 @@ pub enum RetryPolicy {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct LastOutput {
-    /// The last line on standard error.
+    /// The last line on standard error, or on standard output if it is not a message.
     pub line: Option<String>,
     /// How a process last ended by itself, with its last lines; `None` if none has.
     pub end: Option<String>,

@@ -108,7 +108,7 @@ pub enum UpstreamError {
         why: Arc<str>,
     },
     /// The server sent more than its limit allows.
-    #[error("server `{server}` sent {what} of more than {limit} bytes")]
+    #[error("server `{server}` sent {what} of more than {}, which is a fixed limit; ask for less at once", size(*.limit))]
     TooLarge {
         /// The server's name.
         server: Arc<str>,
@@ -248,6 +248,14 @@ pub(super) fn is_transient(status: StatusCode) -> bool {
     !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
+/// A number of bytes, in MiB where that is shorter.
+pub(super) fn size(bytes: usize) -> String {
+    match (bytes >> 20, bytes & ((1 << 20) - 1)) {
+        (mebibytes @ 1.., 0) => format!("{mebibytes} MiB"),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
 fn retry_note(pause: Option<Duration>) -> String {
     pause.map_or_else(String::new, |pause| match pause.as_secs_f32().ceil() {
         0.0 => "; it is being tried again".to_owned(),
@@ -353,7 +361,6 @@ impl UpstreamError {
                 let note = credentials_note(*status);
                 format!("server `{server}` {note}: {}", error.details())
             }
-            Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
             Self::Overloaded { .. } => {
                 format!("{self}; raise its limit of concurrency if it can do more at once")
             }
@@ -365,6 +372,7 @@ impl UpstreamError {
             } => format!("server `{server}` is down: {details}{}", retry_note(*pause)),
             Self::Closed { .. }
             | Self::Unreadable { .. }
+            | Self::TooLarge { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
             | Self::UnusableClaims { .. }

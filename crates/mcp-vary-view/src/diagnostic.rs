@@ -142,7 +142,14 @@ impl ViewDiagnostic {
     #[must_use]
     pub fn problem(&self) -> String {
         match self {
-            Self::UnknownItem { .. } => "is not in any list of this view".to_owned(),
+            Self::UnknownItem { key, .. } => {
+                let kind = key.split('.').next().unwrap_or_default();
+                let item = match kind.strip_suffix('s') {
+                    Some(kind @ ("tool" | "prompt" | "resource")) => kind,
+                    _ => "item",
+                };
+                format!("names no {item} that a server has")
+            }
             Self::UnknownArgument { .. } => "is not an argument".to_owned(),
             Self::Collision { name, keys } => {
                 let (name, other) = (printable(name), &keys[0]);

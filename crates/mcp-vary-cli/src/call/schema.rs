@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use mcp_vary::json;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::similar::nearest;
 
 /// One argument of a tool.
 #[derive(Debug)]
@@ -60,6 +62,58 @@ impl<'a> Property<'a> {
         ))
     }
 }
+
+/// What is wrong with `arguments`, JSON text, by the input schema of the tool: arguments that it does not have, that are missing,
+/// or of another type. `None` if nothing is. The server decides.
+pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let none = Map::new();
+    let known = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
+    let is_open = |key: &str| schema.get(key).is_some_and(|it| *it != Value::Bool(false));
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let is_open = known.is_empty() && !is_closed
+        || is_open("additionalProperties")
+        || is_open("patternProperties");
+    let missing = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let missing = missing.filter_map(Value::as_str);
+    let missing: Vec<_> = missing
+        .filter(|name| !arguments.contains_key(*name))
+        .collect();
+    let mut parts = Vec::new();
+    for (name, value) in &arguments {
+        let wanted = Property::new(schema, name).types;
+        let given = type_of(value);
+        let is_allowed = |it: &&str| *it == given || (*it == "number" && given == "integer");
+        if !known.contains_key(name) && !is_open {
+            // The one that is missing was meant, if that is possible.
+            let among = missing.iter().copied();
+            let meant =
+                nearest(name, among).or_else(|| nearest(name, known.keys().map(String::as_str)));
+            let meant =
+                meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            parts.push(format!("no argument `{name}`{meant}"));
+        } else if !wanted.is_empty() && !wanted.iter().any(is_allowed) {
+            let wanted: Vec<_> = wanted.iter().map(|known| with_article(known)).collect();
+            let (wanted, given) = (wanted.join(" or "), with_article(given));
+            parts.push(format!("`{name}` is {given}, and has to be {wanted}"));
+        }
+    }
+    parts.extend(missing.iter().map(|name| format!("`{name}` is missing")));
+    let more = parts.len().saturating_sub(MOST_HINTS);
+    parts.truncate(MOST_HINTS);
+    parts.extend((more > 0).then(|| format!("and {more} more")));
+    (!parts.is_empty()).then(|| parts.join("; ").replace("?;", "?"))
+}
+
+/// The most parts of a hint.
+const MOST_HINTS: usize = 6;
 
 /// Adds the types that `schema` allows, in the document `root`.
 fn collect_types<'a>(root: &'a Value, schema: &'a Value, depth: usize, types: &mut Vec<&'a str>) {
@@ -155,6 +209,53 @@ mod tests {
         is(&json!({"enum": ["1"]}), "1", Ok("\"1\""));
         is(&json!({}), "1", Ok("\"1\""));
         is(&json!({"$ref": "#/$defs/c"}), "1", Ok("\"1\""));
+    }
+
+    #[track_caller]
+    fn hints(arguments: &str, expected: &str) {
+        let schema = json!({"properties": {"id": {"type": "string"}, "limit": {"type": ["integer", "null"]}, "x": {}}, "required": ["id"]});
+        let found = hint(&schema, arguments).unwrap_or_default();
+        assert_eq!(found, expected, "{arguments}");
+    }
+
+    #[test]
+    fn arguments_that_the_tool_does_not_take_are_named() {
+        hints(r#"{"id": "1"}"#, "");
+        hints(r#"{"id": "1", "limit": null, "x": [1]}"#, "");
+        hints("{}", "`id` is missing");
+        hints(
+            r#"{"idd": 1}"#,
+            "no argument `idd`; did you mean `id`? `id` is missing",
+        );
+        hints(
+            r#"{"id": "1", "Limit": 2}"#,
+            "no argument `Limit`; did you mean `limit`?",
+        );
+        hints(r#"{"id": "1", "verbose": true}"#, "no argument `verbose`");
+        hints(
+            r#"{"id": 7, "limit": 2.5}"#,
+            "`id` is an integer, and has to be a string; `limit` is a number, and has to be an integer or null",
+        );
+        hints(
+            r#"{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}"#,
+            "no argument `a`; no argument `b`; no argument `c`; no argument `d`; no argument `e`; no argument `f`; and 2 more",
+        );
+        hints("[]", "");
+        for open in [
+            json!({"properties": {"a": {}}, "additionalProperties": true}),
+            json!({"properties": {"a": {}}, "additionalProperties": {"type": "string"}}),
+            json!({"properties": {"a": {}}, "patternProperties": {"^x": {}}}),
+            json!({"type": "object"}),
+            json!({}),
+            json!(true),
+        ] {
+            assert_eq!(hint(&open, r#"{"other": "1"}"#), None, "{open}");
+        }
+        let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
+        assert_eq!(
+            hint(&closed, r#"{"b": 1}"#).as_deref(),
+            Some("no argument `b`")
+        );
     }
 
     #[test]

@@ -28,13 +28,13 @@ use crate::target_args::TargetArgs;
     vary check --tool get_weather --arguments '{\"location\": \"Bern\"}' --expect negotiation -- python3 server.py\n  \
     vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n  \
     vary check --client -- python3 my_client.py\n\n\
-    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports, --list lists the checks.\n\n\
+    Exit codes: 0 passes, 1 does not pass, 2 could not be checked, or not to the end. docs/reference/check.md explains reports, --list lists the checks.\n\n\
     With --format json: {target, passes, counts, skippedRevisions: [{revision, reason}], findings: [{id, revision, level, outcome, finding, \
     sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
-    info or skip."
+    info, skip or not-reached."
 )]
 pub(crate) struct ServerCheck {
-    /// A URL; or a file, to check Vary itself with it [default: ./vary.yaml or ./.mcp.json]
+    /// A URL or a port of this machine; or a file, to check Vary itself with it [default: ./vary.yaml or ./.mcp.json]
     #[arg(value_name = "TARGET")]
     pub(crate) named: Option<String>,
     #[command(flatten)]
@@ -80,7 +80,8 @@ pub(crate) struct Checks {
     /// Only this revision of the protocol
     #[arg(long)]
     revision: Option<Revision>,
-    /// Seconds after which the run ends; checks that were not reached do not pass
+    /// Seconds after which the run ends; if checks were not reached and none failed, there is no verdict, and the exit
+    /// code is 2
     #[arg(long, value_name = "SECONDS", default_value_t = 55, value_parser = clap::value_parser!(u64).range(1..=3600))]
     time_limit: u64,
 }

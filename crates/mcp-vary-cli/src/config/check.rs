@@ -16,7 +16,6 @@ use mcp_vary_view::Candidate;
 
 use self::report::Unmatched;
 use crate::args::Check;
-use crate::chain;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::login::source::{LoginMode, file_with_logins};
@@ -29,13 +28,25 @@ use crate::review::{NAME_ADVICE, is_refused_name};
 use crate::serving::{self, LISTEN};
 use crate::status::NO_KEYS;
 use crate::stop::Stop;
+use crate::target_args::{FOUND, find_file};
 use crate::tokens;
+use crate::{approval, chain};
 
 /// Reads the file, connects to the servers unless `--offline` is given, and prints the findings.
 pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
-    let name = args.file.display().to_string();
-    let text = crate::file::text(&args.file)?;
-    let secrets = SecretFiles::beside(&args.file);
+    let usage = "vary config check";
+    let path = args.file.as_deref().or(find_file()).ok_or_else(|| {
+        let files = FOUND.join(" nor ");
+        Failure::command(format!(
+            "this directory has neither {files}; name a file as in `{usage} FILE`"
+        ))
+    })?;
+    let name = path.display().to_string();
+    let text = crate::file::text(path)?;
+    if args.file.is_none() && !args.offline && !args.yes {
+        approval::confirm(path, &text, &[], usage)?;
+    }
+    let secrets = SecretFiles::beside(path);
     let file = match crate::file::parse(&name, &text, &[], &secrets, None) {
         Ok(file) => file,
         Err(mistakes) => {

@@ -14,8 +14,12 @@ mod record;
 mod waiting;
 mod write;
 
+use std::path::PathBuf;
+
+use http::Uri;
 use mcp_vary_config::ClientText;
 use mcp_vary_upstream::command_line::shell_word;
+use tokio::net::TcpStream;
 
 use self::args::Connect;
 use self::client::{Client, ClientName};
@@ -26,8 +30,8 @@ use self::other_files::OtherPlace;
 use self::places::System;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
-use crate::refused_variant;
 use crate::stop::Stop;
+use crate::{operator_client, refused_variant};
 
 /// Prints the client's entry, or writes it, or takes it out.
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -47,6 +51,13 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     if !args.write {
         print::data(&snippet)?;
         notice(&sanitize(&plan.advice(args.project)));
+        if plan.is_unanswered().await {
+            let address = plan.address.unwrap_or_default();
+            let start = "`vary serve` starts the gateway";
+            notice(&sanitize(&format!(
+                "note: nothing answers at {address} now; {start}"
+            )));
+        }
         return Ok(Verdict::Fine);
     }
     let written = write::write(&plan, args.move_servers)?;
@@ -97,8 +108,12 @@ struct Plan {
     is_project: bool,
     /// Where else the client has servers.
     others: Vec<OtherPlace>,
+    /// The address of the gateway; `None` if the client starts Vary for a file or a command.
+    address: Option<String>,
     /// The servers that Vary serves; `None` if that is not known.
     served: Option<Served>,
+    /// The file that the gateway serves, if the client reads that file as well.
+    shared_file: Option<PathBuf>,
     /// The variant that the client is to get.
     variant: Option<String>,
     /// The command that says which server of the configuration does not answer.
@@ -125,9 +140,31 @@ impl Plan {
             Target::Address(address) if args.client.takes_http() => endpoint::http(address, args)?,
             _ => endpoint::stdio(&target, args, &start)?,
         };
+        let others = if args.write {
+            other_files::find(args.client, &file, args.project)
+        } else {
+            Vec::new()
+        };
+        let address = match &target {
+            Target::Address(address) => Some(address.clone()),
+            Target::File(_) | Target::Command(_) => None,
+        };
+        let running = address.as_deref().filter(|_| args.config.is_none());
+        let running = running.and_then(operator_client::served_file);
+        let is_shared = |served: &PathBuf| {
+            let places = others
+                .iter()
+                .filter_map(|place| Some(&place.file.as_ref()?.path));
+            let mut files = places.chain([&file.path]);
+            files.any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == *served))
+        };
+        let shared_file = running.clone().filter(is_shared);
         let served = match (&target, &args.config) {
             (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),
-            (Target::Address(_), None) => None,
+            // A file that cannot be read any more says nothing of what is served.
+            (Target::Address(_), None) => running
+                .filter(|_| shared_file.is_none())
+                .and_then(|path| Served::of_file(&path, &file.path, None).ok()),
             (_, Some(_)) => {
                 let why = "--config is for an address; here the configuration is TARGET";
                 return Err(Failure::command(why));
@@ -138,12 +175,8 @@ impl Plan {
             }
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
-        let placeholder = served.is_none().then_some("FILE");
-        let others = if args.write {
-            other_files::find(args.client, &file, args.project)
-        } else {
-            Vec::new()
-        };
+        let is_known = served.is_some() || shared_file.is_some();
+        let placeholder = (!is_known).then_some("FILE");
         Ok(Self {
             client: args.client,
             name: name.to_owned(),
@@ -151,7 +184,9 @@ impl Plan {
             file,
             is_project: args.project,
             others,
+            address,
             served,
+            shared_file,
             variant: args.variant.clone(),
             check_command: match &target {
                 Target::File(path) => {
@@ -253,6 +288,18 @@ impl Plan {
         ))))
     }
 
+    /// Whether nothing listens at the address of a gateway on this machine.
+    async fn is_unanswered(&self) -> bool {
+        let address = self.address.as_ref().and_then(|it| it.parse::<Uri>().ok());
+        let Some(host) = address.as_ref().and_then(Uri::host) else {
+            return false;
+        };
+        let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+        let port = address.as_ref().and_then(Uri::port_u16).unwrap_or(80);
+        let connecting = TcpStream::connect(format!("{host}:{port}"));
+        is_local && connecting.await.is_err()
+    }
+
     /// The variables of headers, or of the configuration that the client's own Vary reads, that are not set here.
     fn missing_variables(&self) -> Vec<String> {
         let Endpoint::Http { headers, .. } = &self.endpoint else {
@@ -347,7 +394,7 @@ impl Plan {
 }
 
 /// The client's file that the arguments mean.
-fn path(args: &Connect) -> Result<std::path::PathBuf, Failure> {
+fn path(args: &Connect) -> Result<PathBuf, Failure> {
     if args.project {
         let file = places::project_file(args.client, std::path::Path::new(""))?;
         places::check_inside(&file, std::path::Path::new("."))?;

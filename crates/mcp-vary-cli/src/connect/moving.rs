@@ -31,6 +31,13 @@ pub(super) fn choose<'a>(
     is_moving: bool,
 ) -> Result<Chosen<'a>, Failure> {
     let Some(served) = &plan.served else {
+        if is_moving && let Some(path) = &plan.shared_file {
+            let path = path.display();
+            return Err(Failure::command(format!(
+                "--move would take the servers out of {path}, which the gateway serves; {}",
+                other_file(&path.to_string())
+            )));
+        }
         if is_moving {
             return Err(Failure::command(
                 "--move needs to know what the gateway serves; name its configuration with --config",
@@ -181,6 +188,15 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         .iter()
         .map(|path| shell_word(&path.display().to_string()))
         .collect();
+    if let Some(path) = &plan.shared_file {
+        let (title, path) = (plan.client().title, path.display().to_string());
+        notice(&sanitize(&format!(
+            "{title} also reads {path}, which the gateway serves, so it lists those tools twice; {}, and type: {}",
+            other_file(&path),
+            plan.moving_command
+        )));
+        return;
+    }
     notice(&sanitize(&format!(
         "{} also has {}. If Vary serves them too, it lists their tools twice; to take them out: {}\n\
          FILE is what `vary serve` reads; if that is a file of this client, first make another one of it, and serve that: \
@@ -191,6 +207,12 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         files.join(" "),
         new_file()
     )));
+}
+
+/// How to have the servers of the client's file `path` in another file, so that they can be taken out of that one.
+fn other_file(path: &str) -> String {
+    let (path, new) = (shell_word(path), new_file());
+    format!("serve another file instead: vary config import {path} > {new}")
 }
 
 /// `names` as a text.

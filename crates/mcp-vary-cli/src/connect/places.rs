@@ -48,7 +48,8 @@ pub(crate) fn user_file(
     let required = |name: &str| {
         let missing = || {
             Failure::command(format!(
-                "`{name}` is not set, so the file of {} is not known",
+                "`{name}` is not set, so the file of {} is not known; set it to your home directory, or write the entry \
+                 into the project with --project",
                 client.client().title
             ))
         };
@@ -198,14 +199,16 @@ mod tests {
     #[test]
     fn without_a_home_directory_the_variable_is_named() {
         let empty = files(System::Linux, &[("HOME", "")]);
+        let fix =
+            "; set it to your home directory, or write the entry into the project with --project";
         assert_eq!(
             empty[0],
-            "`HOME` is not set, so the file of Claude Code is not known"
+            format!("`HOME` is not set, so the file of Claude Code is not known{fix}")
         );
         let windows = files(System::Windows, &[("USERPROFILE", "/u")]);
         assert_eq!(
             windows[1],
-            "`APPDATA` is not set, so the file of Claude Desktop is not known"
+            format!("`APPDATA` is not set, so the file of Claude Desktop is not known{fix}")
         );
     }
 }

@@ -16,7 +16,7 @@ impl Inspection {
         let mut rows = vec![row("tokens", &|variant| {
             variant.id().unwrap_or("as listed").to_owned()
         })];
-        rows.push(row("all tools", &|variant| variant.tokens.to_string()));
+        rows.push(row("a model reads", &|variant| variant.tokens.to_string()));
         if self
             .variants
             .iter()
@@ -27,7 +27,9 @@ impl Inspection {
             }));
         }
         if self.variants.iter().any(|it| it.whole != it.tokens) {
-            rows.push(row("the whole list", &|variant| variant.whole.to_string()));
+            rows.push(row("sent to the client", &|variant| {
+                variant.whole.to_string()
+            }));
         }
         for (list, _) in self.variants.iter().flat_map(|variant| &variant.others) {
             if rows.iter().all(|row| row[0] != *list) {

@@ -7,9 +7,42 @@ use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use super::sanitize;
 
+/// The lines of [`word_diff`] that changed, with two lines before and after each; dots stand for the others.
+pub(crate) fn changed_lines(before: &str, after: &str, has_color: bool) -> String {
+    let diff = word_diff(before, after, has_color);
+    let lines: Vec<&str> = diff.split_inclusive('\n').collect();
+    let marks = marks(has_color).map(|(open, _)| open);
+    let is_changed = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+    let mut out = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let around = at.saturating_sub(CONTEXT)..(at + CONTEXT + 1).min(lines.len());
+        let is_near = lines.get(around).unwrap_or_default().iter().any(is_changed);
+        match is_near {
+            true => out.push_str(line),
+            false if out.ends_with(OMITTED) => {}
+            false => out.push_str(OMITTED),
+        }
+    }
+    out
+}
+
+/// The lines that are shown before and after a changed one.
+const CONTEXT: usize = 2;
+/// What stands for lines that are the same.
+const OMITTED: &str = "...\n";
+
+/// What opens and closes removed text, then added text.
+const fn marks(has_color: bool) -> [(&'static str, &'static str); 2] {
+    if has_color {
+        [("\x1b[31m", "\x1b[0m"), ("\x1b[32m", "\x1b[0m")]
+    } else {
+        [("[-", "-]"), ("{+", "+}")]
+    }
+}
+
 /// `after` with what was removed from `before` and added to it: in red and green, or without `has_color` as
 /// `[-removed-]` and `{+added+}`. Invisible characters are escaped.
-pub(crate) fn word_diff(before: &str, after: &str, has_color: bool) -> String {
+fn word_diff(before: &str, after: &str, has_color: bool) -> String {
     let (before, after) = (sanitize(before), sanitize(after));
     let (old, new) = (split_at_spaces(&before), split_at_spaces(&after));
     let deadline = Instant::now() + LONGEST;
@@ -22,12 +55,7 @@ pub(crate) fn word_diff(before: &str, after: &str, has_color: bool) -> String {
             out.push_str(&added);
             continue;
         }
-        let marks = if has_color {
-            [("\x1b[31m", "\x1b[0m"), ("\x1b[32m", "\x1b[0m")]
-        } else {
-            [("[-", "-]"), ("{+", "+}")]
-        };
-        for (text, (open, close)) in [removed, added].iter().zip(marks) {
+        for (text, (open, close)) in [removed, added].iter().zip(marks(has_color)) {
             mark(&mut out, text, open, close);
         }
     }
@@ -90,6 +118,17 @@ mod tests {
         differs("one\ntwo\nthree\n", "one\nthree\n", "one\n[-two-]\nthree\n");
         differs("\"type\": 1", "\"type\": 2", "\"type\": [-1-]{+2+}");
         differs("", "x", "{+x+}");
+    }
+
+    #[test]
+    fn two_lines_stand_around_each_change_and_dots_for_the_others() {
+        let before = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n";
+        let after = before.replace('d', "D").replace('l', "L");
+        let expected = "...\nb\nc\n[-d-]{+D+}\ne\nf\n...\nj\nk\n[-l-]{+L+}\n";
+        assert_eq!(changed_lines(before, &after, false), expected);
+        let near = before.replace('d', "D").replace('i', "I");
+        let expected = "...\nb\nc\n[-d-]{+D+}\ne\nf\ng\nh\n[-i-]{+I+}\nj\nk\n...\n";
+        assert_eq!(changed_lines(before, &near, false), expected);
     }
 
     #[test]

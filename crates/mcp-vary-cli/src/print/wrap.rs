@@ -1,6 +1,6 @@
 //! Wraps lines.
 
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthChar as _;
 
 /// The lines of `text`, each at most `width` columns wide.
 ///
@@ -21,8 +21,8 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     };
     let mut lines = Vec::new();
     let mut indent = blank;
-    while remaining.width() + indent > width {
-        let (head, tail) = cut(remaining, width - indent);
+    // The text that remains is not measured as a whole, which would take quadratic time.
+    while let Some((head, tail)) = cut(remaining, width - indent) {
         lines.push(format!("{:indent$}{}", "", head.trim_end()));
         remaining = tail.trim_start_matches(' ');
         indent = hanging;
@@ -32,14 +32,14 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
 }
 
 /// Splits `text` after at most `width` columns: after a space or comma if that fills a good part of the line, else
-/// within a word, preferably after `_`, `-` or `/`.
-fn cut(text: &str, width: usize) -> (&str, &str) {
+/// within a word, preferably after `_`, `-` or `/`. `None` if it fits into one line.
+fn cut(text: &str, width: usize) -> Option<(&str, &str)> {
     let (mut used, mut between, mut within) = (0, 0, 0);
-    let mut hard = text.len();
+    let mut hard = None;
     for (at, c) in text.char_indices() {
-        used += c.width().unwrap_or(0);
+        used += columns(c);
         if used > width && at > 0 {
-            hard = at;
+            hard = Some(at);
             // A line can also end at a space just after the last column.
             if c == ' ' {
                 between = at;
@@ -52,18 +52,30 @@ fn cut(text: &str, width: usize) -> (&str, &str) {
             _ => {}
         }
     }
-    let enough = hard / 3;
-    text.split_at(
-        [between, within]
-            .into_iter()
-            .find(|at| *at > enough)
-            .unwrap_or(hard),
-    )
+    let hard = hard?;
+    let mut softer = [between, within].into_iter();
+    Some(text.split_at(softer.find(|at| *at > hard / 3).unwrap_or(hard)))
+}
+
+/// The columns of one character.
+fn columns(c: char) -> usize {
+    #[cfg(test)]
+    tests::MEASURED.set(tests::MEASURED.get() + 1);
+    c.width().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use unicode_width::UnicodeWidthStr as _;
+
     use super::*;
+
+    thread_local! {
+        /// How many characters were measured.
+        pub(super) static MEASURED: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[track_caller]
     fn wraps(text: &str, width: usize, expected: &[&str]) {
@@ -78,6 +90,25 @@ mod tests {
         wraps("  one two three", 9, &["  one two", "    three"]);
         wraps("- one two three", 9, &["- one two", "  three"]);
         wraps("a\n\nb", 9, &["a", "", "b"]);
+    }
+
+    /// Each character is measured a few times, however long the line is.
+    #[test]
+    fn the_work_grows_with_the_text_and_no_faster() {
+        for line in [
+            "word ",
+            "a",
+            "a_",
+            "{\"id\":1},",
+            "世",
+            "aaaaaaaaaaaaaaaaaaa ",
+        ] {
+            let text = line.repeat(100_000 / line.len());
+            let before = MEASURED.get();
+            assert!(wrap(&text, 80).len() > 800);
+            let measured = MEASURED.get() - before;
+            assert!(measured < 4 * text.len(), "{line}: {measured}");
+        }
     }
 
     #[test]

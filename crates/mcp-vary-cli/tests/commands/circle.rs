@@ -154,8 +154,11 @@ fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
         &connected.stderr,
         &[
             "connected: 2 tools",
-            " --config FILE --project --write --move\nFILE is what `vary serve` reads; ",
-            "first make another one of it, and serve that: vary config import .mcp.json > vary.yaml\n",
+            "which the gateway serves, so it lists those tools twice; serve another file instead: vary config import ",
+            &format!(
+                "and type: vary connect claude-code {} --project --write --move\n",
+                server.url()
+            ),
         ],
     );
     let reloaded = server.says(" reloaded: ");

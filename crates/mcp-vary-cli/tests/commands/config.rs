@@ -72,7 +72,7 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     standard      2     603         871
     brief         2     603         871
 
-    check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is not in any list of this view; did you mean `get_weather`?
+    check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` names no tool that a server has; did you mean `get_weather`?
     check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; correct it, or take it out
 
     2 problems
@@ -576,9 +576,9 @@ fn who_serves_what_is_shown() {
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
     tokens               standard  compact  directory  read-only
-    all tools                1208      788        325       1208
+    a model reads            1208      788        325       1208
                             100 %     65 %       27 %      100 %
-    the whole list           1744      896        447       1744
+    sent to the client       1744      896        447       1744
     prompts                   131       91         91        131
     resources                  81       64         64         81
     instructions              130      130        130        130

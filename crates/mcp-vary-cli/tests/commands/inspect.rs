@@ -12,9 +12,9 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                603      393        191        603
+    a model reads            603      393        191        603
                            100 %     65 %       32 %      100 %
-    the whole list           871      447        259        871
+    sent to the client       871      447        259        871
     prompts                   66       46         46         66
     resources                 81       64         64         81
     instructions              60       60         60         60
@@ -47,9 +47,9 @@ fn the_sums_alone_are_shown_on_request() {
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                603      393        191        603
+    a model reads            603      393        191        603
                            100 %     65 %       32 %      100 %
-    the whole list           871      447        259        871
+    sent to the client       871      447        259        871
     prompts                   66       46         46         66
     resources                 81       64         64         81
     instructions              60       60         60         60

@@ -30,6 +30,7 @@ mod load;
 #[cfg(unix)]
 mod log;
 mod login;
+mod messages;
 mod operate;
 mod page;
 mod partly;

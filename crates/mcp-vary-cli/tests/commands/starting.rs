@@ -366,13 +366,13 @@ const MANY_TOOLS: &str = r#"tools=; at=0
         test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
     done"#;
 
-/// Clients forward all of these definitions, so `the whole list` would repeat the sum.
+/// Clients forward all of these definitions, so `sent to the client` would repeat the sum.
 #[cfg(unix)]
 #[test]
 fn a_list_that_is_forwarded_whole_is_counted_once() {
     let shown = run(&["inspect", "--summary", "--", "sh", "-c", MANY_TOOLS, "2"]).data(0);
-    assert_contains(&shown, &["\nall tools "]);
-    assert_lacks(&shown, &["the whole list"]);
+    assert_contains(&shown, &["\na model reads "]);
+    assert_lacks(&shown, &["sent to the client"]);
 }
 
 #[cfg(unix)]

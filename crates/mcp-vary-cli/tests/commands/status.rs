@@ -55,8 +55,8 @@ fn a_running_gateway_says_how_it_stands() {
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "sky up ",
-        "v1 deprecated use `standard` instead · ",
-        "v0 deprecated removal is ",
+        "v1 deprecated 2 603 use `standard` instead · ",
+        "v0 deprecated 2 603 removal is ",
     ] {
         assert!(words.contains(part), "{part}: {shown}");
     }
@@ -146,7 +146,8 @@ fn where_no_gateway_answers_is_said() {
     other_user(&server.address.to_string())
         .refuses(&[
             "404",
-            "as the address for clients does and other programs do, and not that of a status. `vary status` without an address finds your own gateway; another one needs `--admin 8801`",
+            "that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has one (`vary serve FILE --admin 8801`); \
+             your own gateway is found by `vary status` alone\n",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];

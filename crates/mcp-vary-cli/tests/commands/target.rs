@@ -197,8 +197,8 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
          server, write `vary tools -- example.com/mcp`",
     );
     says(
-        &["inspect", "18802"],
-        "`18802` is not a URL or a file; if it is a port of this machine, write `http://127.0.0.1:18802/mcp`",
+        &["inspect", "1"],
+        "server `127.0.0.1` cannot be reached: http://127.0.0.1:1/mcp: connection refused; start the server, or correct host and port",
     );
     says(
         &["check", "npx -y foo"],
@@ -219,7 +219,10 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
     );
     says(
         &["inspect", "no-such.yaml"],
-        "no-such.yaml cannot be read: there is no such file or directory",
+        &format!(
+            "no-such.yaml cannot be read: there is no such file in {}",
+            env!("CARGO_MANIFEST_DIR")
+        ),
     );
     says(
         &["call", "x", "a.yaml", "http://x/"],

@@ -46,7 +46,7 @@ fn write_suite(xml: &mut String, target: &str, era: Era, findings: &[&Finding]) 
 /// The element that says why a test did not pass. Warnings and notes have none: they do not fail a build.
 fn element(finding: &Finding) -> Option<&'static str> {
     match &finding.outcome {
-        Outcome::NotApplicable(_) => Some("skipped"),
+        Outcome::NotApplicable(_) | Outcome::NotReached => Some("skipped"),
         Outcome::Violated(_) if finding.is_failure() => Some("failure"),
         Outcome::Unanswered(_) if finding.is_failure() => Some("error"),
         _ => None,

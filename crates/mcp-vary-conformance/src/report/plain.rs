@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Finding, OUT_OF_TIME, Outcome, Report, visible};
+use super::{Finding, Outcome, Report, visible};
 use crate::check::Level;
 use crate::era::Era;
 use crate::json::cut;
@@ -45,24 +45,13 @@ fn verdict(report: &Report) -> String {
     } else {
         String::new()
     };
-    let is_late =
-        |it: &&Finding| matches!(&it.outcome, Outcome::Unanswered(why) if why == OUT_OF_TIME);
-    let late = report.findings.iter().filter(is_late);
-    let (late, late_failures) = (
-        late.clone().count(),
-        late.filter(|it| it.is_failure()).count(),
-    );
-    let failed = count("fail") - late_failures;
     match (report.passes(), count("pass")) {
-        (false, _) if late > 0 => {
-            let checks = if late == 1 {
-                "check was"
-            } else {
-                "checks were"
-            };
+        _ if report.not_reached() > 0 => {
+            let (late, failed) = (report.not_reached(), count("fail"));
+            let checks = if late == 1 { "check" } else { "checks" };
             format!(
-                "{target}: not finished: {late} {checks} not reached in time, {failed} failed; give it a longer \
-                 `--time-limit`{declares}\n"
+                "{target}: not finished: {late} {checks} not reached in time, {failed} failed; give it more time, as with \
+                 `--time-limit 300`{declares}\n"
             )
         }
         (true, 0) => format!("{target}: nothing could be checked{declares}\n"),
@@ -77,7 +66,7 @@ fn verdict(report: &Report) -> String {
 /// The findings of checks that applied.
 fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
     let findings = report.findings.iter();
-    findings.filter(|it| !matches!(it.outcome, Outcome::NotApplicable(_)))
+    findings.filter(|it| !matches!(it.outcome, Outcome::NotApplicable(_) | Outcome::NotReached))
 }
 
 /// The number of findings of each label, for each era that was checked.
@@ -94,12 +83,13 @@ fn counts(report: &Report) -> Vec<(Era, String)> {
             ("warn", "warnings"),
             ("info", "notes"),
             ("skip", "not applicable"),
+            ("not-reached", "not reached"),
         ];
-        let parts = labels.map(|(label, shown)| {
+        let parts = labels.into_iter().filter_map(|(label, shown)| {
             let count = findings().filter(|it| it.label() == label).count();
-            format!("{count} {shown}")
+            (count > 0 || label != "not-reached").then(|| format!("{count} {shown}"))
         });
-        eras.push((era, parts.join(", ")));
+        eras.push((era, parts.collect::<Vec<_>>().join(", ")));
     }
     eras
 }

@@ -1,6 +1,8 @@
 //! The operator's listeners: the status of the gateway, which changes nothing, and commands, which need the operator's token
 //! where others of this machine can connect, too.
 
+use std::sync::Arc;
+
 use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -15,6 +17,7 @@ use super::stopping::Stopping;
 use super::{peer, post};
 use crate::frontend::validation::{Addressing, Rejection};
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::readings;
 use crate::status::Status;
 use mcp_vary_settings::listener::ListenerConfig;
 
@@ -23,7 +26,7 @@ const STATUS: &str = "/status";
 
 /// Answers a request to the operator's listener, and records it if there is an audit log.
 pub(super) async fn recorded_response(
-    snapshot: &ConfigSnapshot,
+    snapshot: &Arc<ConfigSnapshot>,
     head: &Parts,
     body: RequestBody,
     needs_token: bool,
@@ -43,7 +46,7 @@ pub(super) async fn recorded_response(
 
 /// Answers a request to the operator's listener.
 async fn respond(
-    snapshot: &ConfigSnapshot,
+    snapshot: &Arc<ConfigSnapshot>,
     head: &Parts,
     body: RequestBody,
     needs_token: bool,
@@ -69,7 +72,15 @@ async fn respond(
         return Ok(response);
     }
     let Some((operator, command)) = command else {
-        let status = serde_json::to_string(&Status::of(snapshot)).unwrap_or_default();
+        let (snapshot, has_tokens) = (Arc::clone(snapshot), head.uri.query() == Some("tokens"));
+        // Tokens of lists that have changed are counted, which would hold up other requests.
+        let written = tokio::task::spawn_blocking(move || {
+            let status = Status::of(&snapshot);
+            let counted = has_tokens.then(|| readings::list_tokens(&snapshot));
+            serde_json::to_string(&status.with_tokens(counted.unwrap_or_default()))
+        });
+        let status = written.await.ok().and_then(Result::ok);
+        let status = status.unwrap_or_default();
         return Ok(json_response(StatusCode::OK, status));
     };
     if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {

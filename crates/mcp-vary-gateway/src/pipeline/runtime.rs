@@ -276,7 +276,10 @@ impl Services {
             metrics: config.metrics.map(|_| Arc::default()),
             request_feed: Arc::default(),
             operator: config.operator.clone(),
-            list_tokens: config.metrics.map(|it| ListTokens::new(it.count_tokens)),
+            list_tokens: config
+                .count_tokens
+                .or_else(|| config.metrics.map(|it| it.count_tokens))
+                .map(ListTokens::new),
             cursor_keys: shared.cursor_keys,
             pending_server_requests: shared.pending_server_requests,
             shutdown: shared.shutdown,

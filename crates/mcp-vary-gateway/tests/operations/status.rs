@@ -146,8 +146,10 @@ async fn the_status_says_how_the_gateway_stands() {
     assert!(server["since"].is_u64() && server.get("reason").is_none());
     let old = json!({
         "id": "old", "status": "deprecated", "replacement": "standard", "removalDate": "1970-01-20", "daysLeft": 8,
+        "default": false, "tools": 10,
     });
-    let expected = json!([{"id": "standard", "status": "stable"}, old]);
+    let standard = json!({"id": "standard", "status": "stable", "default": true, "tools": 10});
+    let expected = json!([standard, old]);
     status.has("/variants", expected);
     let used = json!({
         "variant": "old", "client": {"name": "test", "version": "1"}, "requests": 1, "last": START + 90,

@@ -331,7 +331,7 @@ async fn what_a_variant_calls_wrongly_is_a_slip() {
     assert_eq!(said, [taken]);
     let said = mistakes(&[("doc:indxe", "a:1")]).await;
     let unknown =
-        "`resources.doc:indxe` is not in any list of this view; did you mean `doc:index`?";
+        "`resources.doc:indxe` names no resource that a server has; did you mean `doc:index`?";
     assert_eq!(said, [unknown]);
     let said = mistakes(&[("log:{day}", "day:{date}"), ("doc:index", "index")]).await;
     let unfit = [

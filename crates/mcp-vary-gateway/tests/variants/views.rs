@@ -321,7 +321,7 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
     assert_eq!(said, [""; 0]);
     let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
     assert_eq!(said.len(), 2, "{said:?}");
-    let expected = "`resources.log:c` is not in any list";
+    let expected = "`resources.log:c` names no resource that a server has";
     assert!(said[0].starts_with(expected), "{said:?}");
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
     assert!(said[1].contains("matches nothing: `dok:*`"), "{said:?}");

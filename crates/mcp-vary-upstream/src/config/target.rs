@@ -1,7 +1,7 @@
 //! The address of a server.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, Uri};
 
@@ -42,6 +42,16 @@ impl Target {
         Some((url.host()?, url.port_u16().unwrap_or(port)))
     }
 
+    /// The program that downloads the server before it starts it, if it is one of those that do.
+    #[must_use]
+    pub fn package_runner(&self) -> Option<&str> {
+        let Self::Command { program, .. } = self else {
+            return None;
+        };
+        let name = Path::new(program).file_stem()?.to_str()?;
+        RUNNERS.contains(&name).then_some(name)
+    }
+
     /// The program with its arguments, in the gateway's environment and directory.
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = String>) -> Self {
         Self::Command {
@@ -61,6 +71,9 @@ impl Target {
         }
     }
 }
+
+/// Programs that download what they run.
+const RUNNERS: [&str; 7] = ["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
 
 /// Omits what may be secret: values of the environment and of headers, and all of a URL but its origin.
 impl std::fmt::Debug for Target {

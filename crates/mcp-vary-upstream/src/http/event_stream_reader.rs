@@ -20,7 +20,7 @@ use super::headers::{STREAM, is_stream};
 use super::session::Session;
 use super::shared::Shared;
 use super::stream::{ResumePoint, Stream, data_of_message};
-use crate::error::UpstreamError;
+use crate::error::{UpstreamError, size};
 use crate::liveness::Liveness;
 use crate::message::Event;
 
@@ -173,7 +173,7 @@ impl Reader {
                 Ok(Some(read)) => events = read,
                 Ok(None) => return "closed its event stream".to_owned(),
                 Err(EventTooLarge { limit }) => {
-                    return format!("sent an event of more than {limit} bytes");
+                    return format!("sent an event of more than {}", size(limit));
                 }
             }
             self.liveness.touch();

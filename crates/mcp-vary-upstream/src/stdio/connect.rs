@@ -103,8 +103,24 @@ async fn with_deadline<T>(
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
             observed: shared.how_far()
-                + "; if it downloads or builds first, raise its `start-timeout`",
+                + &start_advice(
+                    shared
+                        .target
+                        .package_runner()
+                        .filter(|_| !shared.has_output()),
+                ),
         }),
+    }
+}
+
+/// What to do about a server that is not ready in time. `runner` downloads it, and has written nothing.
+fn start_advice(runner: Option<&str>) -> String {
+    match runner {
+        Some(runner) => format!(
+            "; `{runner}` has to download what is not on this machine yet: can its registry be reached? If it only needs \
+             longer, raise its `start-timeout`"
+        ),
+        None => "; if it downloads or builds first, raise its `start-timeout`".to_owned(),
     }
 }
 
@@ -260,6 +276,7 @@ fn start(
         stderr_tail: StderrTail::default(),
         last_output: Arc::clone(&config.last_output),
         command_line: config.command_line.clone(),
+        target: config.target.clone(),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {
         let closed = UpstreamError::Closed {

@@ -39,6 +39,7 @@ use super::message::{
 };
 use super::secrets::Secrets;
 use crate::command_line::CommandLine;
+use crate::config::Target;
 use crate::handshake_progress::HandshakeProgress;
 use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
@@ -94,6 +95,7 @@ pub(super) struct Shared {
     stderr_tail: StderrTail,
     last_output: Arc<ScopedLock<LastOutput>>,
     command_line: Option<CommandLine>,
+    target: Target,
 }
 
 /// A queued message with its permits of the outbox.
@@ -429,6 +431,8 @@ impl Shared {
         if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
             tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {STDOUT_ADVICE}");
+            let line = format!("`{output}` on standard output, which is for messages only");
+            self.last_output.lock().line = Some(line);
             *self.last_skipped_line.lock() = output;
         }
     }

@@ -1,9 +1,16 @@
 //! What a process did, for an error.
 
+use super::process::windows_line_ends;
 use super::{STDOUT_ADVICE, Shared};
+use crate::config::Target;
 use crate::error::STDERR_LINES;
 
 impl Shared {
+    /// Whether the process has written anything.
+    pub(super) fn has_output(&self) -> bool {
+        self.liveness.has_received() || !self.output_summary().is_empty()
+    }
+
     /// The output of the process that is not a message; empty if there is none.
     pub(super) fn output_summary(&self) -> String {
         let skipped = self.last_skipped_line.lock().clone();
@@ -23,8 +30,17 @@ impl Shared {
     /// The same of a process that has ended, or what to do if there is none.
     pub(super) fn last_output(&self) -> String {
         let output = self.output_summary();
-        if !output.is_empty() {
-            return output;
+        let line_ends = match &self.target {
+            Target::Command { program, cwd, .. } => {
+                windows_line_ends(&cwd.clone().unwrap_or_default().join(program))
+            }
+            Target::Http { .. } => None,
+        };
+        match line_ends {
+            Some(line_ends) if output.is_empty() => return line_ends,
+            Some(line_ends) => return format!("{output}; {line_ends}"),
+            None if !output.is_empty() => return output,
+            None => {}
         }
         let written = if self.liveness.has_received() {
             "it wrote nothing to standard error"

@@ -1,7 +1,7 @@
 //! A child process with all processes that it starts.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use super::guard;
 use super::stragglers::{self, Sweep};
 use crate::chain;
+use crate::command_line::shell_word;
 use crate::connect_error::ConnectError;
 
 /// A child process that leads a process group; on Windows, a job object.
@@ -159,9 +160,8 @@ fn cannot_start(
         {
             ConnectError::Start {
                 server,
+                reason: missing_interpreter(&cwd.unwrap_or(Path::new("")).join(&program)),
                 program,
-                reason: "the program that its first line names, after `#!`, does not exist"
-                    .to_owned(),
             }
         }
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound {
@@ -177,6 +177,43 @@ fn cannot_start(
         },
     }
 }
+
+/// Why a script that exists was not found: the first line of the file at `path` names another program.
+fn missing_interpreter(path: &Path) -> String {
+    match (interpreter(path), windows_line_ends(path)) {
+        (_, Some(line_ends)) => line_ends,
+        (Some(named), None) => format!("its first line names `{named}`, which does not exist"),
+        (None, None) => "a library or program that it needs does not exist".to_owned(),
+    }
+}
+
+/// That the script at `path` cannot run, since its lines end as on Windows, and what to do; `None` for others.
+pub(super) fn windows_line_ends(path: &Path) -> Option<String> {
+    let named = interpreter(path)?;
+    let named = named.strip_suffix('\r')?;
+    let file = shell_word(&path.display().to_string());
+    Some(format!(
+        "its first line names `{named}\\r`: it has the line ends of Windows; take them out: sed -i 's/\\r$//' {file}"
+    ))
+}
+
+/// What the first line of the script at `path` names after `#!`.
+fn interpreter(path: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(MAX_FIRST_LINE).read_to_end(&mut start).ok()?;
+    let line = start
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    let (line, end) = line
+        .strip_suffix(b"\r")
+        .map_or((line, ""), |line| (line, "\r"));
+    Some(excerpt(line, 100).trim().to_owned() + end)
+}
+
+/// The most bytes of a first line that are read.
+const MAX_FIRST_LINE: u64 = 256;
 
 /// Why no program can be started in a directory.
 fn directory_problem(cwd: &Path) -> Option<String> {

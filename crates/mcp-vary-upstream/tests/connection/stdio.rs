@@ -165,7 +165,7 @@ async fn a_bad_handshake_says_which_server_what_it_said_and_what_to_do() {
         &["`peer` sent an answer that cannot be read: it is not JSON"],
     );
     let huge = fails(config("huge")).await;
-    says(&huge, &["`peer`", "a line of more than 1048576 bytes"]);
+    says(&huge, &["`peer`", "a line of more than 1 MiB"]);
 }
 
 #[tokio::test]
@@ -345,7 +345,7 @@ async fn a_line_over_the_limit_fails_the_call_it_answers_and_no_other() {
     let (_, answer) = all(upstream.request(request).await.unwrap()).await;
     says(
         &answer.unwrap_err(),
-        &["`peer`", "a line of more than 1048576 bytes"],
+        &["`peer`", "a line of more than 1 MiB"],
     );
     let large = result(&upstream, "line", json!({"size": 1_000_000})).await;
     assert_eq!(large["x"].as_str().map(str::len), Some(1_000_000));
@@ -361,7 +361,7 @@ async fn a_line_over_the_limit_that_may_answer_any_call_fails_all() {
     let blob = upstream.request(request).await.unwrap();
     for exchange in [hanging, blob] {
         let error = all(exchange).await.1.unwrap_err();
-        says(&error, &["`peer`", "a line of more than 1048576 bytes"]);
+        says(&error, &["`peer`", "a line of more than 1 MiB"]);
     }
     result(&upstream, "echo", json!({})).await;
 }

@@ -490,8 +490,8 @@ fn mistakes_are_told_at_once() {
     insta::assert_snapshot!(told(&mistakes), @"`tools.t.name` is not a valid name in the dialect `gemini`; write `a_b`");
     let unknown = unknown_items("tools", ["serach_all", "x.y"], &["search_all", "read"]);
     insta::assert_snapshot!(told(&unknown), @r#"
-    `tools.serach_all` is not in any list of this view; did you mean `search_all`?
-    `tools.x.y` is not in any list of this view; take it out
+    `tools.serach_all` names no tool that a server has; did you mean `search_all`?
+    `tools.x.y` names no tool that a server has; take it out
     "#);
 
     let prompt = r#"{"name": "p", "arguments": [{"name": "n"}]}"#;

@@ -194,7 +194,7 @@ async fn a_stream_that_cannot_be_used_is_an_error_that_says_why() {
     let elsewhere = "the address for messages that its stream names is not one of its own origin";
     fails(other, true, long, &[elsewhere]).await;
     let huge = || Reply::events(format!("data: {}", "y".repeat(2_000_000)));
-    fails(huge, true, long, &["an event of more than 1048576 bytes"]).await;
+    fails(huge, true, long, &["an event of more than 1 MiB"]).await;
     let short = Duration::from_millis(100);
     fails(Reply::silence, false, short, &["within 100ms"]).await;
 }
@@ -320,7 +320,7 @@ async fn an_event_over_the_limit_ends_the_connection() {
     })
     .await;
     let error = result(&server.connect().await, "x").await.unwrap_err();
-    let huge = "server `remote` sent an event of more than 1048576 bytes";
+    let huge = "server `remote` sent an event of more than 1 MiB";
     says(&error, &[huge]);
 }
 

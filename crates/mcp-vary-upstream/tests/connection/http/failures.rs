@@ -77,11 +77,11 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
         ),
         (
             |_| Reply::json(200, &json!({"x": "y".repeat(2_000_000)})),
-            &["a reply of more than 1048576 bytes"],
+            &["a reply of more than 1 MiB"],
         ),
         (
             |_| Reply::events(format!("data: {}", "y".repeat(2_000_000))),
-            &["an event of more than 1048576 bytes"],
+            &["an event of more than 1 MiB"],
         ),
     ])
     .await;
