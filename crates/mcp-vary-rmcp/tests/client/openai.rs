@@ -63,6 +63,8 @@ async fn hear(
     answer: Bytes,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
+    let name = concat!("vary/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(request.headers()["user-agent"], name);
     let key = request.headers().get("authorization");
     let key = key.map_or_else(String::new, |key| key.to_str().unwrap().to_owned());
     let body = request.into_body().collect().await.unwrap().to_bytes();

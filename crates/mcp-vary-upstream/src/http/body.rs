@@ -127,9 +127,10 @@ fn charset(headers: &HeaderMap) -> Option<Box<str>> {
     let charset = parameters.find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let is_charset = name.trim().eq_ignore_ascii_case("charset");
-        is_charset.then(|| value.trim().trim_matches('"').to_ascii_lowercase())
+        is_charset.then(|| value.trim().trim_matches('"'))
     })?;
-    let is_usual = matches!(charset.as_str(), "" | "utf-8" | "utf8" | "us-ascii");
+    let usual = ["", "utf-8", "utf8", "us-ascii"];
+    let is_usual = usual.iter().any(|name| charset.eq_ignore_ascii_case(name));
     (!is_usual).then(|| excerpt(charset.as_bytes(), MAX_NAME).into())
 }
 

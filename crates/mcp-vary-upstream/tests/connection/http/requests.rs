@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The address of a redirect, of the host of the server.
+type Location = fn(&str) -> String;
+
 const VARY: &str = concat!("vary/", env!("CARGO_PKG_VERSION"));
 
 /// Calls once on a connection with these headers, and closes it after so many requests for its stream.
@@ -42,7 +45,7 @@ async fn every_request_names_vary_and_wants_no_compression_unless_something_else
 
 #[tokio::test]
 async fn redirects_within_the_origin_that_keep_the_method_are_followed() {
-    let locations: [fn(&str) -> String; 5] = [
+    let locations: [Location; 5] = [
         |_| "/mcp/".to_owned(),
         |_| "api/v2?key=1".to_owned(),
         |_| "?key=1".to_owned(),
@@ -87,7 +90,7 @@ async fn redirects_within_the_origin_that_keep_the_method_are_followed() {
 
 #[tokio::test]
 async fn no_other_redirect_is_followed_and_none_for_ever() {
-    let cases: [(u16, fn(&str) -> String); 8] = [
+    let cases: [(u16, Location); 8] = [
         (307, |_| "http://127.0.0.1:1/mcp".to_owned()),
         (308, |_| "https://example.org/mcp".to_owned()),
         (308, |host| format!("https://{host}/mcp/")),
