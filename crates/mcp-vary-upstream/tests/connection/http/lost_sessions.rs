@@ -82,7 +82,7 @@ async fn a_refusal_that_is_not_about_the_session_keeps_it_and_is_sent_once() {
             "-32002",
         ),
         (
-            |seen| seen.refuse(404, -32001, "Session of the browser not found"),
+            |seen| seen.refuse(404, -32602, "Session of the browser not found"),
             "browser",
         ),
         (|seen| seen.refuse(400, -32602, "bad arguments"), "-32602"),
@@ -182,10 +182,11 @@ async fn a_session_stays_in_use_until_a_new_one_is_answered() {
     let gate = Arc::new(Notify::new());
     let (open, sessions) = (Arc::clone(&gate), AtomicUsize::new(0));
     let peer = SessionServer::start(lost("404-json"), move |seen| {
-        if seen.body["params"]["name"] == "elsewhere"
-            && seen.header("mcp-session-id") == Some("s-1")
-        {
-            return Some(Reply::new(404, "text/plain", ""));
+        if seen.body["params"]["name"] == "elsewhere" {
+            return Some(match seen.header("mcp-session-id") {
+                Some("s-1") => Reply::new(404, "text/plain", ""),
+                _ => seen.answer(&json!({})),
+            });
         }
         let is_second =
             seen.method() == "initialize" && sessions.fetch_add(1, Ordering::SeqCst) == 1;
