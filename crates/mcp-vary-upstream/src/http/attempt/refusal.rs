@@ -93,6 +93,8 @@ impl Attempt {
     ) -> Result<(), UpstreamError> {
         let (status, kind) = (head.status, self.call.kind);
         let is_not_found = status == StatusCode::NOT_FOUND;
+        // Notes a loop, whatever the body.
+        let failure = self.shared.endpoint.status_error(status, body);
         let error = head.read_error(body, self.call.id);
         let text = error
             .as_ref()
@@ -113,7 +115,7 @@ impl Attempt {
             is_conclusive: is_expired || is_not_found && !is_own,
             outcome: match error {
                 Some(error) if is_answer => Ok(error.answer),
-                _ => Err(self.shared.endpoint.status_error(status, body)),
+                _ => Err(failure),
             },
         };
         let may_be_lost = if is_answer {
