@@ -63,8 +63,8 @@ impl RefusalHead {
         matches!(self.status.as_u16(), 401 | 403 | 407) && (self.has_challenge || !is_call)
     }
 
-    /// The first JSON-RPC error in `body`; one with the id `own` comes first.
-    pub(in crate::http) fn read_error(self, body: &Bytes, own: u64) -> Option<RpcRefusal> {
+    /// The first JSON-RPC error in `body`; one with the id `own_id` comes first.
+    pub(in crate::http) fn read_error(self, body: &Bytes, own_id: u64) -> Option<RpcRefusal> {
         let data = if self.is_stream {
             // The body was bounded when it was read.
             let events = Parser::new(body.len()).feed(body).unwrap_or_default();
@@ -80,7 +80,7 @@ impl RefusalHead {
             }),
             _ => None,
         });
-        errors.min_by_key(|error| error.id != Some(own))
+        errors.min_by_key(|error| error.id != Some(own_id))
     }
 }
 
