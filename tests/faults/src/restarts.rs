@@ -106,17 +106,12 @@ async fn one(
             if is_after_restart {
                 server.forget();
             }
-            for (call, said) in each(&tool, &format!("{round}-{part}"), clients).await {
-                match &said {
-                    _ if said.text() == Some("done") => {
-                        worked += 1;
-                        if server.runs().get(&call) != Some(&1) {
-                            return Err(format!(
-                                "call {call} was answered and ran {:?}",
-                                server.runs().get(&call)
-                            ));
-                        }
-                    }
+            let answers = each(&tool, &format!("{round}-{part}"), clients).await;
+            let runs = server.runs();
+            for (call, answer) in answers {
+                let times = runs.get(&call).copied().unwrap_or_default();
+                match &answer {
+                    _ if answer.text() == Some("done") && times == 1 => worked += 1,
                     // Nobody knows whether it ran, so that it is not sent again.
                     Said::Error { message, .. }
                         if is_after_restart
@@ -125,7 +120,7 @@ async fn one(
                     {
                         refused += 1;
                     }
-                    _ => return Err(format!("call {call}: {said}")),
+                    _ => return Err(format!("call {call} ran {times} times: {answer}")),
                 }
             }
         }

@@ -350,8 +350,14 @@ impl Attempt {
             ServerMessage::Response { id, outcome } => {
                 // An error without id means that the request could not be read; there is only this one.
                 let is_ours = id.map_or(outcome.is_error, |id| id == self.call.id);
+                let is_error = outcome.is_error;
                 if is_ours && !self.is_answered() {
-                    self.on_own_answer(Answer::new(message, outcome));
+                    let answer = Answer::new(message, outcome);
+                    if is_error {
+                        self.on_error_answer(answer);
+                    } else {
+                        self.received.push(Message::Answer(answer));
+                    }
                 } else {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }

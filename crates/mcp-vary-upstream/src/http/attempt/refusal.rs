@@ -6,7 +6,9 @@
 use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
 use http::{Response, StatusCode};
-use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_ERROR};
+use mcp_vary::error_code::{
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_ERROR, SESSION_NOT_FOUND,
+};
 use mcp_vary::json::Members;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::Parser;
@@ -61,8 +63,8 @@ impl RefusalHead {
         matches!(self.status.as_u16(), 401 | 403 | 407) && (self.has_challenge || !is_call)
     }
 
-    /// The first JSON-RPC error in `body`; one with the id `own` comes first.
-    pub(in crate::http) fn read_error(self, body: &Bytes, own: u64) -> Option<RpcRefusal> {
+    /// The first JSON-RPC error in `body`; one with the id `own_id` comes first.
+    pub(in crate::http) fn read_error(self, body: &Bytes, own_id: u64) -> Option<RpcRefusal> {
         let data = if self.is_stream {
             // The body was bounded when it was read.
             let events = Parser::new(body.len()).feed(body).unwrap_or_default();
@@ -78,7 +80,7 @@ impl RefusalHead {
             }),
             _ => None,
         });
-        errors.min_by_key(|error| error.id != Some(own))
+        errors.min_by_key(|error| error.id != Some(own_id))
     }
 }
 
@@ -91,6 +93,8 @@ impl Attempt {
     ) -> Result<(), UpstreamError> {
         let (status, kind) = (head.status, self.call.kind);
         let is_not_found = status == StatusCode::NOT_FOUND;
+        // Notes a loop, whatever the body.
+        let failure = self.shared.endpoint.status_error(status, body);
         let error = head.read_error(body, self.call.id);
         let text = error
             .as_ref()
@@ -101,14 +105,17 @@ impl Attempt {
         let id = error.as_ref().map(|error| error.id);
         let is_own = id == Some(Some(self.call.id));
         let is_doubtful = text.is_some_and(|text| self.doubts_session(text));
+        // A server that does not find the health check, which it answered before, was replaced by another.
+        let is_unfindable = is_not_found && kind == RequestKind::HealthCheck;
         let is_answer = (is_own || is_modern && id == Some(None))
+            && !is_unfindable
             && !head.is_about_credentials(kind == RequestKind::Call);
         let refusal = Refusal {
             did_not_run: mentions || shows_not_run(status),
             is_conclusive: is_expired || is_not_found && !is_own,
             outcome: match error {
                 Some(error) if is_answer => Ok(error.answer),
-                _ => Err(self.shared.endpoint.status_error(status, body)),
+                _ => Err(failure),
             },
         };
         let may_be_lost = if is_answer {
@@ -143,11 +150,11 @@ impl Attempt {
         }
     }
 
-    /// Receives the answer, unless it says that the session is gone.
-    pub(super) fn on_own_answer(&mut self, answer: Answer) {
+    /// Receives an error that answers the request, unless it may say that the session is gone.
+    pub(super) fn on_error_answer(&mut self, answer: Answer) {
         let error = answer.outcome().err().unwrap_or_default();
-        let is_doubtful = !error.is_empty() && self.doubts_session(error);
-        let mentions = is_doubtful && mentions_session(error.as_bytes());
+        let is_doubtful = self.doubts_session(error);
+        let mentions = mentions_session(error.as_bytes());
         let is_ambiguous = self.session.id.is_some() && has_ambiguous_code(error);
         if is_doubtful && self.can_renew(mentions) {
             self.state = State::Refused(Box::new(Refusal {
@@ -227,13 +234,16 @@ pub(in crate::http) fn is_strange_for_probe(error: &str) -> bool {
     !is_ordinary || mentions_session(error.as_bytes())
 }
 
-/// Whether an error means that the session is gone: servers written after an early example send it instead of a 404.
+/// Whether an error means that the session is gone: servers on the official SDKs send 404 with -32001, those written after
+/// an early example 400 with -32000.
 pub(in crate::http) fn is_session_expired(status: StatusCode, error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     let message = members.get_str("message").unwrap_or_default();
-    status == StatusCode::BAD_REQUEST
-        && error_code(&members) == Some(SERVER_ERROR)
-        && message.to_lowercase().contains("session")
+    let is_code = matches!(
+        (status.as_u16(), error_code(&members)),
+        (400, Some(SERVER_ERROR)) | (404, Some(SESSION_NOT_FOUND))
+    );
+    is_code && message.to_lowercase().contains("session")
 }
 
 fn code_of(error: &str) -> Option<i64> {

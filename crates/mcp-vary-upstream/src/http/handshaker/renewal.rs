@@ -17,7 +17,7 @@ use crate::error::{UpstreamError, without_server};
 /// The last attempt to renew the session.
 #[derive(Default)]
 pub(super) struct Renewal {
-    /// When a request began that showed that the session lives, or that there is no new one.
+    /// When the last check began that came to an end: it holds for what was refused before.
     checked_at: Option<Instant>,
     /// When the next attempt may begin.
     next_at: Option<Instant>,
@@ -50,9 +50,10 @@ impl Handshaker {
         if renewal.checked_at > Some(refused_at) {
             return false;
         }
-        renewal.checked_at = Some(Instant::now());
+        let checked_at = Instant::now();
         let is_lost = doubt.is_conclusive && !current.was_renewed_in_vain();
         if !is_lost && self.is_alive(&stale).await {
+            renewal.checked_at = Some(checked_at);
             return false;
         }
         if let Some(next_at) = renewal.next_at.filter(|next_at| *next_at > Instant::now()) {
@@ -61,8 +62,9 @@ impl Handshaker {
             }
             tokio::time::sleep_until(next_at).await;
         }
-        renewal.checked_at = Some(Instant::now());
+        let attempted_at = Instant::now();
         let is_renewed = self.start_anew().await;
+        renewal.checked_at = Some(attempted_at);
         let pause = if is_renewed { PAUSE } else { LONG_PAUSE };
         renewal.next_at = Some(Instant::now() + pause);
         is_renewed

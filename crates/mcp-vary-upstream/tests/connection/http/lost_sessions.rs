@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::*;
 
-fn with(name: &str, arguments: Value) -> Request {
+fn with(name: &str, arguments: &Value) -> Request {
     let params = json!({"name": name, "arguments": arguments});
     Request::new("tools/call", Some(params.to_string())).with_name(name)
 }
@@ -32,7 +32,7 @@ async fn a_lost_session_heals_however_the_server_says_so() {
         let url = peer.server.url.clone();
         config.target = Target::Http { url, headers };
         let upstream = UpstreamConnection::connect(config).await.unwrap();
-        let good = |call: &str| with("good", json!({"call": call}));
+        let good = |call: &str| with("good", &json!({"call": call}));
         assert_eq!(
             text(&upstream, good("a")).await.unwrap(),
             "done",
@@ -45,7 +45,7 @@ async fn a_lost_session_heals_however_the_server_says_so() {
             for number in 0..5 {
                 let (upstream, call) = (Arc::clone(&upstream), format!("{round}-{number}"));
                 calls.spawn(
-                    async move { text(&upstream, with("good", json!({"call": call}))).await },
+                    async move { text(&upstream, with("good", &json!({"call": call}))).await },
                 );
             }
             for outcome in calls.join_all().await {
@@ -66,74 +66,76 @@ async fn a_lost_session_heals_however_the_server_says_so() {
 /// An ordinary refusal of the tool `bad`, in a session that lives.
 type Ordinary = fn(&ReceivedRequest) -> Reply;
 
+/// Refusals, and what is said of each.
+const ORDINARY: &[(Ordinary, &str)] = &[
+    (
+        |seen| seen.refuse(404, -32602, "no such item"),
+        "no such item",
+    ),
+    (
+        |seen| seen.refuse(404, -32601, "Method not found"),
+        "-32601",
+    ),
+    (
+        |seen| seen.refuse(404, -32002, "Resource not found"),
+        "-32002",
+    ),
+    (
+        |seen| seen.refuse(404, -32602, "Session of the browser not found"),
+        "browser",
+    ),
+    (|seen| seen.refuse(400, -32602, "bad arguments"), "-32602"),
+    (|seen| seen.refuse(401, -32001, "not for you"), "-32001"),
+    (|seen| seen.refuse(403, -32003, "not for you"), "-32003"),
+    (|seen| seen.refuse(429, -32005, "slower"), "-32005"),
+    (|seen| seen.refuse(500, -32603, "oops"), "-32603"),
+    (
+        |seen| seen.refuse(200, -32000, "the shell session has ended"),
+        "shell session",
+    ),
+    (
+        |seen| seen.refuse(200, -32002, "the database is not initialized"),
+        "database",
+    ),
+    (
+        |seen| {
+            let error = json!({"code": -32602, "message": "in a stream"});
+            let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+            Reply::new(404, "text/event-stream", event(&message))
+        },
+        "in a stream",
+    ),
+    (
+        |_| Reply::new(401, "text/plain", "who?"),
+        "401 Unauthorized",
+    ),
+    (
+        |_| Reply::json(403, &json!({"detail": "no"})),
+        "403 Forbidden",
+    ),
+    (|_| Reply::new(429, "text/plain", ""), "429 Too Many"),
+    (
+        |_| Reply::new(503, "text/html", "<html>session</html>"),
+        "503 Service",
+    ),
+];
+
 #[tokio::test]
 async fn a_refusal_that_is_not_about_the_session_keeps_it_and_is_sent_once() {
-    let refusals: [(Ordinary, &str); 16] = [
-        (
-            |seen| seen.refuse(404, -32602, "no such item"),
-            "no such item",
-        ),
-        (
-            |seen| seen.refuse(404, -32601, "Method not found"),
-            "-32601",
-        ),
-        (
-            |seen| seen.refuse(404, -32002, "Resource not found"),
-            "-32002",
-        ),
-        (
-            |seen| seen.refuse(404, -32001, "Session of the browser not found"),
-            "browser",
-        ),
-        (|seen| seen.refuse(400, -32602, "bad arguments"), "-32602"),
-        (|seen| seen.refuse(401, -32001, "not for you"), "-32001"),
-        (|seen| seen.refuse(403, -32003, "not for you"), "-32003"),
-        (|seen| seen.refuse(429, -32005, "slower"), "-32005"),
-        (|seen| seen.refuse(500, -32603, "oops"), "-32603"),
-        (
-            |seen| seen.refuse(200, -32000, "the shell session has ended"),
-            "shell session",
-        ),
-        (
-            |seen| seen.refuse(200, -32002, "the database is not initialized"),
-            "database",
-        ),
-        (
-            |seen| {
-                let error = json!({"code": -32602, "message": "in a stream"});
-                let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
-                Reply::new(404, "text/event-stream", event(&message))
-            },
-            "in a stream",
-        ),
-        (
-            |_| Reply::new(401, "text/plain", "who?"),
-            "401 Unauthorized",
-        ),
-        (
-            |_| Reply::json(403, &json!({"detail": "no"})),
-            "403 Forbidden",
-        ),
-        (|_| Reply::new(429, "text/plain", ""), "429 Too Many"),
-        (
-            |_| Reply::new(503, "text/html", "<html>session</html>"),
-            "503 Service",
-        ),
-    ];
-    for (refusal, expected) in refusals {
+    for (refusal, expected) in ORDINARY.iter().copied() {
         let peer = SessionServer::start(lost("404-json"), move |seen| {
             (seen.body["params"]["name"] == "bad").then(|| refusal(seen))
         })
         .await;
         let upstream = connect(&peer.server).await;
-        text(&upstream, with("set", json!({"to": "x"})))
+        text(&upstream, with("set", &json!({"to": "x"})))
             .await
             .unwrap();
         for _ in 0..2 {
-            let error = text(&upstream, with("bad", json!({}))).await.unwrap_err();
+            let error = text(&upstream, with("bad", &json!({}))).await.unwrap_err();
             says(&error, &[expected]);
         }
-        let stored = text(&upstream, with("get", json!({}))).await;
+        let stored = text(&upstream, with("get", &json!({}))).await;
         assert_eq!(
             (stored.unwrap().as_str(), peer.opened()),
             ("\"x\"", 1),
@@ -162,7 +164,7 @@ async fn a_server_that_refuses_new_sessions_as_well_is_not_hammered_and_heals_la
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..20 {
         let upstream = Arc::clone(&upstream);
-        calls.spawn(async move { text(&upstream, with("good", json!({}))).await.unwrap_err() });
+        calls.spawn(async move { text(&upstream, with("good", &json!({}))).await.unwrap_err() });
     }
     for error in calls.join_all().await {
         // The first error stands.
@@ -172,7 +174,7 @@ async fn a_server_that_refuses_new_sessions_as_well_is_not_hammered_and_heals_la
     assert!(attempts <= 4, "{attempts}");
     closed.store(false, Ordering::SeqCst);
     assert_eq!(
-        text(&upstream, with("good", json!({}))).await.unwrap(),
+        text(&upstream, with("good", &json!({}))).await.unwrap(),
         "done"
     );
 }
@@ -182,10 +184,11 @@ async fn a_session_stays_in_use_until_a_new_one_is_answered() {
     let gate = Arc::new(Notify::new());
     let (open, sessions) = (Arc::clone(&gate), AtomicUsize::new(0));
     let peer = SessionServer::start(lost("404-json"), move |seen| {
-        if seen.body["params"]["name"] == "elsewhere"
-            && seen.header("mcp-session-id") == Some("s-1")
-        {
-            return Some(Reply::new(404, "text/plain", ""));
+        if seen.body["params"]["name"] == "elsewhere" {
+            return Some(match seen.header("mcp-session-id") {
+                Some("s-1") => Reply::new(404, "text/plain", ""),
+                _ => seen.answer(&json!({})),
+            });
         }
         let is_second =
             seen.method() == "initialize" && sessions.fetch_add(1, Ordering::SeqCst) == 1;
@@ -193,16 +196,16 @@ async fn a_session_stays_in_use_until_a_new_one_is_answered() {
     })
     .await;
     let upstream = connect(&peer.server).await;
-    text(&upstream, with("set", json!({"to": 1})))
+    text(&upstream, with("set", &json!({"to": 1})))
         .await
         .unwrap();
     let refused = upstream
-        .request(with("elsewhere", json!({})))
+        .request(with("elsewhere", &json!({})))
         .await
         .unwrap();
     let refused = tokio::spawn(refused.answer());
     peer.server.wait_for("initialize", 2).await;
-    assert_eq!(text(&upstream, with("get", json!({}))).await.unwrap(), "1");
+    assert_eq!(text(&upstream, with("get", &json!({}))).await.unwrap(), "1");
     gate.notify_one();
     assert!(soon(refused).await.unwrap().is_ok());
 }
