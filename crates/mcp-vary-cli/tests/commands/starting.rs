@@ -68,10 +68,10 @@ const SCRIPTS: &str = concat!(
 
 #[test]
 fn a_program_that_takes_a_port_is_started_once_for_the_client_on_standard_streams() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
     let script = format!("{SCRIPTS}/exclusive.py");
-    let port = port.to_string();
     let mut child = command(&["serve", "--stdio", "--", "python3", &script, &port])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
