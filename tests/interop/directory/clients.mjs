@@ -73,6 +73,15 @@ const clients = {
     await client.close();
   },
 
+  // It gives up after 3 s, and declares an extension, so that the server is started for it.
+  async mastra(url) {
+    const { MCPClient } = await import("@mastra/mcp");
+    const client = new MCPClient({ servers: { vary: { url: new URL(url) } } });
+    const tools = await client.listTools();
+    await report((name, args) => tools[`vary_${name}`].execute(args, {}));
+    await client.disconnect();
+  },
+
   async vercel(url) {
     const { createMCPClient } = await import("@ai-sdk/mcp");
     const { asSchema } = await import("ai");

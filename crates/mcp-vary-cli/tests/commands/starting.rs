@@ -1,6 +1,6 @@
 //! Servers that hang while they start, beside one that is ready at once.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,112 @@ fn a_server_that_hangs_holds_up_no_client_on_standard_streams() {
     assert_eq!(tools[0]["name"], "sky_get_weather", "{answers:?}");
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// The scripts of servers.
+const SCRIPTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../mcp-vary-gateway/tests/servers"
+);
+
+#[test]
+fn a_program_that_takes_a_port_is_started_once_for_the_client_on_standard_streams() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let script = format!("{SCRIPTS}/exclusive.py");
+    let mut child = command(&["serve", "--stdio", "--", "python3", &script, &port])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let capabilities = json!({"roots": {}, "elicitation": {}, "sampling": {}});
+    let info = json!({"name": "c", "version": "1"});
+    let begin =
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info});
+    let messages = [
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "state"}}),
+    ];
+    let mut input = child.stdin.take().unwrap();
+    for message in messages {
+        writeln!(input, "{message}").unwrap();
+    }
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut answers = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let answer = answers.find(|it| it["id"] == 1 && it.get("method").is_none());
+    assert_eq!(answer.unwrap()["result"]["client"], capabilities);
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// What answers `body` within the time that some clients wait.
+fn answer_in_time(server: &Server, body: &Value, headers: &str) -> Option<String> {
+    let body = body.to_string();
+    let mut socket = std::net::TcpStream::connect(server.address).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(2900)))
+        .unwrap();
+    write!(
+        socket,
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    )
+    .unwrap();
+    let mut response = String::new();
+    socket.read_to_string(&mut response).ok()?;
+    Some(response)
+}
+
+/// The process that its capabilities need takes 8 s again.
+#[test]
+fn a_client_that_waits_three_seconds_connects_beside_a_server_that_needs_eight() {
+    let server = |name: &str, seconds: u32| {
+        format!(
+            "  {name}: {{command: python3, args: [{SCRIPTS}/who.py, /dev/null, '{seconds}', '0']}}\n"
+        )
+    };
+    let servers = [
+        server("slow", 8),
+        server("a", 0),
+        server("b", 0),
+        server("c", 0),
+    ];
+    let file = file(
+        "three-seconds.yaml",
+        &format!("servers:\n{}", servers.concat()),
+    );
+    let server = Server::serve(&[&file]);
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/ui": {}}});
+    let info = json!({"name": "c", "version": "1"});
+    let begin =
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info});
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    let discover =
+        json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}});
+    let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\n";
+    // At the start, and when the servers are up, so that there are lists to wait for.
+    for _ in 0..2 {
+        for (message, headers) in [(&initialize, ""), (&discover, head)] {
+            // A slow machine may need a second try.
+            let answer = (0..5).find_map(|_| answer_in_time(&server, message, headers));
+            assert_contains(
+                &answer.unwrap_or_default(),
+                &["HTTP/1.1 200", r#""capabilities":"#],
+            );
+        }
+        while !server.tools().contains(&"slow_who".to_owned()) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
 }
 
 /// A process that is killed, whatever the test finds.

@@ -29,6 +29,7 @@ use mcp_vary_config::{File, Source};
 use mcp_vary_settings::config::Config;
 use mcp_vary_settings::limits::Limits;
 use mcp_vary_upstream::Isolation;
+use mcp_vary_upstream::Processes;
 use mcp_vary_upstream::Target;
 use mcp_vary_view::{Dialect, ResultFields};
 use proptest::prelude::{any, prop, proptest};
@@ -741,5 +742,25 @@ variants: off",
         "negotiation: off\nvariants: off\nrequire: [negotiation, variants]",
         "4:11: `require[0]` is required and switched off; leave it out, or remove `negotiation: off`\n\
          4:24: `require[1]` is required and switched off; leave it out, or remove `variants: off`",
+    );
+}
+
+/// A program of which only one process can run has no other for a user.
+#[test]
+fn one_process_is_for_programs_whose_users_may_share_it() {
+    for isolation in ["", "isolation: automatic, ", "isolation: shared, "] {
+        let text = format!("servers: {{a: {{command: x, {isolation}processes: one}}}}");
+        let file = Source::new("vary.yaml", &text).read(&environment).unwrap();
+        assert_eq!(file.servers[0].processes, Processes::One, "{text}");
+    }
+    for isolation in ["principal", "session"] {
+        let entry = format!("{{command: x, processes: one, isolation: {isolation}}}");
+        let what = "2:30: `servers.a.processes` is `one`, but with this `isolation` users or sessions have processes of \
+                    their own; keep one of them";
+        refuses_server(&entry, what);
+    }
+    refuses_server(
+        "{url: 'http://x/', processes: one}",
+        "2:36: `servers.a.processes` is for programs, and the server has a `url`; leave it out",
     );
 }

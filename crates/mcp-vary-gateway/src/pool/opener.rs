@@ -50,14 +50,14 @@ impl ClassOpener {
     /// The class of `key` in its `cell`, opened if it is not open yet. A server without room is waited for; without
     /// `wait`, nothing is evicted for it either. `room` is held until the class is open.
     ///
-    /// A client that gives up leaves the task that opens the class, so that its next request finds it.
+    /// A client that gives up leaves the task that opens the class, so that its next request finds it. `None` if the gateway stops.
     pub(super) async fn open_in(
         self: &Arc<Self>,
         key: &PoolKey,
         cell: Arc<ClassCell>,
         wait: Option<Duration>,
         room: Vec<Arc<SupervisedConnection>>,
-    ) -> Arc<CapabilityClass> {
+    ) -> Option<Arc<CapabilityClass>> {
         if cell.begin() {
             let (opener, key, opening) = (Arc::clone(self), key.clone(), Arc::clone(&cell));
             let opening = async move {
@@ -69,9 +69,10 @@ impl ClassOpener {
             let tasks = &self.context.background_tasks;
             tasks.spawn(shutdown.run_until_cancelled_owned(opening));
         }
-        let class = cell.opened().await;
+        let opened = self.context.shutdown.run_until_cancelled(cell.opened());
+        let class = opened.await?;
         class.connections.note_use();
-        class
+        Some(class)
     }
 
     async fn open(&self, key: &PoolKey, wait: Option<Duration>) -> Arc<CapabilityClass> {

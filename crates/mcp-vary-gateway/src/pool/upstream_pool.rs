@@ -166,7 +166,7 @@ impl UpstreamPool {
             return Ok(Arc::clone(self.base()));
         };
         if self.opener.context.shutdown.is_cancelled() {
-            return Err(RpcError::internal("the gateway stops"));
+            return Err(RpcError::internal(STOPS));
         }
         let classes = &self.opener.classes;
         let mut room = Vec::new();
@@ -187,7 +187,8 @@ impl UpstreamPool {
             }
             return Ok(self.shared_beyond_limit(key).await);
         };
-        Ok(self.opener.open_in(key, cell, wait, room).await)
+        let class = self.opener.open_in(key, cell, wait, room).await;
+        class.ok_or_else(|| RpcError::internal(STOPS))
     }
 
     /// The class of a client, with the lists of its dedicated connections.
@@ -304,7 +305,8 @@ impl UpstreamPool {
             era,
         };
         let cell = self.opener.classes.unlimited_entry(&key);
-        self.opener.open_in(&key, cell, None, Vec::new()).await
+        let class = self.opener.open_in(&key, cell, None, Vec::new()).await;
+        class.unwrap_or_else(|| Arc::clone(self.base()))
     }
 
     /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.
@@ -409,5 +411,6 @@ impl UpstreamPool {
     }
 }
 
+const STOPS: &str = "the gateway stops";
 const TOO_MANY_ISOLATED: &str =
     "too many sessions or users use servers that are not shared; end a session, or try again later";
