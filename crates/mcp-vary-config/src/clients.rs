@@ -206,7 +206,7 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
     "features" => Other(SchemaBuilder::strings, |reader, field, draft| {
         draft.rule.features = Some(Arc::new(features(reader, field)));
     }),
-    /// where it gets JSON, as [at the top of the file](top-level.md): `strict` or `both`
+    /// what it gets beside JSON, as [at the top of the file](top-level.md): `strict`, `texts` or `both`
     "json-content" => choice!(JSON_CONTENTS, |draft| &mut draft.rule.json_content),
     /// whether JSON in a text becomes the structured value for it, as [at the top of the file](top-level.md)
     "lift-json-text" => Other(SchemaBuilder::switch, |reader, field, draft| {
@@ -215,8 +215,11 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
 ];
 
 /// The values of `json-content`.
-const JSON_CONTENTS: &[(&str, JsonContent)] =
-    &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
+pub(crate) const JSON_CONTENTS: &[(&str, JsonContent)] = &[
+    ("strict", JsonContent::Strict),
+    ("texts", JsonContent::Texts),
+    ("both", JsonContent::Both),
+];
 
 fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ClientPattern> {
     let word = reader.word(field)?;

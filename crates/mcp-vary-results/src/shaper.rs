@@ -8,7 +8,7 @@ use crate::{
     TransformedResult, apply_prompt_rules, apply_resource_rules,
 };
 use crate::{negotiation_log, uri_rewriter};
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::{Json, edit, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
@@ -46,8 +46,8 @@ pub struct ResultShaper {
     pub fields: ResultFields,
     /// What shaping needs to know about the tool.
     pub tool: ToolFacts,
-    /// Whether agents that ask for JSON also receive it in `content`.
-    pub always_both: bool,
+    /// Where agents that ask for JSON alone receive it, and whether with the author's texts.
+    pub json_content: JsonContent,
     /// Whether a text that is a single JSON document becomes a structured value.
     pub lift_json_text: bool,
     /// The protocol era of the client.
@@ -82,7 +82,9 @@ impl Shaper {
         shaper.matched_rule = None;
         shaper.report = false;
         match shaper.fields() {
-            ResultFields::Both if shaper.always_both || !shaper.is_linked => Some(Self::Text),
+            ResultFields::Both if shaper.json_content == JsonContent::Both || !shaper.is_linked => {
+                Some(Self::Text)
+            }
             ResultFields::Both => None,
             _ => Some(Self::Tool(shaper)),
         }
@@ -121,7 +123,10 @@ pub struct ShapeTarget {
 impl ShapeTarget {
     fn report(&self) -> Option<Report<'_>> {
         let variant = self.variant.as_ref().map(VariantId::as_str);
-        self.report.then_some(Report { variant })
+        self.report.then_some(Report {
+            variant,
+            whole: None,
+        })
     }
 }
 
@@ -177,6 +182,18 @@ impl PromptShaper {
             self.target.report(),
         )
     }
+}
+
+/// What agents that ask for JSON (`agent`, `format=json`) receive in `content`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum JsonContent {
+    /// No text: JSON is in `structuredContent`, and the report names the whole result if a text says more.
+    #[default]
+    Strict,
+    /// The author's texts that say more.
+    Texts,
+    /// JSON as text, and the author's texts, because some clients read only one of the fields.
+    Both,
 }
 
 /// The operator's rule for a result, and the call that it applies to.
@@ -239,14 +256,16 @@ impl ResultShaper {
     fn negotiated<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
+        let whole = self.uri_of_texts(result, features);
         let policy = Policy {
-            always_both: self.always_both,
+            always_both: self.json_content == JsonContent::Both,
             lift: self.lift_json_text,
             // Revisions without links have no `structuredContent` either.
             text_only: !self.is_linked || self.fields() == ResultFields::Content,
             non_object_structured: self.era == Era::Modern,
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
+            whole: whole.as_deref(),
         };
         let rule = self.matched_rule.as_ref();
         let readable = rule.and_then(|_| ReadableResult::read(result));
@@ -273,9 +292,28 @@ impl ResultShaper {
             negotiation_log::log_shaped("result", features, policy.variant, &shaped);
         }
         match shaped {
-            Shaped::Changed { result, .. } => Cow::Owned(result),
+            Shaped::Changed {
+                result: shaped,
+                applied,
+            } => {
+                let whole = whole.filter(|_| applied.omits_texts);
+                if let Some(uri) = whole {
+                    self.spill(&uri, Some(result.to_owned()), None);
+                }
+                Cow::Owned(shaped)
+            }
             Shaped::Unchanged => Cow::Borrowed(result),
         }
+    }
+
+    /// The URI for the whole result if the client gets none of its texts: an agent that asked for JSON alone, and reads
+    /// the URI in the report.
+    fn uri_of_texts(&self, result: &str, features: &Features) -> Option<String> {
+        let is_alone = features.agent() && features.format() == Some(Format::Json);
+        if !is_alone || !self.report || self.json_content != JsonContent::Strict {
+            return None;
+        }
+        self.spillover.store.new_uri(result.len())
     }
 
     /// Applies the operator's rule. `None` if no rule matches or the rule fails.

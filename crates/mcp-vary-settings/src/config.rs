@@ -20,6 +20,7 @@ use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_operator::Operator;
 use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
+use mcp_vary_results::shaper::JsonContent;
 use mcp_vary_traces::{Tracer, TracesSettings};
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
@@ -89,9 +90,8 @@ pub struct Config {
     /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
     /// required.
     pub required: Vec<ExtensionId>,
-    /// Whether JSON is always sent both as text and as structured value, even to a client that asked for the value
-    /// alone (CN-9's switch); off by default.
-    pub always_both: bool,
+    /// What a client that asked for JSON alone receives in `content` (CN-9's switch).
+    pub json_content: JsonContent,
     /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
     /// (CN-12); on by default.
     pub lift_json_text: bool,
@@ -206,7 +206,7 @@ impl Config {
             model_ranking: None,
             negotiation: true,
             required: Vec::new(),
-            always_both: false,
+            json_content: JsonContent::default(),
             lift_json_text: true,
             read_result: false,
             results: ResultRules::default(),

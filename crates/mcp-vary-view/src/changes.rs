@@ -8,7 +8,7 @@ use mcp_vary::json::{Json, JsonError, Members, string};
 use super::arguments::Arguments;
 use super::derive;
 use super::dialect::ArgumentDecoder;
-use super::on_demand::{keeps_schema, open_schema};
+use super::on_demand::{keeps_schema, open_schema, typed};
 use super::style::{Description, ListedArguments, SchemaStyle, Style};
 
 /// Changes the members of an item, and tracks whether any changed.
@@ -132,6 +132,8 @@ impl<'m, 't> Changes<'m, 't> {
                     .renamed_upstream(|name| arguments.upstream_name(name).map(str::to_owned)),
             );
             schema = rewritten.schema.map_or(schema, Cow::Owned);
+        } else if style.schema.is_on_demand() {
+            schema = Cow::Owned(typed(&schema)?);
         }
         if schema != written {
             self.set("inputSchema", schema.into_owned());

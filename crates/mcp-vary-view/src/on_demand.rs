@@ -1,12 +1,13 @@
 //! Input schemas that a view leaves to `describe_tools`: what it lists in their place, and which arguments they name.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use mcp_vary::json::{Json, JsonError, Members, write_string};
 use mcp_vary::shape::ToolFacts;
 
-use super::derive::schema::{Prose, Reference, compact, find};
+use super::derive::schema::{Prose, Reference, compact, find, subschemas};
 use super::style::ListedArguments;
 
 /// What a view lists in place of a schema.
@@ -20,8 +21,8 @@ pub(super) struct OpenSchema {
 
 /// The open schema for the arguments of `schema`.
 ///
-/// Every argument of `listed` has its `type`; a text, and one whose schema has no type, has `{}`. Arguments that are
-/// marked with `x-mcp-header` are always listed and stay whole, since clients read the mark. `additionalProperties` says
+/// Every argument of `listed` has its `type`, or `{}` if its schema has none; [`typed`] writes both as clients need them.
+/// Arguments that are marked with `x-mcp-header` are always listed and stay whole, since clients read the mark. `additionalProperties` says
 /// that there are arguments that are not listed.
 pub(super) fn open_schema(schema: &str, listed: ListedArguments) -> Result<OpenSchema, JsonError> {
     let root = Json::parse(schema)?;
@@ -47,7 +48,7 @@ pub(super) fn open_schema(schema: &str, listed: ListedArguments) -> Result<OpenS
         if is_marked {
             properties.push_str(&compact(&property.to_json(), Prose::None)?);
         } else {
-            properties.push_str(&arguments.open_property(property));
+            properties.push_str(&arguments.open_property(&[Some(property)], 0));
         }
     }
     let others = if is_complete {
@@ -190,20 +191,33 @@ impl<'j> SchemaArguments<'j> {
         }
     }
 
-    /// The schema of a property with nothing but its type.
-    fn open_property(&self, property: &'j Json<'j>) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        self.types(property, 0, &mut names);
-        match names.as_slice() {
-            // A text is what a model gives anyway.
-            [] | ["string"] => "{}".to_owned(),
-            [name] => format!(r#"{{"type":"{name}"}}"#),
-            names => format!(r#"{{"type":["{}"]}}"#, names.join(r#"",""#)),
+    /// The schema of a value that all of `schemas` describe, with nothing but its type: `{}` if one of them does not say.
+    ///
+    /// A list has the type of its elements, since models' interfaces refuse a list without.
+    fn open_property(&self, schemas: &[Option<&'j Json<'j>>], depth: usize) -> String {
+        let mut types = Types::default();
+        let says = |schema: &Option<&'j Json<'j>>| {
+            schema.is_some_and(|schema| self.types(schema, 0, &mut types))
+        };
+        if depth > MAX_LISTS || !schemas.iter().all(says) {
+            return "{}".to_owned();
+        }
+        let items = if types.items.is_empty() {
+            String::new()
+        } else {
+            format!(
+                r#","items":{}"#,
+                self.open_property(&types.items, depth + 1)
+            )
+        };
+        match types.names.as_slice() {
+            [name] => format!(r#"{{"type":"{name}"{items}}}"#),
+            names => format!(r#"{{"type":["{}"]{items}}}"#, names.join(r#"",""#)),
         }
     }
 
     /// Adds the types that `schema` takes; false, and none added, if it does not say.
-    fn types(&self, schema: &'j Json<'j>, depth: usize, into: &mut Vec<&'j str>) -> bool {
+    fn types(&self, schema: &'j Json<'j>, depth: usize, into: &mut Types<'j>) -> bool {
         if depth > MAX_DEPTH || !self.takes_step() {
             return false;
         }
@@ -212,15 +226,19 @@ impl<'j> SchemaArguments<'j> {
             Some(name) => name.as_str().into_iter().collect(),
             None => values(schema),
         };
-        let known = TYPES.into_iter().filter(|name| written.contains(name));
-        let known: Vec<&'static str> = known.collect();
+        let known: Vec<_> = TYPES.iter().filter(|name| written.contains(name)).collect();
         if !known.is_empty() {
-            into.extend(
-                known
-                    .iter()
-                    .filter(|name| !into.contains(name))
-                    .collect::<Vec<_>>(),
-            );
+            if known.contains(&&"array") {
+                // What follows `prefixItems` is not all of the elements.
+                let items = schema
+                    .get("items")
+                    .filter(|_| schema.get("prefixItems").is_none());
+                into.items.push(items);
+            }
+            into.names.extend(known);
+            into.names
+                .sort_by_key(|name| TYPES.iter().position(|known| known == name));
+            into.names.dedup();
             return true;
         }
         if let Some(target) = schema
@@ -229,19 +247,113 @@ impl<'j> SchemaArguments<'j> {
         {
             return self.types(target, depth + 1, into);
         }
-        let branches = ["anyOf", "oneOf"]
-            .iter()
-            .find_map(|keyword| schema.get(keyword));
-        let branches = branches.and_then(Json::as_array).unwrap_or_default();
-        let before = into.len();
-        let all = branches
-            .iter()
-            .all(|branch| self.types(branch, depth + 1, into));
-        if !all {
-            into.truncate(before);
+        let parts = |keyword| schema.get(keyword).and_then(Json::as_array);
+        let before = into.clone();
+        let mut says = |part| {
+            let says = self.types(part, depth + 1, into);
+            if !says {
+                into.clone_from(&before);
+            }
+            says
+        };
+        if parts("allOf").is_some_and(|parts| parts.iter().any(&mut says)) {
+            return true;
         }
-        all && !branches.is_empty()
+        let branches = parts("anyOf")
+            .or_else(|| parts("oneOf"))
+            .unwrap_or_default();
+        !branches.is_empty() && branches.iter().all(says)
     }
+}
+
+/// The types that a value may have, in the order of [`TYPES`], and the schemas of elements if it may be a list.
+#[derive(Clone, Default)]
+struct Types<'j> {
+    names: Vec<&'static str>,
+    items: Vec<Option<&'j Json<'j>>>,
+}
+
+/// `schema` with a type for each argument, and for each element of a list, in the form that clients read which make
+/// classes or strict schemas of it: one type, or a choice of them in `anyOf`. It accepts the same values.
+///
+/// AutoGen refuses all tools for one argument without a type, or with a list of types; OpenAI's strict mode refuses the
+/// first, and any list without `items`.
+pub(super) fn typed(schema: &str) -> Result<String, JsonError> {
+    let mut root = Json::parse(schema)?;
+    type_arguments(&mut root)?;
+    Ok(root.to_json())
+}
+
+fn type_arguments(schema: &mut Json<'_>) -> Result<(), JsonError> {
+    let Json::Object(members) = schema else {
+        return Ok(());
+    };
+    for (keyword, value) in members {
+        let is_typed = matches!(keyword.as_ref(), "properties" | "items");
+        let has_others = matches!(
+            keyword.as_ref(),
+            "anyOf" | "oneOf" | "$defs" | "definitions"
+        );
+        // The choice between all types stays as it is.
+        if !is_typed && !has_others || *value == Json::parse(ANY_TYPE)? {
+            continue;
+        }
+        for (_, inner) in subschemas(keyword, value) {
+            type_arguments(inner)?;
+            if is_typed {
+                add_type(inner)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add_type(schema: &mut Json<'_>) -> Result<(), JsonError> {
+    if *schema == Json::Bool(true) {
+        *schema = Json::Object(Vec::new());
+    }
+    let says = |keyword: &&str| schema.get(keyword).is_some();
+    let says_elsewhere = ["anyOf", "oneOf", "allOf", "enum", "$ref"].iter().any(says);
+    let has_items = ["items", "prefixItems"].iter().any(says);
+    let constant = values(schema);
+    let Json::Object(members) = schema else {
+        return Ok(());
+    };
+    let at = members.iter().position(|(keyword, _)| keyword == "type");
+    match at.map(|at| &members[at].1) {
+        Some(Json::Array(_)) if !says_elsewhere => choose_types(members),
+        Some(Json::String(name)) if name == "array" && !has_items => {
+            let any = vec![("anyOf".into(), Json::parse(ANY_TYPE)?)];
+            members.push(("items".into(), Json::Object(any)));
+        }
+        None if says_elsewhere => {}
+        None => match constant.first() {
+            Some(name) => members.push(("type".into(), Json::String((*name).into()))),
+            None => members.push(("anyOf".into(), Json::parse(ANY_TYPE)?)),
+        },
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Writes the list of types as a choice, in which `items` belongs to the list.
+fn choose_types(members: &mut Vec<(Cow<'_, str>, Json<'_>)>) {
+    let mut take = |keyword: &str| {
+        let at = members.iter().position(|(key, _)| key == keyword)?;
+        Some(members.remove(at).1)
+    };
+    let (types, mut items) = (take("type"), take("items"));
+    let Some(Json::Array(names)) = types else {
+        return;
+    };
+    let mut branches = Vec::with_capacity(names.len());
+    for name in names {
+        let items = items.take_if(|_| name.as_str() == Some("array"));
+        let mut branch = vec![("type".into(), name)];
+        branch.extend(items.map(|items| ("items".into(), items)));
+        branches.push(Json::Object(branch));
+    }
+    members.push(("anyOf".into(), Json::Array(branches)));
 }
 
 /// The types of the values that `enum` or `const` allows.
@@ -263,10 +375,14 @@ fn values(schema: &Json<'_>) -> Vec<&'static str> {
 const TYPES: [&str; 7] = [
     "string", "integer", "number", "boolean", "object", "array", "null",
 ];
+/// A choice between all types.
+const ANY_TYPE: &str = r#"[{"type":"string"},{"type":"integer"},{"type":"number"},{"type":"boolean"},{"type":"object"},{"type":"array","items":{}},{"type":"null"}]"#;
 /// The mark of arguments that clients also send as headers.
 const HEADER_MARK: &str = "x-mcp-header";
 /// Schemas and properties that are read of one schema.
 const MAX_STEPS: u32 = 10_000;
+/// Lists in lists whose elements have types.
+const MAX_LISTS: usize = 3;
 /// References and choices that are followed from one schema to the next.
 const MAX_DEPTH: usize = 32;
 

@@ -16,6 +16,7 @@ use super::diagnostic::ViewDiagnostic;
 use super::dialect::{ArgumentDecoder, Dialect};
 use super::fault::ArgumentError;
 use super::model::model_tokens;
+use super::on_demand::typed;
 use super::style::{ArgumentCheck, Description, SchemaStyle, Style};
 
 /// How a view changes one tool.
@@ -368,7 +369,14 @@ fn compact_form(
         ..style
     };
     let (tool, _) = PreparedTool::styled(&compact, change, style)?;
-    Ok(tool.json.unwrap_or(compact))
+    let listed = tool.json.unwrap_or(compact);
+    let mut members = Members::parse(&listed)?;
+    // A dialect writes types as its clients need them.
+    if let (None, Some(schema)) = (style.dialect, members.get("inputSchema")) {
+        let schema = typed(schema)?;
+        members.set("inputSchema", schema);
+    }
+    Ok(members.to_json())
 }
 
 /// The overrides that apply to the schema's arguments.

@@ -18,7 +18,8 @@ fn holds(case: &Members<'_>) {
     let tags: Vec<String> = serde_json::from_str(case.get("features").unwrap()).unwrap();
     let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
     let (tool, policy) = (case.get("tool"), case.get("policy"));
-    let variant = policy.and_then(|policy| Members::parse(policy).unwrap().get_str("variant"));
+    let text = |key| policy.and_then(|policy| Members::parse(policy).unwrap().get_str(key));
+    let (variant, whole) = (text("variant"), text("whole"));
     let default = Policy::default();
     let shaped = tool_result(
         case.get("result").unwrap(),
@@ -28,6 +29,7 @@ fn holds(case: &Members<'_>) {
             ui: flag(tool, "ui").unwrap_or_default(),
         },
         &Policy {
+            whole: whole.as_deref(),
             always_both: flag(policy, "always_both").unwrap_or(default.always_both),
             lift: flag(policy, "lift").unwrap_or(default.lift),
             text_only: flag(policy, "text_only").unwrap_or(default.text_only),

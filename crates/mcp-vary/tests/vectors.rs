@@ -369,7 +369,10 @@ fn representation(value: &Value) -> Representation {
 
 fn report(input: &Value) -> Option<Report<'_>> {
     let variant = input.get("report")?.as_str();
-    Some(Report { variant })
+    Some(Report {
+        variant,
+        whole: None,
+    })
 }
 
 fn shaped(shaped: Shaped) -> Value {

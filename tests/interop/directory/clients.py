@@ -119,4 +119,17 @@ async def crewai(url):
             await report(call, perform)
 
 
+async def autogen(url):
+    from autogen_core import CancellationToken
+    from autogen_ext.tools.mcp import StreamableHttpServerParams, mcp_server_tools
+
+    tools = {tool.name: tool for tool in await mcp_server_tools(StreamableHttpServerParams(url=url))}
+
+    async def perform(name, arguments):
+        return await tools[name].run_json(arguments, CancellationToken())
+
+    for call in CALLS:
+        await report(call, perform)
+
+
 asyncio.run(globals()[sys.argv[1]](sys.argv[2]))

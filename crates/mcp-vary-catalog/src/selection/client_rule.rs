@@ -35,15 +35,7 @@ pub struct ClientRule {
     pub lift_json_text: Option<bool>,
 }
 
-/// Which fields carry JSON for agents that ask for it (`agent`, `format=json`).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum JsonContent {
-    /// Only `structuredContent`.
-    #[default]
-    Strict,
-    /// Also `content`, as text, because some clients read only one of the fields.
-    Both,
-}
+pub use mcp_vary_results::shaper::JsonContent;
 
 impl ClientRule {
     /// A rule that gives `variant` to all clients.

@@ -240,9 +240,10 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "enumerate-variants" = "on" => Switch(|draft| &mut draft.config.enumerate_variants),
     /// whether content is negotiated
     "negotiation" = "on" => Switch(|draft| &mut draft.config.negotiation),
-    /// where JSON goes for clients that declare `agent` and `format=json`. `strict`: into `structuredContent` alone.
-    /// `both`: into `content` as text, too
-    "json-content" = "strict" => choice!(ALWAYS_BOTH, |draft| &mut draft.config.always_both),
+    /// what clients that declare `agent` and `format=json` get in `content`, beside the value in `structuredContent`.
+    /// `strict`: no text; if one says more than the value, `vary/applied` names the whole result. `texts`: such texts.
+    /// `both`: the JSON as text, too
+    "json-content" = "strict" => choice!(clients::JSON_CONTENTS, |draft| &mut draft.config.json_content),
     /// whether a text that is exactly one JSON document becomes the structured value for clients that declare
     /// `format=json`, if the tool has no `outputSchema`
     "lift-json-text" = "on" => Switch(|draft| &mut draft.config.lift_json_text),
@@ -308,9 +309,6 @@ const READINESS: &[(&str, Readiness)] = &[
     ("all", Readiness::All),
     ("none", Readiness::None),
 ];
-
-/// The values of `json-content`.
-const ALWAYS_BOTH: &[(&str, bool)] = &[("strict", false), ("both", true)];
 
 const NAMINGS: &[(&str, Naming)] = &[
     ("as-needed", Naming::AsNeeded),

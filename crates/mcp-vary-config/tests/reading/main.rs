@@ -640,21 +640,21 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
 #[test]
 fn where_json_goes_is_said_for_all_and_for_some() {
     let plain = config_of("");
-    assert!(!plain.always_both && plain.lift_json_text);
+    assert!(plain.json_content == JsonContent::Strict && plain.lift_json_text);
     let config = config_of(
         "json-content: both\nlift-json-text: off\n\
-         clients: [{json-content: strict}, {name: a, lift-json-text: on}]\n",
+         clients: [{json-content: texts}, {name: a, lift-json-text: on}]\n",
     );
-    assert!(config.always_both && !config.lift_json_text);
+    assert!(config.json_content == JsonContent::Both && !config.lift_json_text);
     let [one, two] = config.selection.rules.as_slice() else {
         panic!("{:?}", config.selection);
     };
-    assert_eq!(one.json_content, Some(JsonContent::Strict));
+    assert_eq!(one.json_content, Some(JsonContent::Texts));
     assert_eq!(one.lift_json_text, None);
     assert_eq!((two.json_content, two.lift_json_text), (None, Some(true)));
     refuses_lines(
         "json-content: one\nlift-json-text: maybe\n",
-        "2:15: `json-content` is `one`; there are `strict`, `both`\n\
+        "2:15: `json-content` is `one`; there are `strict`, `texts`, `both`\n\
          3:17: `lift-json-text` is not a switch; write `on` or `off`",
     );
 }

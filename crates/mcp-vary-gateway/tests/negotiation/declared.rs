@@ -1,5 +1,6 @@
 //! Content negotiation: clients that declare it get it, and no other client sees a trace of it.
 
+use mcp_vary_gateway::JsonContent;
 use mcp_vary_testkit::places_server::ODD;
 
 use crate::support::*;
@@ -74,7 +75,7 @@ async fn an_agent_that_asks_for_json_gets_the_bare_value() {
 #[tokio::test]
 async fn json_goes_out_as_text_too_unless_an_agent_asked_for_the_value_alone() {
     let harness = Harness::start().await;
-    let always = Harness::of(|config| config.always_both = true).await;
+    let always = Harness::of(|config| config.json_content = JsonContent::Both).await;
     for (harness, tags) in [
         (&harness, &["format=json"][..]),
         (&harness, &["human", "format=json"]),

@@ -1,6 +1,7 @@
 //! Results whose text differs from their structured content, for clients that negotiate.
 
 use mcp_vary_config::read_results;
+use mcp_vary_gateway::JsonContent;
 
 use crate::support::*;
 
@@ -96,13 +97,109 @@ async fn json_comes_with_what_the_author_wrote() {
         let value: Value = serde_json::from_str(said[0]).unwrap();
         assert_eq!(value, invoices()["structuredContent"], "{way:?}");
         assert_eq!(said[1..], ["The 24 invoices of 2026."], "{way:?}");
-        // An agent that wants the value alone gets what is not in it, and no more.
         let strict = ["agent", "format=json"];
         let result = called(&harness, way, &strict, "list_invoices").await;
         assert_eq!(result["content"], json!([]), "{way:?}");
-        let result = called(&harness, way, &strict, "typed").await;
+    }
+}
+
+/// What the content negotiation extension quotes of a server: the prose of "Motivation", the markdown of its example of
+/// `tools/call`, and others that say more than the value.
+const PROSE: [&str; 4] = [
+    "Current temperature in Bern: 8°C. Humidity is 72%. There is a 30% chance\nof precipitation in the next 2 hours. The forecast shows gradually warming\ntrends over the coming week, with temperatures reaching 12°C by Thursday.\nUV index is 2 (low). Wind speed is 15 km/h from the northwest. This is\ntypical February weather for the region...",
+    "## Current Weather in Bern\n\n**Temperature**: 8°C (feels like 5°C with wind chill)\n**Humidity**: 72% (comfortable)\n**Conditions**: Mostly cloudy, light precipitation possible (30% chance in next 2 hours)\n**Wind**: 15 km/h from NW\n**UV Index**: 2 (low)\n\n### Forecast\n\nWeather improving this week!\n- **Thursday**: 12°C, sunny and pleasant\n\nDress in layers!",
+    "Do not use: sensor defect.",
+    "Sunny.",
+];
+
+fn weather(text: &str) -> Value {
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    json!({
+        "content": [{"type": "text", "text": text}, image],
+        "structuredContent": {"location": "Bern", "temperature_c": 8, "humidity_percent": 72,
+            "precipitation_probability": 0.3, "wind_speed_kmh": 15, "uv_index": 2},
+    })
+}
+
+/// A server that answers with `text` beside the value of the extension's example.
+async fn weather_server(text: &'static str, json_content: JsonContent) -> Harness {
+    let server = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" => Some(seen.answer(&weather(text))),
+        _ => answer(seen),
+    });
+    Harness::edited(server.await, |config| config.json_content = json_content).await
+}
+
+/// CN-9, CN-13: test case 1, "structuredContent with JSON object, empty content[]", whatever the author wrote; all of it
+/// can be read.
+#[tokio::test]
+async fn an_agent_that_asks_for_json_gets_no_text_and_reads_the_whole_elsewhere() {
+    for text in PROSE {
+        let harness = weather_server(text, JsonContent::Strict).await;
+        for way in ClientKind::ALL {
+            for tags in [
+                &["agent", "format=json"][..],
+                &["agent", "format=json", "verbosity=compact", "sampling"],
+            ] {
+                let result = called(&harness, way, tags, "list_invoices").await;
+                let served = weather(text);
+                assert_eq!(result["content"], json!([served["content"][1]]), "{way:?}");
+                assert_eq!(result["structuredContent"], served["structuredContent"]);
+                let applied = &result["_meta"]["vary/applied"];
+                let whole = applied["whole"].as_str().unwrap();
+                assert!(whole.starts_with("vary://result/"), "{applied}");
+            }
+        }
+        let mut client =
+            LegacyClient::open(&harness, "2025-11-25", &features(&["agent", "format=json"])).await;
+        let call = client.answer("tools/call", tool("list_invoices")).await;
+        let uri = &call["result"]["_meta"]["vary/applied"]["whole"];
+        let read = client.answer("resources/read", json!({"uri": uri})).await;
+        let whole = read["result"]["contents"][0]["text"].as_str().unwrap();
+        let whole: Value = serde_json::from_str(whole).unwrap();
+        assert_eq!(whole, weather(text), "{read}");
+    }
+}
+
+/// CN-9: with `json-content: texts` what says more stays.
+#[tokio::test]
+async fn an_operator_may_keep_the_words_beside_json() {
+    for text in PROSE {
+        let harness = weather_server(text, JsonContent::Texts).await;
+        for way in ClientKind::ALL {
+            let result = called(&harness, way, &["agent", "format=json"], "list_invoices").await;
+            assert_eq!(texts(&result), [text], "{way:?}");
+            let applied = &result["_meta"]["vary/applied"];
+            assert_eq!(applied.get("whole"), None, "{way:?}");
+        }
+    }
+}
+
+/// CN-9: without room for the whole, nothing is left out.
+#[tokio::test]
+async fn what_cannot_be_stored_stays() {
+    let server = ScriptedServer::start(answer).await;
+    let harness = Harness::edited(server, |config| config.limits.result_store = 0).await;
+    for way in ClientKind::ALL {
+        let result = called(&harness, way, &["agent", "format=json"], "typed").await;
         assert_eq!(texts(&result), ["Sunny."], "{way:?}");
-        assert_eq!(result["structuredContent"], json!({"c": 8}), "{way:?}");
+    }
+}
+
+/// CN-12, CN-19: under `format=text` an author's text stays as it is, and the report says no more than was done.
+#[tokio::test]
+async fn markup_of_an_author_is_not_called_plain_text() {
+    for text in PROSE {
+        let harness = weather_server(text, JsonContent::Strict).await;
+        for way in ClientKind::ALL {
+            let result = called(&harness, way, &["format=text"], "list_invoices").await;
+            let said = texts(&result);
+            assert_eq!(said[0], text, "{way:?}");
+            let is_rendered = said.len() > 1;
+            let applied = &result["_meta"]["vary/applied"];
+            let format = is_rendered.then_some(&json!("text")).cloned();
+            assert_eq!(applied.get("format").cloned(), format, "{way:?}: {said:?}");
+        }
     }
 }
 
@@ -127,7 +224,7 @@ async fn hints_are_not_lost_to_who_asks_for_json_alone() {
     for way in ClientKind::ALL {
         let tags = ["agent", "sampling", "format=json"];
         let result = called(&harness, way, &tags, "typed").await;
-        assert_eq!(texts(&result), ["- take a jacket", "Sunny."], "{way:?}");
+        assert_eq!(texts(&result), ["- take a jacket"], "{way:?}");
         assert_eq!(result["structuredContent"], json!({"c": 8}), "{way:?}");
         // A rule that has hints alone takes no row away.
         let result = called(&harness, way, &["human", "sampling"], "list_invoices").await;

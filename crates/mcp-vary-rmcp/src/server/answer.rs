@@ -213,7 +213,10 @@ impl Features {
 
     fn report(&self) -> Option<Report<'_>> {
         let variant = self.variant();
-        self.is_negotiated().then_some(Report { variant })
+        self.is_negotiated().then_some(Report {
+            variant,
+            whole: None,
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod cues;
+mod phrase;
 mod rules;
 mod sentences;
 mod vocabulary;
@@ -95,6 +96,7 @@ fn select(all: &[Sentence], rules: &Rules<'_>, is_essential: impl Fn(usize) -> b
         is_result[at] =
             is_in_results || sentence.introduces() && rules.introduces_results(&sentence.text);
         stays[at] &= !is_result[at] || rules.is_needed_of_result(&sentence.text);
+        stays[at] &= !sentence.is_title || rules.is_needed_of_title(&sentence.text);
     }
     let mut items = vec![Vec::new(); all.len()];
     for (at, sentence) in all.iter().enumerate().filter(|(_, it)| it.is_item) {
@@ -146,7 +148,7 @@ fn plain(sentence: &str) -> String {
 ///
 /// Articles in quotes stay, and so do those with another meaning: `a few`, `a or b`.
 fn without_articles(sentence: &str) -> Cow<'_, str> {
-    if rules::literals(sentence).any(|it| it.split_whitespace().any(is_article)) {
+    if phrase::literals(sentence).any(|it| it.split_whitespace().any(is_article)) {
         return Cow::Borrowed(sentence);
     }
     let mut short = String::with_capacity(sentence.len());
@@ -220,7 +222,7 @@ fn without_code_marks(sentence: &str) -> String {
 fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_$.".contains(c);
     let ends = text.ends_with(|c: char| c.is_ascii_alphanumeric());
-    ends && text.chars().all(is_part) && rules::identifiers(text).next() == Some(text)
+    ends && text.chars().all(is_part) && phrase::identifiers(text).next() == Some(text)
 }
 
 /// `[text](target)` becomes `text`: a caller of a tool follows no links.

@@ -230,7 +230,7 @@ fn keyword_value(keyword: &str) -> KeywordValue {
 
 /// The schemas under a keyword, with their names if they have names. (`dependencies` may also hold arrays of names, which are not schemas and do no
 /// harm.)
-fn subschemas<'s, 'a>(
+pub(crate) fn subschemas<'s, 'a>(
     keyword: &str,
     value: &'s mut Json<'a>,
 ) -> Box<dyn Iterator<Item = (Option<&'s str>, &'s mut Json<'a>)> + 's> {

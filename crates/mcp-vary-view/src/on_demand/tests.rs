@@ -3,8 +3,9 @@ use super::*;
 #[track_caller]
 fn lists(schema: &str, expected: &str) {
     let open = open_schema(schema, ListedArguments::All).unwrap();
+    let expected = expected.replace("ANY", &format!(r#"{{"anyOf":{ANY_TYPE}}}"#));
     let around = format!(r#"{{"type":"object","properties":{expected}}}"#);
-    assert_eq!(open.json, around, "of {schema}");
+    assert_eq!(typed(&open.json).unwrap(), around, "of {schema}");
 }
 
 #[test]
@@ -14,12 +15,12 @@ fn every_argument_has_its_type() {
             "path": {"type": "string", "description": "Where"},
             "at": {"type": ["null", "integer"]}
         }, "required": ["path"], "additionalProperties": false}"#,
-        r#"{"path":{},"at":{"type":["integer","null"]}}"#,
+        r#"{"path":{"type":"string"},"at":{"anyOf":[{"type":"integer"},{"type":"null"}]}}"#,
     );
     lists("{}", "{}");
     lists(
         r#"{"properties": {"any": {}, "odd": {"type": "text"}, "bool": true}}"#,
-        r#"{"any":{},"odd":{},"bool":{}}"#,
+        r#"{"any":ANY,"odd":ANY,"bool":ANY}"#,
     );
 }
 
@@ -32,10 +33,44 @@ fn the_type_may_be_in_a_reference_a_choice_or_the_values() {
             "c": {"enum": ["x", 1]},
             "d": {"const": true},
             "e": {"anyOf": [{"type": "integer"}, {}]},
-            "f": {"$ref": "#/$defs/f"}
-        }, "$defs": {"a": {"type": "array"}, "f": {"$ref": "#/$defs/f"}}}"##,
-        r#"{"a":{"type":"array"},"b":{"type":["integer","null"]},"c":{"type":["string","number"]},"d":{"type":"boolean"},"e":{},"f":{}}"#,
+            "f": {"$ref": "#/$defs/f"},
+            "g": {"allOf": [{"$ref": "#/$defs/a"}], "default": []},
+            "h": {"allOf": [{"description": "H"}]}
+        }, "$defs": {"a": {"type": "array", "items": {"type": "string"}}, "f": {"$ref": "#/$defs/f"}}}"##,
+        r#"{"a":LIST,"b":{"anyOf":[{"type":"integer"},{"type":"null"}]},"c":{"anyOf":[{"type":"string"},{"type":"number"}]},"d":{"type":"boolean"},"e":ANY,"f":ANY,"g":LIST,"h":ANY}"#
+            .replace("LIST", r#"{"type":"array","items":{"type":"string"}}"#)
+            .as_str(),
     );
+}
+
+/// Interfaces of models refuse a list without `items`.
+#[test]
+fn a_list_has_the_types_of_its_elements() {
+    lists(
+        r##"{"properties": {
+            "texts": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"x": {}}}},
+            "grid": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+            "mixed": {"type": "array", "items": {"type": ["string", "null"]}},
+            "unknown": {"type": "array"},
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "number"}},
+            "maybe": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/n"}}, {"type": "null"}]},
+            "either": {"oneOf": [{"type": "array", "items": {"type": "string"}},
+                {"type": "array", "items": {"type": "integer"}}]},
+            "deep": {"$ref": "#/$defs/deep"}
+        }, "$defs": {"n": {"type": "integer"}, "deep": {"type": "array", "items": {"$ref": "#/$defs/deep"}}}}"##,
+        r#"{"texts":{"type":"array","items":{"type":"string"}},"rows":{"type":"array","items":{"type":"object"}},"grid":{"type":"array","items":{"type":"array","items":{"type":"number"}}},"mixed":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"null"}]}},"unknown":{"type":"array","items":ANY},"pair":{"type":"array","items":ANY},"maybe":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]},"either":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"deep":{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array","items":ANY}}}}}"#,
+    );
+}
+
+/// A tool that is listed in its compact form has types, too.
+#[test]
+fn a_compact_schema_gets_the_types_that_it_lacks() {
+    let compact = r##"{"type":"object","properties":{"a":{"description":"A"},"b":{"type":["string","null"],"default":null},"c":{"const":3},"d":{"$ref":"#/$defs/d"},"e":{"type":"array"},"f":{"type":["array","null"],"items":{"type":"string"}},"g":{"enum":["x"]}},"$defs":{"d":{"type":"object","properties":{"x":true}}}}"##;
+    let expected = r##"{"type":"object","properties":{"a":{"description":"A","anyOf":TYPES},"b":{"default":null,"anyOf":[{"type":"string"},{"type":"null"}]},"c":{"const":3,"type":"number"},"d":{"$ref":"#/$defs/d"},"e":{"type":"array","items":{"anyOf":TYPES}},"f":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]},"g":{"enum":["x"]}},"$defs":{"d":{"type":"object","properties":{"x":{"anyOf":TYPES}}}}}"##;
+    let written = typed(compact).unwrap();
+    assert_eq!(written, expected.replace("TYPES", ANY_TYPE));
+    assert_eq!(typed(&written).unwrap(), written);
 }
 
 #[test]
@@ -44,7 +79,7 @@ fn arguments_of_all_parts_of_a_schema_are_listed_once() {
         r##"{"properties": {"a": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/more"}],
             "anyOf": [{"properties": {"c": {"type": "boolean"}, "a": {"type": "null"}}}],
             "$defs": {"more": {"properties": {"b": {"type": "number"}}}}}"##,
-        r#"{"a":{},"b":{"type":"number"},"c":{"type":"boolean"}}"#,
+        r#"{"a":{"type":"string"},"b":{"type":"number"},"c":{"type":"boolean"}}"#,
     );
 }
 
@@ -56,7 +91,7 @@ fn an_argument_that_is_a_header_stays_whole_but_for_prose() {
         "q": {"type": "string", "maxLength": 9}
     }}"#;
     let region = r#""region":{"type":"string","x-mcp-header":"Region","maxLength":9}"#;
-    lists(schema, &format!(r#"{{{region},"q":{{}}}}"#));
+    lists(schema, &format!(r#"{{{region},"q":{{"type":"string"}}}}"#));
     let bare = open_schema(schema, ListedArguments::None).unwrap();
     assert_eq!(
         bare.json,

@@ -366,6 +366,15 @@ fn a_sentence_stays_with_the_one_that_it_speaks_of() {
 }
 
 #[test]
+fn titles_of_examples_go_with_their_examples() {
+    let tool = "Sends.\n\n**Examples:**\n1. Get first 10 steps if there are any\n```json\n{}\n```\nExpected Output: A list with only 10 steps\n\n2. Only JSON is allowed:\n```json\n{}\n```\nIt must be open:\n```\nx\n```\nExample:\n```\nx\n```";
+    assert_eq!(
+        compacts(tool, &json!({})).0,
+        "Sends. Only JSON is allowed. It must be open."
+    );
+}
+
+#[test]
 fn a_list_of_what_a_result_has_goes() {
     for introduction in [
         "Returns complete information including:",

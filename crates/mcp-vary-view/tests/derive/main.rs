@@ -5,6 +5,7 @@
 
 mod essential;
 mod sections;
+mod typed;
 
 use essential::plain;
 

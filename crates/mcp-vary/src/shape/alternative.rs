@@ -1,16 +1,17 @@
 //! Replaces a result with the operator's alternative.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde_json::Value;
 
 use super::answer::{Answer, HINTS};
-use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::applied::{Applied, META_APPLIED, Shaped, meta};
 use super::content::{Block, array, blocks, text_block, texts};
 use super::repeat::{Relation, relations_to};
 use super::tool_facts::ToolFacts;
-use super::tool_result::{Policy, document, is_shapeable, tool_result};
+use super::tool_result::{Policy, document, is_shapeable, omits_texts, tool_result};
 use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members};
 use crate::render;
@@ -220,10 +221,11 @@ impl Alternative {
             tool,
             schema,
             policy,
+            omits_texts: Cell::new(false),
         };
         let applied = Applied::new(features.choose_format(&Format::ALL), features);
-        let applied = applied.decided_by(self.verbosity);
-        match telling.shape(result, applied) {
+        let mut applied = applied.decided_by(self.verbosity);
+        match telling.shape(result, &mut applied) {
             Ok(Some(result)) => Shaped::Changed { result, applied },
             // An unreadable result is forwarded unchanged.
             Ok(None) | Err(_) => Shaped::Unchanged,
@@ -244,13 +246,15 @@ struct AlternativeShaper<'t> {
     tool: ToolFacts,
     schema: Option<&'t dyn OutputSchema>,
     policy: &'t Policy<'t>,
+    /// Whether texts of the author are missing that say more than the value.
+    omits_texts: Cell<bool>,
 }
 
 impl AlternativeShaper<'_> {
     fn shape(
         &self,
         result: &ReadableResult<'_>,
-        applied: Applied,
+        applied: &mut Applied,
     ) -> Result<Option<String>, JsonError> {
         let ReadableResult {
             members, blocks, ..
@@ -259,9 +263,9 @@ impl AlternativeShaper<'_> {
         let Some((content, structure)) = self.parts(members, blocks, own_value)? else {
             return Ok(None);
         };
+        applied.omits_texts = self.omits_texts.get();
         let meta = meta(members)?;
-        let variant = self.policy.variant;
-        let report = self.policy.report.then_some(Report { variant });
+        let report = self.policy.requested_report();
         let report = report.map(|requested| applied.report(meta, requested));
         let mut result = members.clone();
         result.set("content", content);
@@ -400,11 +404,13 @@ impl AlternativeShaper<'_> {
         let is_strict = self.policy.is_strict(self.features, value);
         let parsed = Json::parse(value)?;
         let stays = |text: &&&str| !is_strict || self.tool.ui || !restates(text, &parsed, value);
-        Ok(author
-            .iter()
-            .filter(stays)
-            .map(|text| (*text).to_owned())
-            .collect())
+        let texts = author.iter().filter(stays).map(|text| (*text).to_owned());
+        let texts: Vec<_> = texts.collect();
+        if is_strict && omits_texts(*self.policy, self.tool) && !texts.is_empty() {
+            self.omits_texts.set(true);
+            return Ok(Vec::new());
+        }
+        Ok(texts)
     }
 
     /// A result without a value: templates can replace it, and hints follow it.

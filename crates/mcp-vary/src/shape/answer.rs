@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::applied::{Applied, Report, Shaped};
+use super::applied::{Applied, Shaped};
 use super::compact::{Compaction, CustomText, Whole, compact_tool_result};
 use super::content::text_block;
 use super::tool_facts::ToolFacts;
@@ -300,11 +300,11 @@ impl Answer {
         for (key, json) in &answer.meta {
             meta.set(key.as_str(), json.as_str());
         }
-        let variant = policy.variant;
-        if policy.report && !features.is_empty() {
+        let report = policy.requested_report();
+        if let Some(requested) = report.filter(|_| !features.is_empty()) {
             let applied = Applied::new(telling.format, features);
             let applied = applied.decided_by(verbosity.or(answer.verbosity));
-            result.set("_meta", applied.report(meta, Report { variant }));
+            result.set("_meta", applied.report(meta, requested));
         } else if !meta.is_empty() {
             result.set("_meta", meta.to_json());
         }

@@ -30,6 +30,9 @@ pub struct Applied {
     /// The verbosity that a condition, an author or compaction applied, else `standard`; `None` if the client
     /// declared no verbosity.
     pub verbosity: Option<Verbosity>,
+    /// Whether texts of the author are missing that say more than the value: [`Policy::whole`](super::Policy::whole)
+    /// has them.
+    pub omits_texts: bool,
 }
 
 impl Applied {
@@ -38,6 +41,7 @@ impl Applied {
         Self {
             format,
             verbosity: declares_verbosity.then_some(Verbosity::Standard),
+            omits_texts: false,
         }
     }
 
@@ -61,6 +65,9 @@ impl Applied {
         if let Some(variant) = requested.variant {
             report.set("variant", string(variant));
         }
+        if let Some(whole) = requested.whole.filter(|_| self.omits_texts) {
+            report.set("whole", string(whole));
+        }
         meta.set(META_APPLIED, report.to_json());
         meta.to_json()
     }
@@ -72,6 +79,8 @@ impl Applied {
 pub struct Report<'a> {
     /// The active variant.
     pub variant: Option<&'a str>,
+    /// Where the whole result can be read, if texts are missing.
+    pub whole: Option<&'a str>,
 }
 
 /// The `_meta` of a result; empty if it has none.

@@ -29,6 +29,9 @@ pub struct Policy<'a> {
     pub report: bool,
     /// The active variant, for the report.
     pub variant: Option<&'a str>,
+    /// The URI under which the caller stores the whole result if texts of it are
+    /// [missing](Applied::omits_texts); else no text that says more than the value is left out.
+    pub whole: Option<&'a str>,
 }
 
 impl Default for Policy<'_> {
@@ -41,11 +44,18 @@ impl Default for Policy<'_> {
             non_object_structured: false,
             report: false,
             variant: None,
+            whole: None,
         }
     }
 }
 
-impl Policy<'_> {
+impl<'a> Policy<'a> {
+    /// The report that the client gets, if it gets one.
+    pub(super) fn requested_report(&self) -> Option<Report<'a>> {
+        let (variant, whole) = (self.variant, self.whole);
+        self.report.then_some(Report { variant, whole })
+    }
+
     /// Whether a client with `features` gets only the JSON `value`: test case 1 of the extension, where the client
     /// itself declared both tags and the operator allows it.
     pub(super) fn is_strict(&self, features: &Features, value: &str) -> bool {
@@ -62,7 +72,7 @@ impl Policy<'_> {
 ///
 /// | chosen format | `content` | `structuredContent` |
 /// |---|---|---|
-/// | `agent` and `format=json`, both declared | only texts that do not repeat the value | as written |
+/// | `agent` and `format=json`, both declared | no texts, if [`Policy::whole`] keeps them; else those that say more than the value | as written |
 /// | `format=json`, `agent` alone | the value's JSON as one text, followed by the author's | as written |
 /// | `format=markdown`, `human` alone | rendered in place of a text that repeats the value, or after texts that do not cover it | only for a schema or UI |
 /// | `format=text` | the same without markup | only for a schema or UI |
@@ -71,7 +81,7 @@ impl Policy<'_> {
 ///
 /// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay in place byte for
 /// byte. The structured value stays as written or is omitted, never altered, and never omitted if the client was
-/// given a schema. If it is omitted, all its scalars are in a text. The author's own texts stay. Shaping a shaped
+/// given a schema. If it is omitted, all its scalars are in a text. The author's own texts stay as they are. Shaping a shaped
 /// result changes nothing.
 ///
 /// Errors, input-required results, task handles and results that were already shaped are unchanged, and so is
@@ -123,8 +133,8 @@ pub fn tool_result(
         tool,
         policy: *policy,
     };
-    let applied = Applied::new(Some(format), features);
-    match shaping.shape(result, applied) {
+    let mut applied = Applied::new(Some(format), features);
+    match shaping.shape(result, &mut applied) {
         Ok(Some(result)) => Shaped::Changed { result, applied },
         // An unreadable result is forwarded unchanged.
         Ok(None) | Err(_) => Shaped::Unchanged,
@@ -147,11 +157,13 @@ struct Outcome {
     content: Option<String>,
     /// A structured value that was found in a text.
     lifted: Option<String>,
+    /// Whether texts are missing that say more than the value.
+    omits_texts: bool,
 }
 
 impl ResultShaping<'_> {
     /// The shaped result; `None` if nothing changes.
-    fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
+    fn shape(&self, text: &str, applied: &mut Applied) -> Result<Option<String>, JsonError> {
         let (mut result, is_compact) = match self.format {
             Format::Json if !self.is_strict() => Members::parse_compact(text, "structuredContent")?,
             _ => (Members::parse(text)?, false),
@@ -168,6 +180,11 @@ impl ResultShaping<'_> {
             Format::Text => self.prose(&blocks, structured, render::text)?,
             Format::Markdown => self.prose(&blocks, structured, render::markdown)?,
         };
+        applied.omits_texts = outcome.omits_texts;
+        if self.format == Format::Text && outcome.content.is_none() {
+            // The author's texts stay, with whatever markup they have.
+            applied.format = None;
+        }
         // Every revision requires `content`, even an empty one.
         let content = match outcome.content {
             None if !result.contains("content") => Some("[]".to_owned()),
@@ -179,8 +196,7 @@ impl ResultShaping<'_> {
         if !is_new && !leaves_out && !is_said {
             return Ok(None);
         }
-        let variant = self.policy.variant;
-        let requested = self.policy.report.then_some(Report { variant });
+        let requested = self.policy.requested_report();
         let report = requested.map(|requested| applied.report(meta, requested));
         if leaves_out {
             result.remove("structuredContent");
@@ -210,7 +226,12 @@ impl ResultShaping<'_> {
         let is_object = structured.starts_with('{');
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
             let stays = self.texts_to_retain(structured, blocks)?;
-            return Ok(Outcome::content(with_texts(blocks, |at| stays[at])));
+            let omits_texts = omits_texts(self.policy, self.tool) && stays.contains(&true);
+            return Ok(Outcome {
+                content: with_texts(blocks, |at| stays[at] && !omits_texts),
+                lifted: None,
+                omits_texts,
+            });
         }
         let json = if is_compact {
             Cow::Borrowed(structured)
@@ -232,7 +253,7 @@ impl ResultShaping<'_> {
         Ok(Outcome::content(content))
     }
 
-    /// Which texts of `blocks` stay beside the value `written` if only JSON was requested: those with other content.
+    /// Which texts of `blocks` say more than the value `written`.
     fn texts_to_retain(&self, written: &str, blocks: &[Block<'_>]) -> Result<Vec<bool>, JsonError> {
         let relations = relations_to(written, blocks)?;
         let is_author = |relation: &Relation| *relation == Relation::Author;
@@ -263,6 +284,7 @@ impl ResultShaping<'_> {
             return Outcome {
                 content: replace(blocks, &[Relation::Repeats], text),
                 lifted: Some(json),
+                omits_texts: false,
             };
         }
         let content = replace(blocks, &[Relation::Repeats], Some(&json));
@@ -305,7 +327,7 @@ impl ResultShaping<'_> {
         let is_lost = is_unread && !covers_all(&texts, &value);
         Ok(Outcome {
             content: is_lost.then(|| followed_by(blocks, &render(&value))),
-            lifted: None,
+            ..Outcome::default()
         })
     }
 
@@ -342,9 +364,15 @@ impl Outcome {
     fn content(content: Option<String>) -> Self {
         Self {
             content,
-            lifted: None,
+            ..Self::default()
         }
     }
+}
+
+/// Whether an agent that asked for the value alone gets no texts that say more, because the whole can be read elsewhere.
+/// The texts of a tool with a user interface are for the model, and its value is not.
+pub(super) fn omits_texts(policy: Policy<'_>, tool: ToolFacts) -> bool {
+    policy.whole.is_some() && !tool.ui
 }
 
 /// Whether `result` is a final, successful tool result.

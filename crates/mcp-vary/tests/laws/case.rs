@@ -160,6 +160,7 @@ fn asked() -> impl Strategy<Value = Case> {
                 non_object_structured: on[4],
                 report: on[5],
                 variant: None,
+                whole: None,
             },
             limits,
             kept: retained,

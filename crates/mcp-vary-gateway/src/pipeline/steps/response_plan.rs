@@ -8,7 +8,6 @@ use std::sync::Arc;
 use mcp_vary::feature::Features;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::item::ItemRef;
-use mcp_vary_catalog::selection::client_rule::JsonContent;
 use mcp_vary_catalog::shown::{Prompt, Tool};
 use mcp_vary_results::CallContext;
 use mcp_vary_results::result_store::{ResultOwner, ToolRef};
@@ -62,10 +61,7 @@ pub(crate) fn tool_shape(scope: ViewScope<'_>, tool: &Tool, arguments: &str) -> 
         is_linked: scope.client.revision >= Revision::LINKS,
         fields,
         tool: tool.facts,
-        always_both: match scope.client.json.content {
-            Some(content) => content == JsonContent::Both,
-            None => config.always_both,
-        },
+        json_content: scope.client.json.content.unwrap_or(config.json_content),
         lift_json_text: scope.client.json.lift.unwrap_or(config.lift_json_text),
         era: scope.client.era(),
         variant: scope.active_variant(),

@@ -245,13 +245,6 @@ pub(super) const ORIGINS: &[&str] = &[
     "returned from",
 ];
 
-/// After which the name of a tool says where a value comes from, or what to call: `from list-pages`.
-pub(super) const NAMED_AFTER: &[&str] = &["by", "call", "calling", "from", "the", "using", "via"];
-
-/// What may follow the name of a tool.
-pub(super) const NAMED_BEFORE: &[&str] =
-    &["first", "output", "response", "result", "results", "tool"];
-
 /// How a sentence begins that cannot be understood without the one before it.
 pub(super) const BACKWARD: &[&str] = &[
     "if so",
@@ -264,11 +257,6 @@ pub(super) const BACKWARD: &[&str] = &[
     "this happens",
     "this means",
     "when this",
-];
-
-/// What a bound on a number is called.
-pub(super) const BOUNDS: &[&str] = &[
-    "at least", "at most", "max", "maximum", "min", "minimum", "up to",
 ];
 
 /// Units.

@@ -8,10 +8,13 @@ use std::borrow::Cow;
 use mcp_vary::json::Json;
 
 use super::cues::{
-    ADVICE, BACKWARD, BOUNDS, CONDITIONS, DEFAULTS, EMPTY, ENGLISH, EXAMPLES, FOREIGN, FORMATS,
-    ITEM_CONDITIONS, LIMITS, NAMED_AFTER, NAMED_BEFORE, NO_CONDITIONS, ORIGINS, POSITIONS, PRAISE,
-    REFERENCES, REMOVALS, RESULT_CONDITIONS, RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS,
-    SWITCHES, UNITS, WARNINGS,
+    ADVICE, BACKWARD, CONDITIONS, DEFAULTS, EMPTY, ENGLISH, EXAMPLES, FOREIGN, FORMATS,
+    ITEM_CONDITIONS, LIMITS, NO_CONDITIONS, ORIGINS, POSITIONS, PRAISE, REFERENCES, REMOVALS,
+    RESULT_CONDITIONS, RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS, SWITCHES, UNITS, WARNINGS,
+};
+use super::phrase::{
+    BOUNDS, Phrase, QUOTES, has_extension, has_long_name, identifiers, is_status, literals,
+    names_tool, numbers, remarks,
 };
 use super::vocabulary::{Vocabulary, parts};
 use super::{without_articles, without_links};
@@ -211,6 +214,12 @@ impl<'r> Rules<'r> {
         warns(&phrase) || phrase.has(RESULT_CONDITIONS)
     }
 
+    /// Whether a caller needs the title of a code block.
+    pub(super) fn is_needed_of_title(&self, sentence: &str) -> bool {
+        let phrase = Phrase::of(sentence);
+        !self.is_understood(sentence, &phrase) || warns(&phrase) || phrase.has(STRICT_CONDITIONS)
+    }
+
     /// Whether the sentence says something of the one before it: `If this happens, …`.
     pub(super) fn refers_back(sentence: &str) -> bool {
         Phrase::of(sentence).starts(BACKWARD)
@@ -384,61 +393,6 @@ fn is_enumeration(sentence: &str) -> bool {
     sentence.matches(", ").count() >= 2
 }
 
-/// What stands in brackets.
-fn remarks(sentence: &str) -> impl Iterator<Item = &str> {
-    let opened = sentence.split('(').skip(1);
-    opened.filter_map(|part| Some(part.split_once(')')?.0))
-}
-
-/// Whether a sentence names the ending of a file, such as `.md`.
-fn has_extension(sentence: &str) -> bool {
-    let mut terms = sentence.split_whitespace();
-    terms.any(|term| {
-        let ending = term.trim_end_matches(['.', ',', ';', ':', ')']);
-        let ending = ending.strip_prefix('.').unwrap_or_default();
-        ending.len() > 1
-            && ending.starts_with(|c: char| c.is_ascii_lowercase())
-            && ending.chars().all(|c| c.is_alphanumeric() || c == '_')
-    })
-}
-
-/// The words of a sentence with single spaces around each.
-struct Phrase(String);
-
-impl Phrase {
-    fn of(sentence: &str) -> Self {
-        let mut phrase = String::from(" ");
-        for word in sentence.split(|c: char| c.is_whitespace() || ",;:()[]\"`*/=—".contains(c)) {
-            let word = word.trim_matches(|c: char| ".!?'’‘“”".contains(c));
-            if !word.is_empty() {
-                phrase.push_str(&word.to_lowercase().replace('’', "'"));
-                phrase.push(' ');
-            }
-        }
-        Self(phrase)
-    }
-
-    /// The words without these phrases.
-    fn without(&self, phrases: &[&str]) -> Self {
-        let remove = |text: String, it: &&str| text.replace(&format!(" {it} "), " ");
-        Self(phrases.iter().fold(self.0.clone(), remove))
-    }
-
-    fn terms(&self) -> impl Iterator<Item = &str> {
-        self.0.split(' ').filter(|word| !word.is_empty())
-    }
-
-    fn has(&self, phrases: &[&str]) -> bool {
-        phrases.iter().any(|it| self.0.contains(&format!(" {it} ")))
-    }
-
-    fn starts(&self, phrases: &[&str]) -> bool {
-        phrases
-            .iter()
-            .any(|it| self.0.starts_with(&format!(" {it} ")))
-    }
-}
-
 /// How many words are neither in names around the sentence nor empty of meaning.
 fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
     let is_novel = |word: &String| {
@@ -451,83 +405,6 @@ fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
     parts(sentence).filter(is_novel).count()
 }
 
-/// The quoted parts of a sentence.
-pub(super) fn literals(sentence: &str) -> impl Iterator<Item = &str> {
-    let quoted = |quote: char| {
-        let mut parts = sentence.split(quote);
-        let mut before = parts.next().unwrap_or_default();
-        let mut is_open = false;
-        parts.filter(move |part| {
-            // An apostrophe stands within a word.
-            let opens = !before.ends_with(char::is_alphanumeric);
-            before = *part;
-            is_open = !is_open && opens;
-            is_open && !part.is_empty()
-        })
-    };
-    let known = |it: &&str| it.len() < sentence.len();
-    QUOTES.into_iter().flat_map(quoted).filter(known)
-}
-
-/// Names such as `max_results`, `maxResults`, `--flag`, and the name before "tool" if it is joined with hyphens.
-pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
-    let is_mark = |c: char| c.is_whitespace() || ",;:()[]{}\"'`*/=.!?".contains(c);
-    let terms = sentence.split(is_mark).filter(|word| !word.is_empty());
-    let next = terms.clone().skip(1).chain([""]);
-    terms.zip(next).filter_map(|(word, next)| {
-        let starts_lower = word.starts_with(char::is_lowercase);
-        let is_camel = starts_lower && word.contains(char::is_uppercase);
-        let is_snake = word.trim_matches('_').contains('_');
-        let is_kebab = word.contains('-') && ["tool", "tools"].contains(&next);
-        let is_other = word.starts_with('$') || word.starts_with("--");
-        (is_camel || is_snake || is_kebab || is_other).then_some(word)
-    })
-}
-
-/// Whether a sentence says which tool gives a value, or is to be called: `(from list-pages)`.
-///
-/// A name is joined, or marked as code. Words that are joined with hyphens (`from third-party sources`) are one only
-/// where the clause ends.
-fn names_tool(sentence: &str) -> bool {
-    let is_mark = |c: char| ".,;:()\"'`".contains(c);
-    let terms: Vec<&str> = sentence.split_whitespace().collect();
-    let pairs = terms.iter().zip(terms.iter().skip(1)).enumerate();
-    let mut named = pairs.filter(|(_, (before, _))| {
-        NAMED_AFTER.contains(&&*before.trim_matches(is_mark).to_lowercase())
-    });
-    named.any(|(at, (_, term))| {
-        let name = term.trim_matches(is_mark);
-        let next = terms
-            .get(at + 2)
-            .map_or("", |next| next.trim_matches(is_mark));
-        let ends = next.is_empty() || term.ends_with(is_mark) || NAMED_BEFORE.contains(&next);
-        let is_name = name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-        let is_joined = name.trim_matches('_').contains('_') || name.contains('-') && ends;
-        is_name && name.len() > 2 && (is_joined || term.contains('`'))
-    })
-}
-
-/// Whether a sentence has a name such as `crm-list-contacts`. Words such as "up-to-date" are joined by short ones.
-fn has_long_name(sentence: &str) -> bool {
-    let mut terms = sentence.split(|c: char| c != '-' && !c.is_alphanumeric());
-    terms.any(|word| word.split('-').count() > 2 && word.split('-').all(|part| part.len() > 2))
-}
-
-/// The numbers of a sentence.
-fn numbers(sentence: &str) -> impl Iterator<Item = &str> {
-    let parts = sentence.split(|c: char| !(c.is_ascii_digit() || c == '.'));
-    let numbers = parts.map(|part| part.trim_matches('.'));
-    numbers.filter(|part| !part.is_empty())
-}
-
-/// `404: Page not found`
-fn is_status(sentence: &str) -> bool {
-    let code = sentence.split_once(':').map_or("", |(code, _)| code);
-    code.len() == 3 && code.chars().all(|c| c.is_ascii_digit())
-}
-
 /// Vocabulary of a first sentence that say more than the names around it.
 const NOVEL: usize = 2;
 /// A description is English if one word of so many is.
@@ -538,4 +415,3 @@ const MAX_VALUES: usize = 200;
 const MAX_BRANCHES: usize = 100;
 /// What ends the term of a definition.
 const TERM_ENDS: [char; 4] = [':', '=', '–', '—'];
-const QUOTES: [char; 3] = ['"', '\'', '`'];

@@ -1,7 +1,7 @@
 //! The sentences and list items of a description.
 
 use crate::derive::sentence::{
-    end, is_heading, is_ornament, is_symbol, reads_on, starts_item, without_marker,
+    end, is_heading, is_label, is_ornament, is_symbol, reads_on, starts_item, without_marker,
 };
 
 /// A sentence or list item of a description.
@@ -14,6 +14,8 @@ pub(super) struct Sentence {
     pub(super) parent: Option<usize>,
     /// Whether it begins a list item.
     pub(super) is_item: bool,
+    /// Whether it is the item above a code block, which is left out: most are the titles of examples.
+    pub(super) is_title: bool,
 }
 
 impl Sentence {
@@ -36,7 +38,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
         if is_fence || in_code || line.is_empty() {
             is_left_out &= !line.is_empty();
             reader.end_passage();
-            if is_fence {
+            if is_fence && in_code {
                 reader.end_introduction();
             }
         } else if is_ornament(line) || is_heading(line) {
@@ -112,6 +114,7 @@ impl<'t> Reader<'t> {
                     parent
                 },
                 is_item: is_item && is_first,
+                is_title: false,
             });
             remaining = after.trim_start();
         }
@@ -140,6 +143,13 @@ impl<'t> Reader<'t> {
         let last = self.sentences.len().checked_sub(1);
         self.open
             .pop_if(|(indent, at)| indent.is_none() && Some(*at) == last);
+        let Some(last) = self.sentences.last_mut() else {
+            return;
+        };
+        last.is_title = last.is_item;
+        if last.introduces() && !is_label(&last.text) {
+            last.text = format!("{}.", last.text.trim_end_matches(['*', ':']));
+        }
     }
 
     fn end_section(&mut self) {
@@ -162,10 +172,11 @@ fn is_bare_label(line: &str) -> bool {
     line.trim_end_matches('*').ends_with(':')
 }
 
-const LEFT_OUT_LABELS: [&str; 19] = [
+const LEFT_OUT_LABELS: [&str; 20] = [
     "benefits",
     "error responses",
     "errors",
+    "expected output",
     "features",
     "key features",
     "output",

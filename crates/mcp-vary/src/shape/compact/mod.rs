@@ -12,7 +12,7 @@ use std::fmt;
 pub use self::bounds::Bounds;
 use self::draft::{ContentDraft, ShortenedBlock};
 use self::texts::TextForm;
-use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::applied::{Applied, META_APPLIED, Shaped, meta};
 use super::content::{Block, blocks, texts};
 use super::tool_facts::ToolFacts;
 use super::tool_result::{Policy, document, is_shapeable, tool_result};
@@ -266,8 +266,7 @@ impl ResultCompactor<'_> {
         if !draft.is_changed() || !(is_due || is_shorter) {
             return Ok(None);
         }
-        let variant = self.policy.variant;
-        let requested = self.policy.report.then_some(Report { variant });
+        let requested = self.policy.requested_report();
         let report = match requested {
             Some(requested) => Some(applied.report(meta(&result)?, requested)),
             None => None,
