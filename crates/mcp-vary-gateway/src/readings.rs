@@ -70,6 +70,13 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
         .iter()
         .filter_map(|it| Some(([&*it.name], open(it)?)));
     exposition.add_by_labels(&families::UPSTREAM_CONNECTIONS, open);
+    let evicted = servers.iter().flat_map(|it| {
+        let kinds = [("shared", &it.connections), ("dedicated", &it.dedicated)];
+        kinds.map(|(kind, status)| {
+            Some(([&*it.name, kind], Value::Counter(status.as_ref()?.evicted)))
+        })
+    });
+    exposition.add_by_labels(&families::UPSTREAM_EVICTIONS, evicted.flatten());
     let tools = servers.iter();
     let tools = tools.filter_map(|it| Some(([&*it.name], Value::count(it.tools?))));
     exposition.add_by_labels(&families::UPSTREAM_TOOLS, tools);
