@@ -37,7 +37,9 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     let tokens = tokens.iter();
     let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
     exposition.add_by_labels(&families::LIST_TOKENS, tokens);
-    let digest = snapshot.config.digest.as_deref();
+    let config = &snapshot.config;
+    let digest = config.common_digest.as_ref().or(config.digest.as_ref());
+    let digest = digest.map(|it| &**it);
     let started_at = snapshot.services.started_at;
     exposition.add_process(env!("CARGO_PKG_VERSION"), digest, started_at);
     Some(exposition)
