@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::method_names::{COMPLETE, SET_LEVEL, SUBSCRIBE};
 use mcp_vary_wire::response::RpcError;
@@ -13,7 +14,7 @@ use crate::index::{ServerIndex, VariantIndex, ViewIndex};
 use crate::item::{Item, ItemRef};
 use crate::layout::Layout;
 use crate::listing::ListKind;
-use crate::merge::{AssignedServers, MergedList, ServerListing};
+use crate::merge::{AssignedServers, Collision, MergedList, ServerListing};
 use crate::registry::NameRegistry;
 use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
@@ -288,15 +289,28 @@ pub fn offered_capabilities(snapshots: &[Arc<ServerSnapshot>]) -> BTreeSet<Strin
 /// The target of the log's events about names and URIs that two servers have.
 pub const COLLISION_TARGET: &str = "mcp_vary_catalog::collision";
 
-/// Logs the first few new collisions.
-pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
+/// The collisions that were logged, of all classes of clients and configurations.
+#[derive(Debug, Default)]
+pub struct LoggedCollisions(Lock<BTreeSet<[String; 3]>>);
+
+impl LoggedCollisions {
+    /// Whether a collision was not logged yet. Of very many, some are logged again.
+    fn insert(&self, collision: &Collision) -> bool {
+        const MOST: usize = 4096;
+        let mut logged = self.0.lock();
+        if logged.len() >= MOST {
+            logged.clear();
+        }
+        let list = collision.list.to_owned();
+        logged.insert([list, collision.id.clone(), collision.hidden.clone()])
+    }
+}
+
+/// Logs the first few collisions that were not `logged` yet.
+pub fn log_new_collisions(merged: &MergedList, logged: &LoggedCollisions) {
     const FEW: usize = 20;
-    let known = before.map_or(&[][..], |merged| &merged.collisions);
-    let known: BTreeSet<_> = known.iter().map(|it| (&it.id, &it.hidden)).collect();
     let new = merged.collisions.iter();
-    let new: Vec<_> = new
-        .filter(|it| !known.contains(&(&it.id, &it.hidden)))
-        .collect();
+    let new: Vec<_> = new.filter(|it| logged.insert(it)).collect();
     if new.len() > FEW {
         warn!(
             target: COLLISION_TARGET,
@@ -314,5 +328,32 @@ pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
             hidden = collision.hidden,
             "two servers offer the same, and the first one is reached; `vary config check` says more"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collision_is_logged_once_for_all_classes_of_clients_and_configurations() {
+        let logged = LoggedCollisions::default();
+        let merged = |ids: &[&str], hidden: &str| {
+            let collision = |id: &&str| Collision {
+                list: "resources/list",
+                id: (*id).to_owned(),
+                reachable: "a".to_owned(),
+                hidden: hidden.to_owned(),
+            };
+            ids.iter().map(collision).collect::<Vec<_>>()
+        };
+        let count =
+            |collisions: Vec<Collision>| collisions.iter().filter(|it| logged.insert(it)).count();
+        assert_eq!(count(merged(&["x://1", "x://2"], "b")), 2);
+        for _class in 0..3 {
+            assert_eq!(count(merged(&["x://1", "x://2"], "b")), 0);
+        }
+        assert_eq!(count(merged(&["x://1", "x://3"], "b")), 1);
+        assert_eq!(count(merged(&["x://1"], "c")), 1);
     }
 }

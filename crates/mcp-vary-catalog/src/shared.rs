@@ -7,7 +7,7 @@ use super::layout::Layout;
 use super::listing::{ListKind, Listing};
 use super::merge::ServerListing;
 use super::registry::NameRegistry;
-use crate::catalog::Lists;
+use crate::catalog::{Lists, LoggedCollisions};
 use mcp_vary_base::lock::Lock;
 
 /// The lists of the servers for all classes of clients, and their views.
@@ -23,6 +23,8 @@ pub struct SharedLists {
     lists: BTreeMap<ListKind, Lock<Vec<Weak<Lists>>>>,
     /// Which server each name or URI is assigned to.
     pub registry: NameRegistry,
+    /// What was logged of names and URIs that two servers have.
+    pub collisions: LoggedCollisions,
 }
 
 impl Default for SharedLists {
@@ -32,6 +34,7 @@ impl Default for SharedLists {
             listings: Lock::default(),
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
             registry: NameRegistry::default(),
+            collisions: LoggedCollisions::default(),
         }
     }
 }

@@ -309,6 +309,7 @@ fn servers(servers: &[Value], width: usize) -> String {
             "revisions",
             "tools",
             "connections",
+            "dedicated",
             "evicted",
             "calls",
             "errors",
@@ -329,7 +330,8 @@ fn servers(servers: &[Value], width: usize) -> String {
             revisions.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
             connections(&server["connections"]),
-            number(&server["connections"]["evicted"]),
+            connections(&server["dedicated"]),
+            number(&evicted(server)),
             number(&calls["count"]),
             number(&calls["errors"]),
             milliseconds(&calls["p50"]),
@@ -391,6 +393,12 @@ fn login(server: &Value) -> Option<String> {
         has_ended: is("ended"),
     });
     Some(format!("login at `{}`: {end}", text(&server["name"])))
+}
+
+/// How many connections of both kinds were closed for other clients.
+fn evicted(server: &Value) -> Value {
+    let counts = ["connections", "dedicated"].map(|kind| server[kind]["evicted"].as_u64());
+    counts.into_iter().flatten().reduce(|a, b| a + b).into()
 }
 
 /// The open connections of all that may be.
@@ -521,7 +529,7 @@ mod tests {
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
-                    "connections": {"open": 31, "limit": 256, "evicted": 4},
+                    "connections": {"open": 31, "limit": 256, "evicted": 4}, "dedicated": {"open": 5, "limit": 256, "evicted": 2},
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}, "login": {"expires": 86400, "refreshed": false, "ended": false}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached", "nextAttempt": 12},
@@ -586,11 +594,11 @@ mod tests {
         insta::assert_snapshot!(to_text(&full_status(), usize::MAX), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  revisions               tools  connections  evicted  calls  errors      p50      p95
-        git     up     59s  2025-11-25, 2026-07-28      7       31/256        4   1204       7  3.25 ms  48.1 ms
-        far     down   1h                               -            -        -      -       -        -        -
+        server  state  for  revisions               tools  connections  dedicated  evicted  calls  errors      p50      p95
+        git     up     59s  2025-11-25, 2026-07-28      7       31/256      5/256        6   1204       7  3.25 ms  48.1 ms
+        far     down   1h                               -            -          -        -      -       -        -        -
           server `far` cannot be reached; next attempt in 12 s
-        half    up     5s                               0            -        -      3       0   120 ms   12.3 s
+        half    up     5s                               0            -          -        -      3       0   120 ms   12.3 s
           server `half`: its prompts could not be read: too long; it is read again with the next request of a client
 
         server `git` also answers `tools/list`, which it does not declare

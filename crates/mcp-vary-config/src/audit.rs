@@ -6,6 +6,10 @@ use mcp_vary_audit::{ArgumentsDetail, IdentityDetail, OnFull, SyslogAddress};
 use mcp_vary_settings::audit::{AuditSettings, AuditTarget, DEFAULT_ARGUMENTS, DEFAULT_WAIT};
 use sha2::{Digest as _, Sha256};
 
+use serde_json::Value as Json;
+
+use super::document::Node;
+use super::file_variants::to_json;
 use super::reader::{Located, Reader};
 use super::schema_builder::SchemaBuilder;
 use super::sealing_keys;
@@ -133,4 +137,66 @@ pub fn digest(text: &str) -> String {
     let start = digest.iter().take(8);
     let hex: String = start.map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
+}
+
+/// The same of a whole file without what differs between replicas, so that those with one configuration have one digest. The
+/// format and comments do not matter.
+pub(crate) fn common_digest(root: &Node) -> String {
+    let mut common = to_json(root);
+    for path in OF_ONE_REPLICA {
+        let table = path
+            .0
+            .iter()
+            .try_fold(&mut common, |it, key| it.get_mut(key));
+        if let Some(table) = table.and_then(Json::as_object_mut) {
+            table.remove(path.1);
+        }
+    }
+    digest(&common.to_string())
+}
+
+/// Keys whose values differ between replicas: the tables around each, and its name.
+const OF_ONE_REPLICA: [(&[&str], &str); 7] = [
+    (&[], "listen"),
+    (&[], "admin"),
+    (&[], "admin-token"),
+    (&[], "probes"),
+    (&[], "log"),
+    (&["audit"], "replica"),
+    (&["audit"], "to"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Source;
+    use mcp_vary_base::environment::Environment;
+
+    fn common(text: &str) -> String {
+        let file = Source::new("vary.yaml", text).read(&|_| None).unwrap();
+        let config = file.into_config(Environment::new(|| 0, |bytes| bytes.fill(7)));
+        config.common_digest.unwrap().to_string()
+    }
+
+    #[test]
+    fn replicas_with_their_own_addresses_and_names_have_a_common_digest() {
+        let servers = "servers: {a: {command: x}}\n";
+        let expected = common(servers);
+        for (text, is_same) in [
+            ("listen: 127.0.0.1:1234", true),
+            ("# one of three\nprobes: 127.0.0.1:1235", true),
+            ("listen: 127.0.0.1:1\nadmin: 127.0.0.1:2\nlog: debug", true),
+            ("page-size: 7", false),
+            ("limits: {connections: 7}", false),
+        ] {
+            assert_eq!(
+                common(&format!("{servers}{text}")) == expected,
+                is_same,
+                "{text}"
+            );
+        }
+        let audit = |settings| common(&format!("{servers}audit: {{{settings}}}"));
+        let first = audit("to: file /a, replica: vary-1");
+        assert_eq!(first, audit("to: file /b, replica: vary-2"));
+        assert_ne!(first, audit("to: file /a, on-full: refuse"));
+    }
 }

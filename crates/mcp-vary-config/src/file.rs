@@ -13,6 +13,7 @@ use mcp_vary::variant::Date;
 
 use self::settings::{PartialFile, SETTINGS};
 use super::access::AccessNames;
+use super::audit;
 use super::log::LogSettings;
 use super::reader::{Located, Reader};
 use super::schema_builder::SchemaBuilder;
@@ -251,7 +252,9 @@ impl<'a> Source<'a> {
         reader.today = self.today;
         reader.is_top_level = is_setting;
         reader.vary_entries = self.vary_entries;
-        let file = match document::read(self.name, self.text) {
+        let root = document::read(self.name, self.text);
+        let common_digest = root.as_ref().ok().map(audit::common_digest);
+        let file = match root {
             Ok(root) => match mcp_json::only_importable(self.name, &root) {
                 Some(diagnostic) => {
                     reader.diagnostics.push(diagnostic);
@@ -275,6 +278,7 @@ impl<'a> Source<'a> {
         match file {
             Some(mut file) if diagnostics.is_empty() => {
                 self.name.clone_into(&mut file.name);
+                file.config.common_digest = common_digest.map(Into::into);
                 file.notes = reader.notes;
                 name_file(&mut file.notes, self.name);
                 file.notes.sort_by_key(|note| note.at);

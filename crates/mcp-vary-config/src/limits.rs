@@ -59,7 +59,7 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     /// how often a server of 2026-07-28 may ask for input for one request of a client with a session
     "max-rounds" = "16" => Count(1..=MOST, |limits| &mut limits.max_rounds),
     /// dedicated connections to all servers together; each serves one client that accepts server requests
-    "dedicated-connections" = "256" => Count(1..=MOST, |limits| &mut limits.dedicated_connections),
+    "dedicated-connections" = "1024" => Count(1..=MOST, |limits| &mut limits.dedicated_connections),
     /// server requests that wait for an answer of a client; one more is rejected
     "pending-server-requests" = "1024" => Count(1..=MOST, |limits| &mut limits.pending_server_requests),
     /// how long a client may take to answer a server request, and the call waits; no longer than the session lasts

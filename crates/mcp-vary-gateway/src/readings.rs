@@ -28,7 +28,9 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     let tokens = tokens.iter();
     let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
     exposition.add_by_labels(&families::LIST_TOKENS, tokens);
-    let digest = snapshot.config.digest.as_deref();
+    let config = &snapshot.config;
+    let digest = config.common_digest.as_ref().or(config.digest.as_ref());
+    let digest = digest.map(|it| &**it);
     let started_at = snapshot.services.started_at;
     exposition.add_process(env!("CARGO_PKG_VERSION"), digest, started_at);
     Some(exposition)
@@ -74,6 +76,13 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
         .iter()
         .filter_map(|it| Some(([&*it.name], open(it)?)));
     exposition.add_by_labels(&families::UPSTREAM_CONNECTIONS, open);
+    let evicted = servers.iter().flat_map(|it| {
+        let kinds = [("shared", &it.connections), ("dedicated", &it.dedicated)];
+        kinds.map(|(kind, status)| {
+            Some(([&*it.name, kind], Value::Counter(status.as_ref()?.evicted)))
+        })
+    });
+    exposition.add_by_labels(&families::UPSTREAM_EVICTIONS, evicted.flatten());
     let tools = servers.iter();
     let tools = tools.filter_map(|it| Some(([&*it.name], Value::count(it.tools?))));
     exposition.add_by_labels(&families::UPSTREAM_TOOLS, tools);

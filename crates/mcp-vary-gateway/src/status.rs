@@ -76,6 +76,8 @@ pub struct Status {
     pub completed_tasks: usize,
     /// Connections to servers that one client each uses alone.
     pub dedicated_connections: usize,
+    /// How many of them there may be, `limits.dedicated-connections`.
+    pub dedicated_connections_limit: usize,
     /// Bytes of `limits.memory` that requests and subscriptions use now.
     pub memory: usize,
     /// Bytes of the parts of results that were left out, and that clients can still read.
@@ -183,6 +185,9 @@ pub struct ServerStatus {
     /// The connections that clients share; absent for an entry that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionStatus>,
+    /// The connections that one client each uses alone; absent for an entry that cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dedicated: Option<ConnectionStatus>,
     /// The calls that clients sent it through the gateway; absent for an entry that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallStatus>,
@@ -227,7 +232,7 @@ pub struct CallStatus {
     pub errors: u64,
     /// Those that the client cancelled, or whose client has disconnected.
     pub cancelled: u64,
-    /// The median of the time from the client's request to its response, in milliseconds. It is at most 4 % off. Absent
+    /// The median of the time from sending the request to its server to the response, in milliseconds. It is at most 4 % off. Absent
     /// without responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
@@ -358,6 +363,7 @@ impl Status {
             proxied_tasks: services.tasks.proxied.count(),
             completed_tasks: services.tasks.core_over_ext.completed.count(),
             dedicated_connections: services.pool.dedicated.count(),
+            dedicated_connections_limit: services.pool.dedicated.limit(),
             memory: services.memory.used(),
             result_store: services.result_store.bytes(),
             tasks: tasks(),
@@ -377,6 +383,9 @@ impl Status {
 /// The servers, in the order of configuration, then those that were left out.
 fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
     let sources = snapshot.pool.base().sources().iter();
+    let dedicated = &snapshot.services.pool.dedicated;
+    let servers = &snapshot.pool.servers;
+    let statuses = servers.connection_statuses(|server| dedicated.count_of(server));
     let left_out = snapshot.config.left_out.iter();
     let left_out = left_out.map(|(name, reason)| ServerStatus {
         name: name.clone(),
@@ -386,8 +395,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         ..ServerStatus::default()
     });
     sources
-        .zip(snapshot.pool.servers.connection_statuses())
-        .map(|(source, connections)| {
+        .zip(statuses)
+        .map(|(source, [connections, dedicated])| {
             let listed = source.snapshot().listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
             let (state, reason) = match &*source.connection.state().borrow() {
@@ -415,6 +424,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                     .map(LoginStatus::from),
                 tools,
                 connections: Some(connections),
+                dedicated: Some(dedicated),
                 calls: snapshot
                     .calls
                     .of(source.name())

@@ -84,7 +84,7 @@ impl ServerCalls {
         CountedCall {
             operation: metrics.map(|metrics| metrics.begin(method, tool)),
             counters: counters.map(|(_, counters)| Arc::clone(counters)),
-            began: Instant::now(),
+            sent: None,
         }
     }
 }
@@ -100,19 +100,31 @@ pub struct CountedCall {
     counters: Option<Arc<CallCounters>>,
     /// `None` after the outcome, and if requests are not measured.
     operation: Option<ClientOperation>,
-    began: Instant,
+    /// `None` while it waits for its server.
+    sent: Option<Instant>,
 }
 
 impl CountedCall {
+    /// The call is sent to its server. What it waited before is no time of the server.
+    pub(crate) fn sent(&mut self) {
+        self.sent = Some(Instant::now());
+    }
+
+    fn duration(&self) -> Duration {
+        self.sent.map(|sent| sent.elapsed()).unwrap_or_default()
+    }
+
     /// Counts the call by the outcome of the response to the client.
     pub fn finish(&mut self, code: Code) {
         let is_error = code != Code::OK;
-        let duration = self.began.elapsed();
+        let duration = self.duration();
         if let Some(operation) = self.operation.take() {
             operation.end(code, duration);
         }
         if let Some(counters) = self.counters.take() {
-            counters.durations.record(duration);
+            if self.sent.is_some() {
+                counters.durations.record(duration);
+            }
             counters
                 .errors
                 .fetch_add(u64::from(is_error), Ordering::Relaxed);
@@ -123,7 +135,7 @@ impl CountedCall {
     /// The client does not wait for the response.
     pub(crate) fn cancel(&mut self) {
         if let Some(operation) = self.operation.take() {
-            operation.end(Code::CANCELLED, self.began.elapsed());
+            operation.end(Code::CANCELLED, self.duration());
         }
         if let Some(counters) = self.counters.take() {
             counters.cancelled.fetch_add(1, Ordering::Relaxed);

@@ -270,6 +270,9 @@ impl ExchangeObservation {
     /// The request was sent with this `span`. Counts it as this `call` of its server.
     pub fn sent(&mut self, call: Option<CountedCall>, span: Option<CallSpan>) {
         self.call = call;
+        if let Some(call) = &mut self.call {
+            call.sent();
+        }
         self.span = span;
         self.exchange = self.request.meter.as_ref().map(|_| ExchangeMeter::begin());
     }

@@ -160,6 +160,8 @@ pub struct Config {
     pub tracer: Option<Arc<Tracer>>,
     /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
     pub digest: Option<Arc<str>>,
+    /// A digest of the configuration without the keys that differ between replicas, for the metric that compares them.
+    pub common_digest: Option<Arc<str>>,
 }
 
 /// The only client of a gateway.
@@ -235,6 +237,7 @@ impl Config {
             traces: None,
             tracer: None,
             digest: None,
+            common_digest: None,
         };
         config.with_environment(environment)
     }

@@ -92,7 +92,7 @@ impl Default for Limits {
             suspended_calls_per_principal: 64,
             task_lifetime: Duration::from_secs(3600),
             max_rounds: 16,
-            dedicated_connections: 256,
+            dedicated_connections: 1024,
             pending_server_requests: 1024,
             ask_timeout: Duration::from_secs(600),
             stream_after: Duration::from_secs(2),

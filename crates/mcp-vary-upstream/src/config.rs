@@ -518,7 +518,7 @@ impl Default for Limits {
             concurrency: 256,
             ready_timeout: Duration::from_secs(10),
             connections: 256,
-            dedicated_connections: 64,
+            dedicated_connections: 256,
             idle_timeout: Duration::from_secs(300),
             list_ttl: Duration::from_secs(60),
             ping: Duration::from_secs(30),

@@ -10,6 +10,7 @@ use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::undeclared::UndeclaredMethods;
+use tokio::sync::watch;
 
 use super::handshake::Opening;
 
@@ -34,6 +35,10 @@ pub struct ServerFacts {
     has_cut_variants: AtomicBool,
     /// Whether it was logged that a client got a list without the server, which was starting.
     was_missed: AtomicBool,
+    /// How often a connection came up.
+    reached: watch::Sender<u64>,
+    /// Why it was lost or not reached, as logged last; `None` once a connection came up.
+    failure: Lock<Option<String>>,
     /// Locked while the gateway requests a list that the server does not declare; by method.
     probes: Lock<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -139,6 +144,28 @@ impl ServerFacts {
     /// The undeclared methods that were tried, and whether the server has them.
     pub fn undeclared_methods(&self) -> &Arc<UndeclaredMethods> {
         &self.undeclared
+    }
+
+    /// A connection came up: others that wait to be tried again need not wait any longer.
+    pub(crate) fn note_reached(&self) {
+        self.reached.send_modify(|count| *count += 1);
+        *self.failure.lock() = None;
+    }
+
+    /// Changes when a connection comes up.
+    pub(crate) fn reached(&self) -> watch::Receiver<u64> {
+        self.reached.subscribe()
+    }
+
+    /// Notes why a connection was lost or not opened; returns whether that is to be logged. One line tells it of all
+    /// connections.
+    pub(crate) fn note_failure(&self, failure: &str) -> bool {
+        let mut last = self.failure.lock();
+        let is_new = last.as_deref() != Some(failure);
+        if is_new {
+            *last = Some(failure.to_owned());
+        }
+        is_new
     }
 
     /// The lock to hold while `method`, which the server does not declare, is tried, so that it is tried only once.

@@ -24,8 +24,10 @@ const GAUGES: &[(&str, &str)] = &[
 pub(super) fn gauges(status: &Value) -> String {
     let heading = ["metric", "now"].map(str::to_owned).to_vec();
     let rows = GAUGES.iter().map(|(metric, member)| {
-        let value = status[*member].as_u64();
-        let value = value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let number = |member: &str| Some(status[member].as_u64()?.to_string());
+        let value = number(member).unwrap_or_else(|| "-".to_owned());
+        let limit = number(&format!("{member}Limit"));
+        let value = limit.map_or_else(|| value.clone(), |limit| format!("{value}/{limit}"));
         vec![(*metric).to_owned(), value]
     });
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();

@@ -46,7 +46,14 @@ fn laid_out(rows: &[Vec<String>]) -> String {
 /// The columns with words.
 const WORDS: [&str; 4] = ["server", "state", "for", "revisions"];
 /// The columns that a narrow terminal does not show, the first one first.
-const OPTIONAL: [&str; 5] = ["revisions", "p50", "for", "evicted", "connections"];
+const OPTIONAL: [&str; 6] = [
+    "revisions",
+    "p50",
+    "for",
+    "evicted",
+    "dedicated",
+    "connections",
+];
 
 /// A status as text, with the states of servers in colour.
 pub(super) fn colored(status: &str) -> String {

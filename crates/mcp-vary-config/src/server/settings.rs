@@ -100,7 +100,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     "connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.connections),
     /// dedicated connections at most, in addition, each for one client that accepts server requests. If all are in use,
     /// an idle one is closed, or else the call is rejected
-    "dedicated-connections" = "64" => Count(1..=MOST, |draft| &mut draft.config.limits.dedicated_connections),
+    "dedicated-connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.dedicated_connections),
     /// how long an idle connection stays open; the first connection always does
     "idle-timeout" = "5m" => Duration(|draft| &mut draft.config.limits.idle_timeout),
     /// how long a list is shown before it is read again, in the background, if the server does not declare

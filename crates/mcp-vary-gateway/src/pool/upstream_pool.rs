@@ -357,6 +357,7 @@ impl UpstreamPool {
             capabilities: &capabilities,
             concurrency: &server.concurrency,
             learned: &server.learned,
+            evictions: &server.dedicated_evictions,
             principal: client.principal_id(),
             legacy_first: server.is_legacy_first(client.era()),
         };

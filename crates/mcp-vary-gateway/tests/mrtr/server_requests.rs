@@ -545,6 +545,72 @@ async fn who_is_idle_gives_way_and_who_is_not_does_not() {
     first.state().await;
 }
 
+/// Clients that give up hang up without a word. What they leave holds a connection until somebody else needs it.
+#[tokio::test]
+async fn a_call_whose_client_is_gone_gives_way_and_one_whose_client_waits_does_not() {
+    for name in ["ask", "hang"] {
+        let mut config = asking();
+        config.servers[0].limits.dedicated_connections = 1;
+        let (_gateway, address) = before(config).await;
+        let first = Client::open(address, &json!({"elicitation": {}})).await;
+        let mut second = Client::open(address, &json!({"elicitation": {}})).await;
+        let mut call = first.asking_call(name).await;
+        if name == "ask" {
+            call.head().await;
+            next(&mut call).await;
+        }
+        let refused = until_some(async || {
+            let refused = second.call(tool("state")).await.response().await.json();
+            refused["error"].is_object().then_some(refused)
+        });
+        refused.await.contains("/error/message", "all are in use");
+        drop(call);
+        let answered = until_some(async || {
+            let answer = second.call(tool("state")).await.response().await.json();
+            answer["result"].is_object().then_some(answer)
+        });
+        answered.await;
+    }
+}
+
+#[tokio::test]
+async fn connections_that_are_evicted_and_opened_again_are_counted_and_logged() {
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+    let mut config = asking();
+    config.servers[0].limits.dedicated_connections = 1;
+    let (gateway, address) = before(config).await;
+    let mut first = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut second = Client::open(address, &json!({"elicitation": {}})).await;
+    for _ in 0..3 {
+        first.state().await;
+        second.state().await;
+    }
+    let status = gateway.status();
+    let dedicated = status.servers[0].dedicated.unwrap();
+    let counts = (dedicated.open, dedicated.limit, dedicated.evicted);
+    assert_eq!(counts, (1, 1, 5));
+    assert_eq!(status.servers[0].connections.unwrap().evicted, 0);
+    let lines = log.take().concat();
+    let advice = "opened again within a minute; raise its `dedicated-connections`";
+    assert!(lines.contains(advice), "{lines}");
+}
+
+/// The start of a process is no time of the server, however long it takes.
+#[tokio::test]
+async fn a_call_that_waits_for_a_start_takes_its_server_no_longer() {
+    let script = format!("{}/tests/servers/asks.py", env!("CARGO_MANIFEST_DIR"));
+    let start = format!("sleep 1; exec python3 {script}");
+    let config = config(Target::command("sh", ["-c".to_owned(), start]));
+    let (gateway, address) = before(config).await;
+    for _ in 0..3 {
+        let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+        client.state().await;
+    }
+    let calls = gateway.status().servers[0].calls.clone().unwrap();
+    assert_eq!((calls.count, calls.errors), (3, 0));
+    assert!(calls.p95.unwrap() < 800.0, "{calls:?}");
+}
+
 #[tokio::test]
 async fn a_reload_leaves_a_connection_to_its_client() {
     let (gateway, address) = before(asking()).await;

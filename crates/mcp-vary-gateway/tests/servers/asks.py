@@ -38,6 +38,9 @@ def call(request):
     method, params = arguments.get("method"), arguments.get("params", {})
     if name == "ask":
         ask(method, params, lambda reply: answer(request, {"reply": reply, "told": state["told"]}))
+    elif name == "hang":
+        # It is never answered.
+        pass
     elif name == "later":
         # Asks when nobody has a call open.
         answer(request, {})
@@ -77,7 +80,7 @@ for line in sys.stdin:
         learn_roots()
     elif method == "tools/list":
         state["lists"] += 1
-        names = ["ask", "later", "never mind", "go", "tell", "visit", "state"]
+        names = ["ask", "hang", "later", "never mind", "go", "tell", "visit", "state"]
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
         say({"id": message["id"], "result": {"tools": tools}})
     elif method in ("ping", "logging/setLevel"):

@@ -28,6 +28,15 @@ pub(super) struct Inbound {
     counters: Arc<Counters>,
 }
 
+/// The stream of a session, beside the responses of its calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SessionStream {
+    Absent,
+    Standalone,
+    /// There are no others, in the transport of 2024-11-05.
+    Only,
+}
+
 /// What a call receives outside its response.
 #[derive(Debug, Default)]
 pub(super) struct CallRoutes {
@@ -51,17 +60,25 @@ impl Inbound {
 
     /// Opens the routes of `request`, before it is sent with this `id` to a legacy server.
     ///
-    /// Messages that name no call arrive on the standalone stream, if the connection has one.
-    pub(super) fn open_routes(&self, id: u64, request: &Request, has_stream: bool) -> CallRoutes {
+    /// Messages that name no call arrive on the stream of the session, if it has one.
+    pub(super) fn open_routes(
+        &self,
+        id: u64,
+        request: &Request,
+        stream: SessionStream,
+    ) -> CallRoutes {
         if let Some(caller) = request.caller {
             self.call_table
                 .record_caller(caller, request.out_of_band.client());
         }
         let is_client_call = request.caller.is_some();
-        let is_shared = is_client_call && has_stream && !self.is_dedicated;
+        let is_shared = is_client_call && stream != SessionStream::Absent && !self.is_dedicated;
+        // On the only stream of its client, the server asks in its call, as a program does.
+        let is_only_stream = stream == SessionStream::Only && self.is_dedicated;
+        let is_asked = is_client_call && (self.is_pooled || is_only_stream);
         let side_channel = self.side_channels.open(Accepts {
             progress_token: request.progress_token.as_deref(),
-            server_requests: (is_client_call && self.is_pooled).then_some(id),
+            server_requests: is_asked.then_some(id),
             out_of_band: is_shared && matches!(request.out_of_band, OutOfBand::Call),
         });
         let in_flight = is_shared.then(|| {

@@ -48,7 +48,7 @@ use self::endpoint::Endpoint;
 pub(super) use self::exchange::Exchange;
 use self::handshaker::Handshaker;
 use self::headers::modern_headers;
-use self::inbound::CallRoutes;
+use self::inbound::{CallRoutes, SessionStream};
 use self::shared::Shared;
 use super::config::UpstreamConfig;
 use super::connect_error::ConnectError;
@@ -107,8 +107,12 @@ impl Connection {
             server_message::write_request(Some(id), &request.method, request.params.as_deref());
         let (routes, mut headers) = match session.era {
             Era::Legacy => {
-                let has_stream = shared.stream.may_be_open();
-                let routes = shared.inbound.open_routes(id, &request, has_stream);
+                let stream = match session.stream {
+                    Some(_) => SessionStream::Only,
+                    None if shared.stream.may_be_open() => SessionStream::Standalone,
+                    None => SessionStream::Absent,
+                };
+                let routes = shared.inbound.open_routes(id, &request, stream);
                 (routes, HeaderMap::new())
             }
             Era::Modern => {

@@ -34,19 +34,25 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
         lost_at: None,
         last_failure: None,
         preferred_era: shared.preferred.subscribe(),
+        reached: shared.server_facts.reached(),
+        is_transient: true,
         shared,
     };
     let stop = keeper.shared.stop.clone();
     while !stop.is_cancelled() {
+        keeper.reached.mark_unchanged();
         let pause = match keeper.connect().await {
             Ok(upstream) => keeper.serve(upstream).await,
             Err(error) => keeper.on_failure(error),
         };
         let config = &keeper.shared.config;
+        // Programs are started for each connection: that one starts says nothing of another.
+        let is_one_for_all = keeper.is_transient && matches!(config.target, Target::Http { .. });
         let waited = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = renewed(&config.credentials), if config.refusal.is_none() => {}
+                () = reached_by_others(&mut keeper.reached), if is_one_for_all => {}
             }
         };
         stop.run_until_cancelled(waited).await;
@@ -68,6 +74,10 @@ struct Supervisor {
     last_failure: Option<String>,
     /// The preferred era.
     preferred_era: watch::Receiver<Option<Era>>,
+    /// Changes when any connection to the server comes up.
+    reached: watch::Receiver<u64>,
+    /// Whether the last failure may be over when another connection comes up.
+    is_transient: bool,
 }
 
 /// Why the gateway stopped serving with a connection.
@@ -104,6 +114,7 @@ impl Supervisor {
     /// Handles a failed attempt; returns the pause before the next one.
     fn on_failure(&mut self, error: ConnectError) -> Duration {
         let shared = Arc::clone(&self.shared);
+        self.is_transient = false;
         if shared.stop.is_cancelled() {
             return Duration::ZERO;
         }
@@ -126,6 +137,7 @@ impl Supervisor {
             shared.set_disconnected(error, NEVER);
             return NEVER;
         }
+        self.is_transient = !error.is_permanent();
         let pause = if error.is_permanent() {
             self.backoff.longest_pause()
         } else {
@@ -140,12 +152,13 @@ impl Supervisor {
     fn log_failure(&mut self, error: &ConnectError, pause: Duration) {
         let failure = error.to_string();
         let (server, why) = (self.name(), without_server(&failure, self.name()));
-        if self.last_failure.as_ref() == Some(&failure) {
+        let is_known = self.last_failure.as_ref() == Some(&failure);
+        if is_known || !self.shared.server_facts.note_failure(why) {
             tracing::debug!(server, why, again_in = ?pause, "server still not connected");
         } else {
             tracing::warn!(target: CONNECT_TARGET, server, why, again_in = ?pause, "server is down, and Vary keeps trying");
-            self.last_failure = Some(failure);
         }
+        self.last_failure = Some(failure);
     }
 
     /// Serves with `upstream` and its replacements until one is lost; returns the pause before the next attempt.
@@ -153,6 +166,8 @@ impl Supervisor {
         loop {
             let began = Instant::now();
             self.last_failure = None;
+            self.shared.server_facts.note_reached();
+            self.reached.mark_unchanged();
             if let Some(lost) = self.lost_at.take() {
                 let after = rounded(lost.elapsed());
                 tracing::info!(server = self.name(), ?after, "server is back");
@@ -201,6 +216,8 @@ impl Supervisor {
             return Duration::ZERO;
         }
         self.lost_at = Some(Instant::now());
+        self.is_transient = true;
+        self.reached.mark_unchanged();
         let (is_first, pause) = (self.backoff.is_fresh(), self.backoff.pause());
         let (why, reason) = (error.to_string(), error.client_message());
         let loss = match &error {
@@ -208,7 +225,11 @@ impl Supervisor {
             _ => None,
         };
         let (server, why) = (self.name(), without_server(&why, self.name()));
-        tracing::warn!(server, why, again_in = ?pause, "server lost");
+        if shared.server_facts.note_failure(why) {
+            tracing::warn!(server, why, again_in = ?pause, "server lost");
+        } else {
+            tracing::debug!(server, why, again_in = ?pause, "another connection to the server lost");
+        }
         if is_first {
             shared.set_state(ConnectionState::Connecting);
             shared.current.store(None);
@@ -225,6 +246,13 @@ impl Supervisor {
             }
         }
         pause
+    }
+}
+
+/// Waits until another connection to the server comes up.
+async fn reached_by_others(reached: &mut watch::Receiver<u64>) {
+    if reached.changed().await.is_err() {
+        std::future::pending().await
     }
 }
 

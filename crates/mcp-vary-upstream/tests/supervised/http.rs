@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, initialize,
 };
 use mcp_vary_testkit::session_server::{LOST_SESSIONS, SessionServer};
-use mcp_vary_testkit::wait::soon;
-use mcp_vary_upstream::{Message, SupervisedConnection, Target, UpstreamConfig};
+use mcp_vary_testkit::wait::{soon, until};
+use mcp_vary_upstream::{
+    ConcurrencyLimit, Message, SupervisedConnection, Target, UpstreamConfig,
+};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Barrier;
+use tracing::Level;
 
 use crate::support::{call, limits, next, open, pauses, result, says};
 
@@ -487,4 +491,43 @@ async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again()
     assert_eq!(result(&upstream, "x", &none).await, json!({"content": []}));
     line.close().await;
     serving.abort();
+}
+
+/// Connections of several clients, to a server that is away for a while.
+#[tokio::test]
+async fn a_server_that_is_back_is_back_for_all_its_connections_and_away_once_in_the_log() {
+    let (log, _listening) = CapturedLog::listen("mcp_vary_upstream", Level::WARN);
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = Arc::clone(&is_away);
+    let peer = ScriptedServer::start(move |seen| {
+        let is_away = away.load(Ordering::SeqCst);
+        is_away
+            .then(|| Reply::new(503, "text/plain", ""))
+            .or_else(|| script(Era::Legacy)(seen))
+    })
+    .await;
+    let mut config = config(&peer);
+    config.limits.backoff = Duration::from_secs(600);
+    config.limits.max_backoff = Duration::from_secs(600);
+    let (concurrency, facts) = (ConcurrencyLimit::new(&config.limits), Arc::default());
+    let concurrency = Arc::new(concurrency);
+    let open = || {
+        let (concurrency, facts) = (Arc::clone(&concurrency), Arc::clone(&facts));
+        SupervisedConnection::open_sharing(config.clone(), concurrency, facts)
+    };
+    let waiting = [open(), open(), open()];
+    for line in &waiting {
+        assert!(soon(line.first_attempt()).await.is_err());
+    }
+    let lines = log.take();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("server is down"), "{lines:?}");
+    is_away.store(false, Ordering::SeqCst);
+    // A client that comes now reaches it, and so do the others, long before their next attempt.
+    let newcomer = open();
+    soon(newcomer.first_attempt()).await.unwrap();
+    for line in &waiting {
+        until(async || line.current().is_some()).await;
+    }
+    assert_eq!(log.take(), [""; 0]);
 }

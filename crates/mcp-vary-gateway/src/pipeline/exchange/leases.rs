@@ -34,6 +34,24 @@ impl Leases {
         }
     }
 
+    /// Notes whether the caller is gone without a word.
+    pub(super) fn set_abandoned(&self, is_abandoned: bool) {
+        if let Some(dedicated) = &self.dedicated {
+            dedicated.set_abandoned(is_abandoned);
+        }
+    }
+
+    /// Ready when the dedicated connection was closed for another client.
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
+        let evicted = self.dedicated.as_ref().map(DedicatedLease::evicted);
+        async move {
+            match evicted {
+                Some(evicted) => evicted.cancelled_owned().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// Whether the result of the call's task has not been requested yet.
     pub(super) fn awaits_task(&self) -> bool {
         let implicit_task = self.implicit_task.as_ref();

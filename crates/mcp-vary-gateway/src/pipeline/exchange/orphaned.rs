@@ -28,11 +28,12 @@ impl Drop for InFlightRequest {
         // Beyond the limit it is cancelled, by dropping the exchange.
         let permit = Arc::clone(&self.services.orphan_permits).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
+            self.leases.set_abandoned(true);
             let orphan = Orphan {
                 exchange,
                 guard: self.in_flight_guard.take(),
                 _permit: permit,
-                _leases: std::mem::take(&mut self.leases),
+                leases: std::mem::take(&mut self.leases),
             };
             let (shutdown, now) = (self.services.shutdown.clone(), self.services.now());
             self.services
@@ -47,7 +48,7 @@ struct Orphan {
     exchange: Exchange,
     guard: Option<InFlightGuard>,
     _permit: OwnedSemaphorePermit,
-    _leases: Leases,
+    leases: Leases,
 }
 
 impl Orphan {
@@ -60,15 +61,20 @@ impl Orphan {
         let ended = async {
             while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
         };
+        let evicted = self.leases.evicted();
         let reason = tokio::select! {
             () = ended => return debug!("a request whose client is gone has ended"),
             () = cancelled(guard) => "cancelled by the client",
             () = tokio::time::sleep(timeout) => "the client is gone",
             () = shutdown.cancelled() => "the gateway stops",
+            () = evicted => NEEDED,
         };
         self.exchange.cancel(Some(reason));
     }
 }
+
+/// Why a request whose client is gone ends when all dedicated connections are in use.
+pub(crate) const NEEDED: &str = "the client is gone, and another one needs the connection";
 
 /// A request without a client is cancelled after this time.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);

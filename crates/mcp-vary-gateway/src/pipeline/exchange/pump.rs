@@ -1,5 +1,6 @@
 //! Pumps the messages of one request into the replay buffer of its stream.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::debug;
 
+use super::orphaned::NEEDED;
 use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent, orphaned_for};
 use mcp_vary_http::replay::ReplayBuffer;
 use mcp_vary_session::Session;
@@ -23,7 +25,9 @@ pub(crate) async fn pump(
     let pump_guard = PumpGuard(&log);
     let session = running.client().session.clone();
     let mut disconnected = None;
+    let mut evicted = pin!(running.leases.evicted());
     let reason = loop {
+        running.leases.set_abandoned(!log.is_connected());
         if log.is_connected() {
             disconnected = None;
         } else if disconnected.is_none() {
@@ -36,6 +40,7 @@ pub(crate) async fn pump(
             biased;
             () = services.shutdown.cancelled() => break "the gateway stops",
             () = DisconnectedDeadline::too_long(disconnected.as_ref()) => break "the client is gone",
+            () = &mut evicted => break NEEDED,
             () = log.changed() => {}
             step = running.next(), if log.has_room() => match step {
                 ResponseEvent::Message(message) => services.replay_streams.push(&log, &message),

@@ -3,27 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_vary_upstream::UpstreamConfig;
 use serde::Serialize;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// The connections of one server that clients share.
+/// The connections of one kind to one server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ConnectionStatus {
     /// How many are open.
     pub open: usize,
-    /// How many may be open, `connections`.
+    /// How many may be open, `connections` or `dedicated-connections`.
     pub limit: usize,
     /// How many were closed for another client since the server was configured.
     pub evicted: u64,
 }
 
-/// The evictions of one server, by the keys of its connections.
+/// The evictions of one kind of connections to one server, by the keys of the connections.
 #[derive(Debug)]
-pub(super) struct Evictions<K> {
+pub(crate) struct Evictions<K> {
     total: u64,
     left_out: u64,
     /// When connections were evicted, those of the last minute.
@@ -46,12 +45,12 @@ impl<K> Default for Evictions<K> {
 }
 
 impl<K: Ord> Evictions<K> {
-    pub(super) const fn total(&self) -> u64 {
+    pub(crate) const fn total(&self) -> u64 {
         self.total
     }
 
     /// Notes that a connection was evicted.
-    pub(super) fn note_evicted(&mut self, key: K) {
+    pub(crate) fn note_evicted(&mut self, key: K) {
         self.total += 1;
         self.recent.retain(|_, since| since.elapsed() < RECENT);
         self.recent.insert(key, Instant::now());
@@ -64,7 +63,7 @@ impl<K: Ord> Evictions<K> {
     }
 
     /// Notes that a connection was opened. If evicted ones return all the time, the log says so, ever more rarely.
-    pub(super) fn note_opened(&mut self, key: &K, config: &UpstreamConfig) {
+    pub(crate) fn note_opened(&mut self, key: &K, server: &str, setting: &Setting) {
         let evicted = self.recent.remove(key);
         if evicted.is_none_or(|since| since.elapsed() >= RECENT) {
             return;
@@ -75,14 +74,17 @@ impl<K: Ord> Evictions<K> {
         self.returned += 1;
         self.last_returned = Some(Instant::now());
         if self.is_thrashing() && self.returned.is_power_of_two() {
-            let (server, returned) = (config.name.as_str(), self.returned);
-            let connections = config.limits.connections;
+            let Setting {
+                name,
+                value,
+                advice,
+            } = setting;
+            let returned = self.returned;
             warn!(
                 server,
-                connections,
+                connections = value,
                 returned,
-                "connections are closed for other clients and opened again within a minute; raise its `connections`, or share \
-                 them with `isolation: shared`"
+                "connections are closed for other clients and opened again within a minute; raise its `{name}`, or {advice}"
             );
         }
     }
@@ -107,6 +109,15 @@ impl<K: Ord> Evictions<K> {
     }
 }
 
+/// The setting that limits connections of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) value: usize,
+    /// What helps but a higher value.
+    pub(crate) advice: &'static str,
+}
+
 /// How long a connection must be idle before it makes room.
 const IDLE_TIME: Duration = Duration::from_secs(3);
 /// The same while evicted connections return.
@@ -120,18 +131,22 @@ const THRASHING: u64 = 4;
 mod tests {
     use super::*;
     use mcp_vary_testkit::captured_log::CapturedLog;
-    use mcp_vary_upstream::Target;
+
+    const SETTING: Setting = Setting {
+        name: "connections",
+        value: 1,
+        advice: "share them",
+    };
 
     #[tokio::test(start_paused = true)]
     async fn connections_that_return_all_the_time_stay_longer_and_are_logged_ever_more_rarely() {
-        let config = UpstreamConfig::new("git", Target::command("none", []));
         let (log, _guard) = CapturedLog::listen("mcp_vary", tracing::Level::WARN);
         let mut evictions = Evictions::default();
         let mut warned = Vec::new();
         for returned in 1..=20 {
             assert_eq!(evictions.idle_time() == IDLE_TIME, returned <= 4);
             evictions.note_evicted("ann");
-            evictions.note_opened(&"ann", &config);
+            evictions.note_opened(&"ann", "git", &SETTING);
             if log.take().concat().contains("opened again within a minute") {
                 warned.push(returned);
             }
@@ -144,13 +159,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_returns_later_is_no_sign_of_too_few() {
-        let config = UpstreamConfig::new("git", Target::command("none", []));
         let mut evictions = Evictions::default();
         for _ in 0..9 {
             evictions.note_evicted("ann");
             tokio::time::advance(RECENT).await;
-            evictions.note_opened(&"ann", &config);
-            evictions.note_opened(&"eve", &config);
+            evictions.note_opened(&"ann", "git", &SETTING);
+            evictions.note_opened(&"eve", "git", &SETTING);
         }
         assert_eq!(evictions.idle_time(), IDLE_TIME);
     }

@@ -18,7 +18,7 @@ use tracing::warn;
 use super::capabilities::capabilities_for_server;
 use super::client_declarations::{NEGOTIATED, forwards, without_extension};
 use super::connection_map::{ConnectionKey, ConnectionMap, ConnectionOwner};
-use super::eviction::{ConnectionStatus, Evictions};
+use super::eviction::{ConnectionStatus, Evictions, Setting};
 use crate::pool::lists::follower::ListFollower;
 use crate::pool::lists::observer::PoolContext;
 use mcp_vary_session::{ClaimHeaders, PoolKey};
@@ -39,6 +39,8 @@ pub(crate) struct PooledServer {
     shared_lists: OnceLock<Arc<ListFollower>>,
     connections: Lock<ConnectionMap>,
     evictions: Lock<Evictions<ConnectionKey>>,
+    /// Those of dedicated connections, by their sessions; those without one are one.
+    pub(crate) dedicated_evictions: Arc<Lock<Evictions<Option<ClientId>>>>,
 }
 
 /// There is no room for another connection to a server.
@@ -64,6 +66,7 @@ impl PooledServer {
             shared_lists: OnceLock::new(),
             connections: Lock::default(),
             evictions: Lock::default(),
+            dedicated_evictions: Arc::default(),
         }
     }
 
@@ -230,7 +233,14 @@ impl PooledServer {
         if let Some(session) = session {
             adopt(session, &connection);
         }
-        self.evictions.lock().note_opened(&wanted, &self.config);
+        let setting = Setting {
+            name: "connections",
+            value: self.config.limits.connections,
+            advice: "share them with `isolation: shared`",
+        };
+        let mut evictions = self.evictions.lock();
+        evictions.note_opened(&wanted, &self.config.name, &setting);
+        drop(evictions);
         connections.insert(wanted, &connection);
         Ok(connection)
     }
@@ -326,6 +336,15 @@ impl PooledServer {
             open: self.connections.lock().open().count(),
             limit: self.limit(),
             evicted: self.evictions.lock().total(),
+        }
+    }
+
+    /// The same of dedicated connections, of which so many are open.
+    pub(crate) fn dedicated_counts(&self, open: usize) -> ConnectionStatus {
+        ConnectionStatus {
+            open,
+            limit: self.config.limits.dedicated_connections,
+            evicted: self.dedicated_evictions.lock().total(),
         }
     }
 

@@ -202,9 +202,15 @@ impl Servers {
         self.all.iter().flat_map(|server| server.open_connections())
     }
 
-    /// The connections to each server.
-    pub(crate) fn connection_statuses(&self) -> impl Iterator<Item = ConnectionStatus> {
-        self.all.iter().map(|server| server.connection_counts())
+    /// The connections to each server: those that clients share, and dedicated ones, whose number `dedicated` returns.
+    pub(crate) fn connection_statuses(
+        &self,
+        dedicated: impl Fn(usize) -> usize,
+    ) -> impl Iterator<Item = [ConnectionStatus; 2]> {
+        self.all.iter().map(move |server| {
+            let open = dedicated(server.index);
+            [server.connection_counts(), server.dedicated_counts(open)]
+        })
     }
 }
 

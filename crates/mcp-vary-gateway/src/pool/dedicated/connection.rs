@@ -5,13 +5,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_vary_access::PrincipalId;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{ConcurrencyLimit, ServerFacts, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::sync::watch;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client_lists::DedicatedLists;
 use super::mirror::SubscriptionMirror;
+use crate::pool::connections::eviction::Evictions;
 use crate::pool::connections::last_use::LastUse;
 use crate::pool::lists::ids::ConnectionId;
 use mcp_vary_session::Session;
@@ -34,6 +36,12 @@ pub(super) struct DedicatedConnection {
     pub(super) in_use: AtomicUsize,
     /// The number of leases that keep it open without a running request.
     pub(super) keep_alive: AtomicUsize,
+    /// The number of leases whose callers are gone without a word.
+    pub(super) abandoned: AtomicUsize,
+    /// Cancelled when its place is given to another client.
+    pub(super) evicted: CancellationToken,
+    /// The evictions of its server.
+    pub(super) evictions: Option<Arc<Lock<Evictions<Option<ClientId>>>>>,
     pub(super) used: LastUse,
     /// Stops its background tasks when dropped.
     pub(super) _listening: DropGuard,
@@ -66,13 +74,32 @@ pub(crate) struct ConnectSpec<'a> {
     pub(crate) capabilities: &'a str,
     pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
     pub(crate) learned: &'a Arc<ServerFacts>,
+    pub(crate) evictions: &'a Arc<Lock<Evictions<Option<ClientId>>>>,
     /// The only principal that uses the connection; `None` where clients are not authenticated.
     pub(crate) principal: Option<PrincipalId>,
     /// Whether to try `initialize` first on a server of both eras.
     pub(crate) legacy_first: bool,
 }
 
+impl Owner {
+    /// By what evictions know it.
+    pub(super) const fn session(self) -> Option<ClientId> {
+        match self {
+            Self::Session(session) => Some(session),
+            Self::Request(_) => None,
+        }
+    }
+}
+
 impl DedicatedConnection {
+    /// Whether all that use it are requests whose callers are gone.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        in_use > 0
+            && in_use == self.abandoned.load(Ordering::Relaxed)
+            && self.keep_alive.load(Ordering::Relaxed) == 0
+    }
+
     pub(super) fn is_used(&self) -> bool {
         self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
     }

@@ -8,6 +8,7 @@ use mcp_vary_upstream::{
     ConnectionState, ServerRequest, SupervisedConnection, UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::server_request_support::LIST_ROOTS;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::{DedicatedConnection, DedicatedKey, Owner};
 use super::table::DedicatedTable;
@@ -25,6 +26,8 @@ pub(crate) struct DedicatedLease {
     /// Whether the server may have learned something about the client (its roots), so that the connection must not be
     /// leased to another client.
     is_tainted: AtomicBool,
+    /// Whether its caller is gone without a word.
+    is_abandoned: AtomicBool,
 }
 
 impl DedicatedLease {
@@ -40,7 +43,24 @@ impl DedicatedLease {
             table: Arc::clone(table),
             is_clean: AtomicBool::new(false),
             is_tainted: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
         }
+    }
+
+    /// Notes whether its caller is gone. If all callers are, the connection can make room for another one.
+    pub(crate) fn set_abandoned(&self, is_abandoned: bool) {
+        let was_abandoned = self.is_abandoned.swap(is_abandoned, Ordering::Relaxed);
+        let count = &self.connection.abandoned;
+        match (was_abandoned, is_abandoned) {
+            (false, true) => count.fetch_add(1, Ordering::Relaxed),
+            (true, false) => count.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+    }
+
+    /// Cancelled when the connection was closed for another client.
+    pub(crate) fn evicted(&self) -> CancellationToken {
+        self.connection.evicted.clone()
     }
 
     pub(crate) fn connection(&self) -> &Arc<SupervisedConnection> {
@@ -107,6 +127,7 @@ impl DedicatedLease {
 impl Drop for DedicatedLease {
     fn drop(&mut self) {
         self.connection.keep_for(Duration::ZERO);
+        self.set_abandoned(false);
         self.connection.in_use.fetch_sub(1, Ordering::Relaxed);
         // A server may continue to send requests for a cancelled call. The next call must not receive them.
         let is_clean =

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use mcp_vary_access::PrincipalId;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{Processes, SupervisedConnection};
@@ -19,6 +18,7 @@ use super::lease::DedicatedLease;
 use super::listener::EventListener;
 use super::mirror::SubscriptionMirror;
 use super::table::{DedicatedTable, Entries, evict_until_fits};
+use crate::pool::connections::eviction::Setting;
 use crate::pool::connections::last_use::LastUse;
 use crate::pool::lists::ids::ConnectionId;
 use crate::pool::lists::task_events;
@@ -78,6 +78,17 @@ impl DedicatedPool {
     /// The number of dedicated connections.
     pub(crate) fn count(&self) -> usize {
         self.table.lock().len()
+    }
+
+    /// The number of those to one server.
+    pub(crate) fn count_of(&self, server: usize) -> usize {
+        let entries = self.table.lock();
+        entries.keys().filter(|key| key.server == server).count()
+    }
+
+    /// How many there may be.
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
     }
 
     /// A new number, for a server or a connection.
@@ -216,7 +227,16 @@ impl DedicatedPool {
             Arc::clone(spec.learned),
         );
         debug!(server = spec.config.name, "dedicated connection opened");
-        let connection = self.follow_events(upstream, key, spec.principal, false);
+        let setting = Setting {
+            name: "dedicated-connections",
+            value: spec.config.limits.dedicated_connections,
+            advice: "that of `limits`",
+        };
+        let owner = key.owner.session();
+        let mut evictions = spec.evictions.lock();
+        evictions.note_opened(&owner, &spec.config.name, &setting);
+        drop(evictions);
+        let connection = self.follow_events(upstream, key, Some(spec));
         entries.insert(key, Arc::clone(&connection));
         Ok(connection)
     }
@@ -232,20 +252,19 @@ impl DedicatedPool {
             server,
             owner: Owner::Session(session),
         };
-        // Its session has one principal.
-        let connection = self.follow_events(Arc::clone(upstream), key, None, true);
+        let connection = self.follow_events(Arc::clone(upstream), key, None);
         self.table.lock().insert(key, connection);
     }
 
     /// Handles the messages that belong to no call, where there is a session to receive them. Between requests without
-    /// a session, there is no client.
+    /// a session, there is no client. An adopted connection has no `spec`: its session has one principal.
     fn follow_events(
         &self,
         upstream: Arc<SupervisedConnection>,
         key: DedicatedKey,
-        principal: Option<PrincipalId>,
-        is_adopted: bool,
+        spec: Option<&ConnectSpec<'_>>,
     ) -> Arc<DedicatedConnection> {
+        let is_adopted = spec.is_none();
         let id = ConnectionId::next();
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
@@ -287,13 +306,16 @@ impl DedicatedPool {
         Arc::new(DedicatedConnection {
             id,
             upstream,
-            principal,
+            principal: spec.and_then(|spec| spec.principal),
             is_adopted,
             session,
             mirror,
             lists,
             in_use: AtomicUsize::new(0),
             keep_alive: AtomicUsize::new(0),
+            abandoned: AtomicUsize::new(0),
+            evicted: CancellationToken::new(),
+            evictions: spec.map(|spec| Arc::clone(spec.evictions)),
             used: LastUse::now(),
             _listening: stop.drop_guard(),
         })

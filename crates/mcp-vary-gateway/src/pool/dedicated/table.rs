@@ -71,20 +71,28 @@ pub(super) fn evict_until_fits(
     )))
 }
 
-/// Closes the connection that has been idle longest, of those for which `may` returns true.
+/// Closes the connection that has been idle longest, of those for which `may` returns true; if none is idle, one whose
+/// callers are gone without a word.
 fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey, &DedicatedConnection) -> bool) {
-    let is_idle =
-        |connection: &DedicatedConnection| !connection.is_used() && !connection.is_adopted;
+    let is_idle = |it: &DedicatedConnection| !it.is_adopted && (!it.is_used() || it.is_abandoned());
     let idle = entries
         .iter()
         .filter(|(key, connection)| may(key, connection) && is_idle(connection));
     let oldest = idle.min_by_key(|(key, connection)| {
         // Connections without a session are closed first.
         let has_session = matches!(key.owner, Owner::Session(_));
-        (has_session, Reverse(connection.used.elapsed()))
+        (
+            connection.is_used(),
+            has_session,
+            Reverse(connection.used.elapsed()),
+        )
     });
-    if let Some(key) = oldest.map(|(key, _)| *key) {
-        entries.remove(&key);
+    let oldest = oldest.map(|(key, _)| *key);
+    if let Some((key, connection)) = oldest.and_then(|key| entries.remove_entry(&key)) {
+        connection.evicted.cancel();
+        if let Some(evictions) = &connection.evictions {
+            evictions.lock().note_evicted(key.owner.session());
+        }
     }
 }
 

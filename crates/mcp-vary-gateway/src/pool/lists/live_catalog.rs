@@ -246,7 +246,7 @@ impl LiveCatalog {
             let is_published = self.is_published.load(Ordering::Acquire);
             let built = tokio::task::spawn_blocking(move || {
                 let built = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
-                log_new_collisions(&built.merged, before.as_ref().map(|lists| &lists.merged));
+                log_new_collisions(&built.merged, &shared.collisions);
                 built
             });
             match built.await {

@@ -264,6 +264,52 @@ async fn a_client_is_asked_back_on_the_stream_and_its_answer_is_posted() {
     assert_eq!(answer, Ok(json!({"sampled": {"role": "assistant"}})));
 }
 
+/// Without a `GET` stream, a client can be asked in its call alone. The stream of the server shows no call.
+#[tokio::test]
+async fn a_client_with_a_connection_alone_is_asked_in_its_latest_call() {
+    let server = OldServer::hanging().await;
+    let config = config(&server.peer).dedicated();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    let mut events = upstream.events();
+    let of_client = |caller| Request {
+        caller,
+        ..call("hang")
+    };
+    let mut first = upstream
+        .request(of_client(Some(CallerId(7))))
+        .await
+        .unwrap();
+    let mut latest = upstream
+        .request(of_client(Some(CallerId(7))))
+        .await
+        .unwrap();
+    let of_gateway = upstream.request(of_client(None)).await.unwrap();
+    let question = |id| event(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+    let ask = |id| {
+        let streams = server.streams.lock().unwrap();
+        streams.last().unwrap().send(question(id).into()).unwrap();
+    };
+    ask(1);
+    let Ok(Message::Request(asked)) = soon(latest.next()).await else {
+        panic!("the server asks");
+    };
+    asked.reply(Ok(r#"{"roots":[]}"#));
+    drop(latest);
+    ask(2);
+    let Ok(Message::Request(asked)) = soon(first.next()).await else {
+        panic!("the server asks");
+    };
+    asked.reply(Ok(r#"{"roots":[]}"#));
+    // Between its calls, it is asked as before.
+    drop((first, of_gateway));
+    ask(3);
+    loop {
+        if let Event::ServerRequest(question) = soon(events.recv()).await.unwrap() {
+            break question.reply(Ok(r#"{"roots":[]}"#));
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_and_a_late_answer_is_ignored() {
     let server = OldServer::hanging().await;
