@@ -7,6 +7,7 @@ use super::layout::Layout;
 use super::listing::{ListKind, Listing};
 use super::merge::ServerListing;
 use super::registry::NameRegistry;
+use super::server_changes::ServerChanges;
 use crate::catalog::Lists;
 use mcp_vary_base::lock::Lock;
 
@@ -23,6 +24,8 @@ pub struct SharedLists {
     lists: BTreeMap<ListKind, Lock<Vec<Weak<Lists>>>>,
     /// Which server each name or URI is assigned to.
     pub registry: NameRegistry,
+    /// What servers changed.
+    pub changes: ServerChanges,
 }
 
 impl Default for SharedLists {
@@ -32,6 +35,7 @@ impl Default for SharedLists {
             listings: Lock::default(),
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
             registry: NameRegistry::default(),
+            changes: ServerChanges::default(),
         }
     }
 }
