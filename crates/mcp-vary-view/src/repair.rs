@@ -96,6 +96,7 @@ pub fn repair_schema(
     if used_as != SchemaUse::AnyOutput {
         repair.root(members)?;
     }
+    repair.properties_of_root(members);
     let references = std::mem::take(&mut repair.references);
     let dangling = references.dangling(schema);
     if !dangling.is_empty() {
@@ -187,7 +188,7 @@ impl Repair<'_> {
         }
     }
 
-    /// `type` is `object`, and each property has an object: the revisions until 2025-11-25 have no other schemas there.
+    /// `type` is `object`.
     fn root(&mut self, members: &mut Members<'_>) -> Result<(), String> {
         let kind = members.iter_mut().find(|(key, _)| key == "type");
         let kind = kind.map(|(_, kind)| kind);
@@ -207,6 +208,11 @@ impl Repair<'_> {
                 *kind = Json::String("object".into());
             }
         }
+        Ok(())
+    }
+
+    /// Each property has an object: the revisions until 2025-11-25 have no other schemas there.
+    fn properties_of_root(&mut self, members: &mut Members<'_>) {
         let properties = members.iter_mut().find(|(key, _)| key == "properties");
         if let Some((_, Json::Object(properties))) = properties {
             for (name, property) in properties {
@@ -218,7 +224,6 @@ impl Repair<'_> {
                 *property = Json::Object(nothing.into_iter().collect());
             }
         }
-        Ok(())
     }
 
     /// A list in `items` is `prefixItems` since 2020-12, and `additionalItems` is `items`.

@@ -72,15 +72,21 @@ fn the_root_is_an_object() {
     );
     let flags = r#"{"type":"object","properties":{"a":true,"b":false}}"#;
     let objects = r#"{"type":"object","properties":{"a":{},"b":{"not":{}}}}"#;
-    becomes(
+    for used_as in [
         SchemaUse::Input,
-        flags,
-        objects,
-        &[
-            "`s/properties/a` cannot be true",
-            "`s/properties/b` cannot be false",
-        ],
-    );
+        SchemaUse::ObjectOutput,
+        SchemaUse::AnyOutput,
+    ] {
+        becomes(
+            used_as,
+            flags,
+            objects,
+            &[
+                "`s/properties/a` cannot be true",
+                "`s/properties/b` cannot be false",
+            ],
+        );
+    }
 }
 
 #[test]
