@@ -98,6 +98,7 @@ fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
         argument: json!({"url": there["fixture"]["url"]}),
     });
     jobs.push_back(sse_restart(workspace, &vary)?);
+    jobs.push_back(broken_lists(workspace, &vary)?);
     let (there, server) = shaped::start(workspace, &vary)?;
     running.push(server);
     // The longest come first, so that none runs alone at the end.
@@ -136,6 +137,16 @@ fn sse_restart(workspace: &Workspace, vary: &Path) -> Result<Job, String> {
     Ok(Job {
         name: "SSE servers that start again".to_owned(),
         script: "sse-restart.mjs".to_owned(),
+        argument: json!({"vary": vary, "python": python}),
+    })
+}
+
+/// The job of servers that list broken items beside good ones.
+fn broken_lists(workspace: &Workspace, vary: &Path) -> Result<Job, String> {
+    let python = python::program(workspace, "python", "python")?;
+    Ok(Job {
+        name: "lists with broken items".to_owned(),
+        script: "broken-lists.mjs".to_owned(),
         argument: json!({"vary": vary, "python": python}),
     })
 }

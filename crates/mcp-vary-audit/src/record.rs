@@ -59,6 +59,8 @@ pub struct Record {
     pub ranking: Option<ModelRanking>,
     /// The rule or limit that decided.
     pub rule: Option<Text>,
+    /// What changed: `new`, `gone`, or the names of members.
+    pub change: Option<Text>,
     /// The arguments of a call. They are written as the configuration of the log says.
     pub arguments: Option<Arguments>,
     /// The length of the request's body.
@@ -106,6 +108,8 @@ pub enum Event {
     LimitReached,
     /// A configuration came into force.
     ConfigReloaded,
+    /// A server changed a tool, a prompt or its instructions.
+    ServerChanged,
     /// Somebody used the administrative interface.
     AdminRequest,
 }
@@ -121,6 +125,7 @@ impl Event {
             Self::VariantsRanked => "variants.ranked",
             Self::LimitReached => "limit.reached",
             Self::ConfigReloaded => "config.reloaded",
+            Self::ServerChanged => "server.changed",
             Self::AdminRequest => "admin.request",
         }
     }
@@ -285,6 +290,8 @@ pub enum TargetKind {
     Task,
     /// A variant, where selecting it is what happened.
     Variant,
+    /// A server, where its instructions changed.
+    Server,
 }
 
 /// A variant and the reason why it is active.

@@ -44,6 +44,8 @@ pub(crate) struct WireRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) change: Option<&'a Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<WireArguments>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_in: Option<u64>,

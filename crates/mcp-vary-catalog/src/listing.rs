@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::Members;
+use mcp_vary_wire::revision::Era;
+
+use crate::list_fault::ListFaults;
+use crate::repair::repair_item;
 
 pub use mcp_vary_wire::list_kind::ListKind;
 
@@ -19,6 +23,8 @@ pub struct Listing {
     pub items: Vec<ListedItem>,
     /// How long the list is fresh, as declared by a modern server.
     pub ttl: Option<Duration>,
+    /// What was wrong with items.
+    pub faults: ListFaults,
 }
 
 /// One item as listed, and its identifier.
@@ -45,21 +51,34 @@ impl Listing {
 }
 
 impl ListedItem {
-    /// Reads an item. An item without an identifier cannot be requested, so it is logged and left out.
-    pub fn read(json: &str, kind: ListKind) -> Option<Self> {
-        let id = Members::parse(json)
-            .ok()
-            .and_then(|members| members.get_str(kind.id_key()));
-        if id.is_none() {
-            tracing::warn!(
-                list = kind.method(),
-                "item without a readable `{}` left out",
-                kind.id_key()
-            );
+    /// Reads an item of a server of `era`, repaired so that every client can read it, and notes in `faults` what was wrong.
+    /// One that cannot be used is left out.
+    pub fn read(
+        json: &str,
+        kind: ListKind,
+        era: Era,
+        position: usize,
+        faults: &mut ListFaults,
+    ) -> Option<Self> {
+        let id_of = |json: &str| {
+            let members = Members::parse(json).ok()?;
+            members.get_str(kind.id_key())
+        };
+        let repaired = match repair_item(json, kind, era) {
+            Ok(repaired) => repaired,
+            Err(why) => {
+                let id = id_of(json).filter(|id| !id.is_empty());
+                faults.add(&id.unwrap_or_else(|| format!("#{position}")), &why, true);
+                return None;
+            }
+        };
+        let id = id_of(&repaired.json)?;
+        for problem in &repaired.problems {
+            faults.add(&id, problem, false);
         }
         Some(Self {
-            id: id?.into(),
-            json: json.into(),
+            id: id.into(),
+            json: repaired.json.into(),
         })
     }
 }

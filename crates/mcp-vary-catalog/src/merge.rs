@@ -493,6 +493,7 @@ mod tests {
             frame: r#"{"tools":[]}"#.into(),
             items: names.iter().map(item).collect(),
             ttl: None,
+            faults: crate::list_fault::ListFaults::default(),
         };
         ServerListing {
             server: server.into(),

@@ -7,6 +7,7 @@ use super::layout::Layout;
 use super::listing::{ListKind, Listing};
 use super::merge::ServerListing;
 use super::registry::NameRegistry;
+use super::server_changes::ServerChanges;
 use crate::catalog::{Lists, LoggedCollisions};
 use mcp_vary_base::lock::Lock;
 
@@ -25,6 +26,8 @@ pub struct SharedLists {
     pub registry: NameRegistry,
     /// What was logged of names and URIs that two servers have.
     pub collisions: LoggedCollisions,
+    /// What servers changed.
+    pub changes: ServerChanges,
 }
 
 impl Default for SharedLists {
@@ -35,6 +38,7 @@ impl Default for SharedLists {
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
             registry: NameRegistry::default(),
             collisions: LoggedCollisions::default(),
+            changes: ServerChanges::default(),
         }
     }
 }

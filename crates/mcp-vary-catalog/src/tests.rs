@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 use super::index::VariantIndex;
 use super::layout::Layout;
+use super::list_fault::ListFaults;
 use super::listing::{ListKind, ListedItem, Listing};
 use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
@@ -66,6 +67,7 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> ServerListin
         frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
         items: items.iter().map(|traits| item(kind, *traits)).collect(),
         ttl: None,
+        faults: ListFaults::default(),
     });
     let broken = || RpcError::internal("broken");
     ServerListing {

@@ -4,7 +4,7 @@ use mcp_vary_gateway::{Collision, Gateway, ServedItem, ServerReport};
 use mcp_vary_upstream::without_server;
 use serde_json::{Map, Value, json};
 
-use crate::print::servers::{is_up, reason, state, status_table, unread_lists};
+use crate::print::servers::{faults, is_up, reason, state, status_table, unread_lists};
 use crate::print::{self, sanitize};
 
 /// The servers of a gateway at the time when it had connected to them.
@@ -33,7 +33,8 @@ impl ServerSummary {
                 .map(|handshake| handshake.revision.as_str());
             let line =
                 print::server_line(server_info(server).as_ref(), revision.unwrap_or("unknown"));
-            return line + "\n";
+            let faults = faults(server).map(|line| sanitize(&line) + "\n");
+            return line + "\n" + &faults.collect::<String>();
         }
         sanitize(&status_table(&self.servers))
     }
@@ -118,6 +119,9 @@ fn handshake_json(server: &ServerReport) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("server".to_owned(), json!(server_info(server)));
     members.insert("revision".to_owned(), json!(revision));
+    if !server.list_faults.is_empty() {
+        members.insert("listFaults".to_owned(), json!(server.list_faults));
+    }
     members
 }
 

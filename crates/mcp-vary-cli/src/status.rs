@@ -377,10 +377,12 @@ fn not_up(server: &Value) -> Option<String> {
 fn unread(server: &Value) -> impl Iterator<Item = String> {
     let failed = server["failedLists"].as_object().into_iter().flatten();
     let name = text(&server["name"]);
-    failed.map(move |(list, why)| {
+    let unread = failed.map(move |(list, why)| {
         let unread = unread_list(list, text(why));
         format!("server `{name}`: {unread}; it is read again with the next request of a client")
-    })
+    });
+    let faults = list(server, "listFaults").iter().map(text);
+    unread.chain(faults.map(move |fault| format!("server `{name}`: {fault}")))
 }
 
 /// The login at a server, and until when it is valid.

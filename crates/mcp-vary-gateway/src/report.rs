@@ -14,6 +14,7 @@ use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
+use mcp_vary_catalog::server_changes::SeenChange;
 use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
 use mcp_vary_upstream::credential_source::{self, CredentialStatus};
@@ -54,6 +55,8 @@ pub struct ServerReport {
     pub counts: Vec<(&'static str, usize)>,
     /// Why lists could not be read at the last attempt, by the list's method, without secrets.
     pub failed_lists: BTreeMap<&'static str, String>,
+    /// What was wrong with items of its lists, which Vary repaired or left out.
+    pub list_faults: Vec<String>,
 }
 
 impl ServerReport {
@@ -69,6 +72,7 @@ impl ServerReport {
         Self {
             last_end,
             failed_lists: source.failed_lists(),
+            list_faults: source.list_faults(),
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
             runner: source
@@ -273,6 +277,12 @@ impl Gateway {
         collisions
             .chain(replaced_names(&snapshot, &catalog))
             .collect()
+    }
+
+    /// What servers changed since the start, the latest first.
+    #[must_use]
+    pub fn server_changes(&self) -> Vec<SeenChange> {
+        self.services.pool.context.shared_lists.changes.latest()
     }
 
     /// Mistakes in the variants' configuration that the servers' lists show: the id of the variant, and the mistake.

@@ -195,6 +195,9 @@ pub struct ServerStatus {
     /// previous list, if there is one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_lists: BTreeMap<&'static str, String>,
+    /// What was wrong with items of its lists, which Vary repaired or left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub list_faults: Vec<String>,
 }
 
 /// The login that Vary uses at a server. It says neither who logged in nor where.
@@ -430,6 +433,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                     .of(source.name())
                     .map(|it| CallStatus::of(it)),
                 failed_lists: source.failed_lists(),
+                list_faults: source.list_faults(),
             }
         })
         .chain(left_out)

@@ -16,5 +16,6 @@ mod audit {
     mod recorded;
     mod requests;
     mod secrets;
+    mod server_changes;
     mod variants;
 }

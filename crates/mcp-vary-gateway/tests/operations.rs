@@ -5,6 +5,7 @@
 mod support;
 
 mod operations {
+    mod broken_lists;
     mod commands;
     mod embed;
     #[cfg(debug_assertions)]

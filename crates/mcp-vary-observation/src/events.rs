@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 use mcp_vary_access::Principal;
-use mcp_vary_audit::{Arguments, Event, ModelRanking, Outcome, Record, Text};
+use mcp_vary_audit::{
+    Arguments, Event, LongText, ModelRanking, Outcome, Record, Target, TargetKind, Text,
+};
 use mcp_vary_auth::authenticator::Admission;
 
 use crate::audit_service::{AuditService, CredentialKey};
@@ -56,6 +58,21 @@ impl AuditService {
     pub fn config_reloaded(&self, config: Option<&Arc<str>>) {
         let mut record = Record::new(Event::ConfigReloaded, Outcome::Allowed);
         record.config = config.map(Text::shared);
+        self.record(record);
+    }
+
+    /// Records that `server` changed its tool or prompt `name`, or its instructions.
+    pub fn server_changed(&self, server: &str, subject: &str, name: &str, change: &str) {
+        let (kind, name) = match subject {
+            "tool" => (TargetKind::Tool, name),
+            "prompt" => (TargetKind::Prompt, name),
+            _ => (TargetKind::Server, server),
+        };
+        let mut target = Target::new(kind, LongText::new(name));
+        target.server = Some(Text::new(server));
+        let mut record = Record::new(Event::ServerChanged, Outcome::Allowed);
+        record.target = Some(target);
+        record.change = Some(Text::new(change));
         self.record(record);
     }
 

@@ -50,10 +50,11 @@ function Troubles({ servers }) {
   return html`<ul class="troubles">${troubles}</ul>`;
 }
 
-function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login }) {
+function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, listFaults = [], login }) {
   const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
   const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
   if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(reason)}${again(nextAttempt)}`);
+  troubles.push(...listFaults.map(sentence));
   if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
   return troubles;
 }

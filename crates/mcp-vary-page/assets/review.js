@@ -1,11 +1,12 @@
 // The view of what should go: what is deprecated and still used, and what the configuration says in vain.
 
 import { get } from "./api.js";
+import { Diff } from "./diff.js";
 import { Component, html } from "./dom.js";
-import { count, plural } from "./format.js";
+import { count, plural, timeOfDay } from "./format.js";
 import { Pending, Problem, Table } from "./parts.js";
 import { Rule } from "./rule.js";
-import { LongText, Name } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 
 export class Review extends Component {
   componentDidMount() {
@@ -47,6 +48,19 @@ const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : 
 
 /** Each table: its title, columns, the member of the review, a row of an entry, and what is said without entries. */
 const TABLES = [
+  [
+    "What servers changed",
+    ["time", "server", "what", "~change"],
+    "changes",
+    ({ at, server, subject, name: item, summary, members }) => [
+      timeOfDay(at),
+      name(server),
+      html`${subject} ${item && name(item)}`,
+      html`<span class="faint">${plain(summary)}</span>
+        ${members.map(({ member, before, after }) => html`<div><code>${plain(member)}</code> <${Diff} ...${{ before, after }} /></div>`)}`,
+    ],
+    "No server changed a tool, a prompt or its instructions since the start.",
+  ],
   [
     "Deprecated variants in use",
     ["client", "version", "variant", "replacement", "removal", "#requests"],

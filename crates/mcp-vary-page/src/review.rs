@@ -1,6 +1,10 @@
 //! What should go, and what does not work: what the status and the lists of a gateway show together.
 
-use mcp_vary_gateway::{DeprecatedUse, Gateway, Status};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::{edit, unquoted};
+use mcp_vary_gateway::{DeprecatedUse, Gateway, SeenChange, Status};
 use serde_json::{Value, json};
 
 use crate::response::{PageAnswer, json as json_answer};
@@ -26,6 +30,7 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
     });
     json_answer(&json!({
         "deprecated": deprecated.collect::<Value>(),
+        "changes": gateway.server_changes().iter().map(change_json).collect::<Value>(),
         "unmatched": unmatched.collect::<Value>(),
         "collisions": collisions.collect::<Value>(),
         "denials": denials,
@@ -34,6 +39,54 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
         "failedResults": gateway.failed_results(),
     }))
 }
+
+/// A change, with the texts of the members that differ; of what is new or gone, its description.
+fn change_json(SeenChange { at, change }: &SeenChange) -> Value {
+    let of = |definition: &Option<Arc<str>>, member: &str| {
+        let value = edit::get(definition.as_deref()?, member)?;
+        Some(unquoted(value).map_or_else(|| value.to_owned(), Cow::into_owned))
+    };
+    let description = ["description".to_owned()];
+    let members = match &change.members[..] {
+        [] if change.subject == INSTRUCTIONS => &[INSTRUCTIONS.to_owned()][..],
+        [] => &description,
+        members => members,
+    };
+    let members = members.iter().map(|member| {
+        let before = of(&change.before, member).unwrap_or_default();
+        let after = of(&change.after, member).unwrap_or_default();
+        let (before, after) = around_difference(&before, &after);
+        json!({"member": member, "before": before, "after": after})
+    });
+    json!({
+        "at": at,
+        "server": &*change.server,
+        "subject": change.subject,
+        "name": &*change.name,
+        "summary": change.summary(),
+        "members": members.collect::<Value>(),
+    })
+}
+
+/// Two texts from a little before their first difference, bounded in length.
+fn around_difference(before: &str, after: &str) -> (String, String) {
+    let same = before.chars().zip(after.chars());
+    let same = same.take_while(|(before, after)| before == after).count();
+    let start = same.saturating_sub(MAX_BEFORE);
+    let part = |text: &str| {
+        let cut = if start > 0 { "…" } else { "" };
+        let shown: String = text.chars().skip(start).take(MAX_SHOWN).collect();
+        let more = text.chars().nth(start + MAX_SHOWN).map_or("", |_| "…");
+        format!("{cut}{shown}{more}")
+    };
+    (part(before), part(after))
+}
+
+/// Characters of a text that are shown before its first difference.
+const MAX_BEFORE: usize = 200;
+/// Characters of a text that are shown.
+const MAX_SHOWN: usize = 4_000;
+const INSTRUCTIONS: &str = "instructions";
 
 fn deprecated_json(used: &DeprecatedUse, status: &Status) -> Value {
     let mut variants = status.variants.iter();

@@ -29,6 +29,7 @@ struct State {
     /// The resources that clients cannot subscribe to.
     refused: Vec<&'static str>,
     capabilities: Value,
+    instructions: String,
     streams: Vec<Stream>,
     /// The number of starts. Each start removes the sessions.
     life: usize,
@@ -56,6 +57,7 @@ impl ChangingServer {
                 "prompts": {"listChanged": true},
                 "resources": {"listChanged": true, "subscribe": true},
             }),
+            instructions: "Be careful.".to_owned(),
             streams: Vec::new(),
             life: 1,
         };
@@ -133,6 +135,16 @@ impl ChangingServer {
         self.with(|state| state.tools = tools.iter().map(|name| tool(name)).collect());
     }
 
+    /// Replaces the definitions of tools, without a notification.
+    pub fn define_tools(&self, tools: &[Value]) {
+        self.with(|state| state.tools = tools.to_vec());
+    }
+
+    /// Replaces the instructions from the next connection on.
+    pub fn instruct(&self, instructions: &str) {
+        self.with(|state| state.instructions = instructions.to_owned());
+    }
+
     /// Replaces the list of resources, without a notification.
     pub fn set_resources(&self, uris: &[&'static str]) {
         self.with(|state| state.resources = uris.to_vec());
@@ -191,7 +203,7 @@ impl ChangingServer {
             ("server/discover", Era::Modern) => self.with(|state| {
                 json!({
                     "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                    "capabilities": state.capabilities,
+                    "capabilities": state.capabilities, "instructions": state.instructions,
                 })
             }),
             ("GET", Era::Legacy) => return Some(self.listen(&Value::Null, &json!({}))),
@@ -231,9 +243,10 @@ impl ChangingServer {
     }
 
     fn initialize(&self, seen: &ReceivedRequest) -> Reply {
-        let capabilities = self.with(|state| state.capabilities.clone());
+        let (capabilities, instructions) =
+            self.with(|state| (state.capabilities.clone(), state.instructions.clone()));
         let result = json!({
-            "protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "protocolVersion": "2025-11-25", "capabilities": capabilities, "instructions": instructions,
             "serverInfo": {"name": "stage", "version": "1"},
         });
         seen.answer(&result)

@@ -11,6 +11,7 @@
 //! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
 //! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
+//! | what is a schema that clients refuse repaired to? | [`repair_schema`] |
 //! | what does a model get of a tool? | [`model_tool`], [`model_result`] |
 //! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory()`] |
 //!
@@ -33,6 +34,7 @@ mod normal;
 mod on_demand;
 mod output;
 mod prompt;
+mod repair;
 mod resource;
 mod select;
 mod style;
@@ -60,6 +62,7 @@ pub use model::{model_block, model_result, model_tool};
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
+pub use repair::{SchemaUse, repair_schema};
 pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
 pub use style::{ArgumentCheck, Description, ListedArguments, ResultFields, SchemaStyle, Style};

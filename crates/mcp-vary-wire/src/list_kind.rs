@@ -104,6 +104,16 @@ impl ListKind {
         }
     }
 
+    /// What an item of it is called.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources => "resource",
+            Self::Templates => "resource template",
+            Self::Prompts => "prompt",
+        }
+    }
+
     /// The capability without which a server has no such list.
     pub const fn capability(self) -> &'static str {
         self.kind().capability()

@@ -31,9 +31,12 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
         rows.push(row);
     }
     let mut out = table(&rows, 3);
-    let reasons = servers
-        .iter()
-        .flat_map(|it| reason(it).into_iter().chain(unread_lists(it)));
+    let reasons = servers.iter().flat_map(|it| {
+        reason(it)
+            .into_iter()
+            .chain(unread_lists(it))
+            .chain(faults(it))
+    });
     let mut reasons = reasons.peekable();
     if reasons.peek().is_some() {
         out.push('\n');
@@ -121,6 +124,12 @@ pub(crate) fn reason(server: &ServerReport) -> Option<String> {
 pub(crate) fn unread_lists(server: &ServerReport) -> impl Iterator<Item = String> {
     let lists = server.failed_lists.iter();
     lists.map(|(list, why)| format!("server `{}`: {}", server.name, unread_list(list, why)))
+}
+
+/// A line for each thing that was wrong with items of a server.
+pub(crate) fn faults(server: &ServerReport) -> impl Iterator<Item = String> {
+    let faults = server.list_faults.iter();
+    faults.map(|fault| format!("server `{}`: {fault}", server.name))
 }
 
 /// What is said of a list, by its method, that could not be read.

@@ -237,11 +237,17 @@ impl Services {
             hub: Arc::clone(&hub),
             tasks: Arc::clone(&tasks),
         });
+        let audit = config
+            .audit_log
+            .clone()
+            .map(|log| Arc::new(AuditService::new(log)));
+        let pool = shared.pool(config, observer, &counters);
+        observe_changes(&pool, config.environment, audit.clone());
         let session_keys = keys.map(|key| derived_key(key, "session")).collect();
         Self {
             sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
-            pool: shared.pool(config, observer, &counters),
+            pool,
             upstream_variants: UpstreamVariants::default(),
             exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream)),
             hub,
@@ -269,10 +275,7 @@ impl Services {
             startup: StartupSettings::new(config),
             tracer: config.tracer.clone(),
             store,
-            audit: config
-                .audit_log
-                .clone()
-                .map(|log| Arc::new(AuditService::new(log))),
+            audit,
             metrics: config.metrics.map(|_| Arc::default()),
             request_feed: Arc::default(),
             operator: config.operator.clone(),
@@ -295,6 +298,25 @@ impl Services {
         self.result_store.sweep();
         self.hub.sweep(now);
     }
+}
+
+/// What servers change is in the audit log, if there is one.
+fn observe_changes(
+    pool: &PoolServices,
+    environment: Environment,
+    audit: Option<Arc<AuditService>>,
+) {
+    let changes = &pool.context.shared_lists.changes;
+    changes.observe(environment.now, move |change| {
+        if let Some(audit) = &audit {
+            audit.server_changed(
+                &change.server,
+                change.subject,
+                &change.name,
+                &change.summary(),
+            );
+        }
+    });
 }
 
 /// Copies of what is made here go to the store, if there is one.

@@ -5,10 +5,10 @@ use mcp_vary_wire::revision::Era;
 use crate::support::{Behind, Client, Front, Harness, Said, Seen, error, result, string};
 use mcp_vary_testkit::prelude::*;
 
-/// A server whose `tools/list` answers each cursor as the table says; `""` is no cursor.
+/// A server whose `prompts/list` answers each cursor as the table says; `""` is no cursor.
 fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {
     move |seen| {
-        if seen.method != "tools/list" {
+        if seen.method != "prompts/list" {
             return None;
         }
         let cursor = seen.param("cursor").map(string).unwrap_or_default();
@@ -20,7 +20,7 @@ fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {
     }
 }
 
-/// What a client gets for `tools/list` from a server with these pages, and how many were read.
+/// What a client gets for `prompts/list` from a server with these pages, and how many were read.
 async fn reads(pages: &'static [(&str, &str)], expected: &str, requests: usize) {
     for (front, behind, era) in [
         (Front::Http, Behind::Json, Era::Legacy),
@@ -28,9 +28,9 @@ async fn reads(pages: &'static [(&str, &str)], expected: &str, requests: usize) 
     ] {
         let harness = Harness::build(behind, era, paged(pages)).await;
         let mut client = harness.client(front, era).await;
-        let received = client.ask("tools/list", "{}").await;
+        let received = client.ask("prompts/list", "{}").await;
         assert_eq!(received.result(), expected);
-        assert_eq!(harness.seen("tools/list").len(), requests);
+        assert_eq!(harness.seen("prompts/list").len(), requests);
     }
 }
 
@@ -40,17 +40,17 @@ async fn all_pages_are_read() {
     let pages = &[
         (
             "",
-            r#"{"x":1.0,"tools":[{"n":1.0,"name":"a"}],"nextCursor":"\u0031"}"#,
+            r#"{"x":1.0,"prompts":[{"n":1.0,"name":"a"}],"nextCursor":"\u0031"}"#,
         ),
         (
             "1",
-            r#"{"tools":[ {"name":"\u0062", "x":[ ]} ],"nextCursor":"é"}"#,
+            r#"{"prompts":[ {"name":"\u0062", "x":[ ]} ],"nextCursor":"é"}"#,
         ),
-        ("é", r#"{"tools":[],"nextCursor":"3"}"#),
-        ("3", r#"{"tools":[{"name":"c"}]}"#),
+        ("é", r#"{"prompts":[],"nextCursor":"3"}"#),
+        ("3", r#"{"prompts":[{"name":"c"}]}"#),
     ];
     let expected =
-        r#"{"x":1.0,"tools":[{"n":1.0,"name":"a"},{"name":"\u0062", "x":[ ]},{"name":"c"}]}"#;
+        r#"{"x":1.0,"prompts":[{"n":1.0,"name":"a"},{"name":"\u0062", "x":[ ]},{"name":"c"}]}"#;
     reads(pages, expected, 4).await;
 }
 
@@ -60,35 +60,35 @@ async fn items_without_name_or_with_one_that_is_taken_are_left_out_of_several_pa
     let pages = &[
         (
             "",
-            r#"{"tools":[{"name":"a","x":1},{"title":"nameless"},null],"nextCursor":"1"}"#,
+            r#"{"prompts":[{"name":"a","x":1},{"title":"nameless"},null],"nextCursor":"1"}"#,
         ),
         (
             "1",
-            r#"{"tools":[{"name":"a","x":2},{"name":7},{"name":"b"}]}"#,
+            r#"{"prompts":[{"name":"a","x":2},{"name":7},{"name":"b"}]}"#,
         ),
     ];
-    reads(pages, r#"{"tools":[{"name":"a","x":1},{"name":"b"}]}"#, 2).await;
+    reads(pages, r#"{"prompts":[{"name":"a","x":1},{"name":"b"}]}"#, 2).await;
 }
 
 /// A server that ignores cursors lists its first page for ever.
 #[tokio::test]
 async fn a_cursor_that_comes_again_ends_the_list() {
-    const AGAIN: &str = r#"{"tools":[{"name":"a"}],"nextCursor":"1"}"#;
+    const AGAIN: &str = r#"{"prompts":[{"name":"a"}],"nextCursor":"1"}"#;
     reads(
         &[("", AGAIN), ("1", AGAIN)],
-        r#"{"tools":[{"name":"a"}]}"#,
+        r#"{"prompts":[{"name":"a"}]}"#,
         2,
     )
     .await;
     let circle = &[
-        ("", r#"{"tools":[{"name":"a"}],"nextCursor":"1"}"#),
-        ("1", r#"{"tools":[{"name":"b"}],"nextCursor":"2"}"#),
-        ("2", r#"{"tools":[{"name":"c"}],"nextCursor":"1"}"#),
+        ("", r#"{"prompts":[{"name":"a"}],"nextCursor":"1"}"#),
+        ("1", r#"{"prompts":[{"name":"b"}],"nextCursor":"2"}"#),
+        ("2", r#"{"prompts":[{"name":"c"}],"nextCursor":"1"}"#),
     ];
-    let expected = r#"{"tools":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#;
+    let expected = r#"{"prompts":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#;
     reads(circle, expected, 3).await;
-    let empty = &[("", r#"{"tools":[{"name":"a"}],"nextCursor":""}"#)];
-    reads(empty, r#"{"tools":[{"name":"a"}]}"#, 2).await;
+    let empty = &[("", r#"{"prompts":[{"name":"a"}],"nextCursor":""}"#)];
+    reads(empty, r#"{"prompts":[{"name":"a"}]}"#, 2).await;
 }
 
 /// A server whose tools are the next of `lists` after each call.
@@ -134,9 +134,9 @@ async fn remains(harness: &Harness, client: &mut Client, expected: &str, reading
     assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
 }
 
-const FIRST: &str = r#"{"tools":[{"name":"first"}]}"#;
-const SECOND: &str = r#"{"tools":[{"name":"first"},{"x":1.0,"name":"second"}]}"#;
-const THIRD: &str = r#"{"tools":[{"name":"first"},{"name":"third"}]}"#;
+const FIRST: &str = r#"{"tools":[{"name":"first","inputSchema":{"type":"object"}}]}"#;
+const SECOND: &str = r#"{"tools":[{"name":"first","inputSchema":{"type":"object"}},{"x":1.0,"name":"second","inputSchema":{"type":"object"}}]}"#;
+const THIRD: &str = r#"{"tools":[{"name":"first","inputSchema":{"type":"object"}},{"name":"third","inputSchema":{"type":"object"}}]}"#;
 const BROKEN: &str = r#"{"code":-32050,"message":"out of order","data":[1.0]}"#;
 
 /// SV-23: a change that the server tells of is read.
@@ -207,8 +207,8 @@ async fn a_list_that_fails_from_the_start_is_the_servers_error() {
 /// A modern endpoint's tool whose headers nobody could send is left out; a process has no headers.
 #[tokio::test]
 async fn a_tool_whose_headers_break_the_rules_is_left_out() {
-    const LIST: &str = r#"{"resultType":"complete","tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
-    const GOOD: &str = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
+    const LIST: &str = r#"{"resultType":"complete","tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
+    const GOOD: &str = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
     for (behind, expected) in [(Behind::Json, GOOD), (Behind::Stdio, LIST)] {
         let script = |seen: &Seen| match seen.method.as_str() {
             "tools/list" => result(LIST),

@@ -1,13 +1,16 @@
 //! Reads the lists of servers, page by page.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members, edit};
+use mcp_vary_catalog::list_fault::ListFaults;
 use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
 use mcp_vary_upstream::{Request, UpstreamConnection, UpstreamError};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
 
 /// Why a list could not be read.
 #[derive(Debug)]
@@ -57,15 +60,15 @@ pub(crate) async fn read_list(
     views: usize,
 ) -> Result<Listing, ReadError> {
     let mut room = ReadBudget::new(kind, views);
+    let mut ids = BTreeSet::new();
     let page = Page::ask(upstream, kind, None, &mut room).await?;
-    let (mut listing, cursor) = first_page(page);
+    let (mut listing, cursor) = first_page(page, &mut ids);
     let Some(mut cursor) = cursor else {
         return Ok(listing);
     };
     listing.passthrough = None;
     // A repeated cursor would loop forever.
     let mut followed = BTreeSet::new();
-    let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
     while followed.insert(cursor.clone()) {
         if followed.len() > MAX_PAGES {
             return Err(room
@@ -73,9 +76,8 @@ pub(crate) async fn read_list(
                 .into());
         }
         let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
-        let new = page.items.into_iter();
-        let new = new.filter(|item| ids.insert(item.id.clone()));
-        listing.items.extend(new);
+        listing.faults.append(&page.faults);
+        add_new(&mut listing, page.items, &mut ids);
         let Some(next) = page.next else {
             break;
         };
@@ -85,14 +87,30 @@ pub(crate) async fn read_list(
 }
 
 /// The list of a first page, and the cursor of the next page.
-fn first_page(page: Page) -> (Listing, Option<String>) {
-    let listing = Listing {
-        passthrough: page.is_whole.then(|| page.text.into()),
+fn first_page(page: Page, ids: &mut BTreeSet<Arc<str>>) -> (Listing, Option<String>) {
+    let mut listing = Listing {
+        passthrough: None,
         frame: page.frame.into(),
-        items: page.items,
+        items: Vec::with_capacity(page.items.len()),
         ttl: page.ttl,
+        faults: page.faults,
     };
+    add_new(&mut listing, page.items, ids);
+    let is_whole = page.is_whole && listing.faults.is_empty();
+    listing.passthrough = is_whole.then(|| page.text.into());
     (listing, page.next)
+}
+
+/// Adds the items whose name or URI the list does not have yet. Models refuse lists with two tools of one name.
+fn add_new(listing: &mut Listing, items: Vec<ListedItem>, ids: &mut BTreeSet<Arc<str>>) {
+    for item in items {
+        if ids.insert(Arc::clone(&item.id)) {
+            listing.items.push(item);
+        } else {
+            let problem = "an item before it has the same name or URI";
+            listing.faults.add(&item.id, problem, true);
+        }
+    }
 }
 
 /// No client could use a longer list. It counts as unreadable.
@@ -189,10 +207,11 @@ async fn request_page(
 
 struct Page {
     text: String,
-    /// Whether every item can be shown.
+    /// Whether clients can read the result as it is, apart from its items.
     is_whole: bool,
     frame: String,
     items: Vec<ListedItem>,
+    faults: ListFaults,
     next: Option<String>,
     ttl: Option<Duration>,
 }
@@ -206,7 +225,8 @@ impl Page {
     ) -> Result<Self, ReadError> {
         let result = request_page(upstream, kind, cursor, room).await?;
         let checks_headers = kind == ListKind::Tools && upstream.accepts_param_headers();
-        let page = Self::read(result, kind, checks_headers, room.items)
+        let era = upstream.handshake().era();
+        let page = Self::read(result, kind, era, checks_headers, room.items)
             .map_err(|why| RpcError::internal(format!("{} of the server: {why}", kind.method())))?;
         room.take_items(page.items.len())?;
         Ok(page)
@@ -215,34 +235,44 @@ impl Page {
     fn read(
         text: String,
         kind: ListKind,
+        era: Era,
         checks_headers: bool,
         most: usize,
     ) -> Result<Self, String> {
         let mut members = Members::parse(&text).map_err(|e| e.to_string())?;
         let key = kind.items_key();
-        let items = members
-            .get(key)
-            .ok_or_else(|| format!("`{key}` is missing"))?;
+        let items = match members.get(key) {
+            // What some languages write for a list without items.
+            Some("null" | "{}") => "[]",
+            items => items.ok_or_else(|| format!("`{key}` is missing"))?,
+        };
         let texts = json::elements_up_to(items, most).map_err(|e| format!("`{key}`: {e}"))?;
-        let items: Vec<_> = texts
-            .iter()
-            .filter_map(|item| ListedItem::read(item, kind))
-            .collect();
-        let readable = items.len();
-        let items: Vec<_> = items
-            .into_iter()
-            .filter(|item| !checks_headers || has_valid_headers(item))
-            .collect();
-        let is_whole = items.len() == readable;
+        let mut faults = ListFaults::default();
+        let mut read = Vec::with_capacity(texts.len());
+        for (position, item) in texts.iter().enumerate() {
+            let item = ListedItem::read(item, kind, era, position + 1, &mut faults);
+            read.extend(
+                item.filter(|item| !checks_headers || has_valid_headers(item, &mut faults)),
+            );
+        }
         let next = members.get_str("nextCursor");
         let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
         let ttl = ttl.map(Duration::from_millis);
+        let has_list = members.get(key).is_some_and(|items| items.starts_with('['));
+        let mut is_whole = has_list && (next.is_some() || !members.contains("nextCursor"));
         members.remove("nextCursor");
+        for optional in ["_meta", "ttlMs", "cacheScope"] {
+            if members.get(optional) == Some("null") {
+                members.remove(optional);
+                is_whole = false;
+            }
+        }
         members.set(key, "[]");
         let frame = members.to_json();
         Ok(Self {
             frame,
-            items,
+            items: read,
+            faults,
             next,
             ttl,
             text,
@@ -253,11 +283,11 @@ impl Page {
 
 /// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
 /// > value violates these constraints. (2026-07-28, basic/transports/streamable-http)
-fn has_valid_headers(tool: &ListedItem) -> bool {
+fn has_valid_headers(tool: &ListedItem, faults: &mut ListFaults) -> bool {
     let schema = edit::get(&tool.json, "inputSchema").unwrap_or("{}");
     let headers = param_headers(schema);
     if let Err(why) = &headers {
-        tracing::warn!(tool = &*tool.id, why, "tool left out");
+        faults.add(&tool.id, why, true);
     }
     headers.is_ok()
 }

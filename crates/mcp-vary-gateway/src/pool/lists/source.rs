@@ -158,6 +158,15 @@ impl ServerSource {
             .collect()
     }
 
+    /// What is wrong with listed items, in sentences for the operator.
+    pub(crate) fn list_faults(&self) -> Vec<String> {
+        let snapshot = self.snapshot();
+        let readable = snapshot.listings.iter();
+        let readable = readable.filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
+        let faults = readable.flat_map(|(kind, list)| list.faults.sentences(kind));
+        faults.collect()
+    }
+
     /// The server's list of one kind.
     pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
         let snapshot = self.snapshot();

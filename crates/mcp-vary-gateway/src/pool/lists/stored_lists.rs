@@ -27,6 +27,14 @@ pub(crate) struct StoredLists {
     shared: Arc<SharedLists>,
     /// The lists that were found to have changed before the server announced it.
     unannounced: Lock<BTreeSet<Kind>>,
+    /// What was read on this connection. What is shown until then is of another one, and no earlier state of this.
+    own: Lock<OwnReadings>,
+}
+
+#[derive(Debug, Default)]
+struct OwnReadings {
+    handshake: bool,
+    lists: BTreeSet<ListKind>,
 }
 
 impl StoredLists {
@@ -41,6 +49,7 @@ impl StoredLists {
             replacing: Lock::default(),
             shared,
             unannounced: Lock::default(),
+            own: Lock::default(),
         }
     }
 
@@ -79,7 +88,8 @@ impl StoredLists {
         handshake: &Handshake,
         undeclared: impl FnOnce(&ServerSnapshot) -> BTreeMap<ListKind, bool>,
     ) -> BTreeSet<ListKind> {
-        self.update(|snapshot| {
+        let before = self.snapshot();
+        let changed = self.update(|snapshot| {
             let before = snapshot.clone();
             snapshot.handshake = Some(Arc::new(handshake.clone()));
             snapshot.undeclared = undeclared(&before);
@@ -98,7 +108,26 @@ impl StoredLists {
             }
             let is_removed = |kind: &ListKind| !snapshot.listings.contains_key(kind);
             before.listings.keys().copied().filter(is_removed).collect()
-        })
+        });
+        self.report_connection(&before, handshake);
+        changed
+    }
+
+    /// Reports what a new connection shows to have changed: the instructions, and lists that are gone.
+    fn report_connection(&self, before: &ServerSnapshot, handshake: &Handshake) {
+        let changes = &self.shared.changes;
+        let had_own = std::mem::replace(&mut self.own.lock().handshake, true);
+        if let Some(known) = before.handshake.as_ref().filter(|_| had_own) {
+            let (known, now) = (&known.instructions, &handshake.instructions);
+            changes.compare_instructions(&self.server, known.as_deref(), now.as_deref());
+        }
+        let now = self.snapshot();
+        for (kind, listing) in &before.listings {
+            let is_gone = !now.listings.contains_key(kind) && self.own.lock().lists.remove(kind);
+            if let Some(listing) = listing.as_ref().ok().filter(|_| is_gone) {
+                changes.compare(&self.server, *kind, &listing.items, &[]);
+            }
+        }
     }
 
     /// Records that the lists could not be read, since there was never a connection: they are not empty.
@@ -118,7 +147,7 @@ impl StoredLists {
         listing: Result<Listing, RpcError>,
         ttl: Option<Duration>,
     ) -> bool {
-        self.update(|snapshot| {
+        let (before, now, is_changed) = self.update(|snapshot| {
             match ttl {
                 Some(ttl) => set_expiry(snapshot, kind, ttl),
                 None => drop(snapshot.expires_at.remove(&kind)),
@@ -130,17 +159,32 @@ impl StoredLists {
                 _ => drop(snapshot.read_errors.remove(&kind)),
             }
             let before = snapshot.listings.get(&kind);
-            if !self.is_changed(kind, before, &listing) {
-                return false;
-            }
             let known = before.and_then(|before| before.as_ref().ok()).cloned();
+            if !self.is_changed(kind, before, &listing) {
+                return (None, known.filter(|_| listing.is_ok()), false);
+            }
             if known.is_some() {
                 self.unannounced.lock().insert(kind.kind());
             }
             let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
+            let now = listing.as_ref().ok().cloned();
             snapshot.listings.insert(kind, listing);
-            true
-        })
+            (known, now, true)
+        });
+        if let Some(now) = now {
+            self.report_listing(kind, before.as_deref(), &now);
+        }
+        is_changed
+    }
+
+    /// Reports how a list that was read differs from the one `before` of this connection, and what is wrong with it.
+    fn report_listing(&self, kind: ListKind, before: Option<&Listing>, now: &Listing) {
+        let changes = &self.shared.changes;
+        let is_first = self.own.lock().lists.insert(kind);
+        if let Some(before) = before.filter(|_| !is_first) {
+            changes.compare(&self.server, kind, &before.items, &now.items);
+        }
+        changes.note_faults(&self.server, kind, now);
     }
 
     fn is_changed(
