@@ -11,9 +11,7 @@ use mcp_vary_testkit::scripted_server::{
 };
 use mcp_vary_testkit::session_server::{LOST_SESSIONS, SessionServer};
 use mcp_vary_testkit::wait::{soon, until};
-use mcp_vary_upstream::{
-    ConcurrencyLimit, Message, SupervisedConnection, Target, UpstreamConfig,
-};
+use mcp_vary_upstream::{ConcurrencyLimit, Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
