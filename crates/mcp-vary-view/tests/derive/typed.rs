@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_vary_view::{DIRECTORY, directory};
+use mcp_vary_view::{DIRECTORY, PreparedTool, ToolOverride, directory};
 use serde_json::{Value, json};
 
 use super::{tools, value};
@@ -58,9 +58,9 @@ fn every_argument_of_a_directory_has_a_type_in_every_recorded_list() {
     assert!(count > 300);
 }
 
-/// In a short list, tools keep their compact form, and there is no `describe_tools`.
+/// In a short list, tools keep their compact form.
 #[test]
-fn every_argument_of_a_short_directory_has_a_type() {
+fn every_argument_of_a_tool_in_its_compact_form_has_a_type() {
     let schema = json!({"type": "object", "properties": {
         "any": {"description": "Anything"}, "text": {"type": ["string", "null"]}, "all": true,
         "same": {"const": "x"}, "rows": {"type": "array"}, "optional": {"anyOf": [{"type": "string"}, {"type": "null"}]},
@@ -68,8 +68,9 @@ fn every_argument_of_a_short_directory_has_a_type() {
         "values": {"enum": ["a", 1]}, "named": {"$ref": "#/$defs/named"},
     }, "$defs": {"named": {"type": "object", "properties": {"x": {}, "y": {"$ref": "#/$defs/named"}}}}});
     let tool = json!({"name": "t", "description": "Does.", "inputSchema": schema}).to_string();
-    let listed = directory(&[tool], DIRECTORY).unwrap();
-    assert_eq!(listed.len(), 1);
+    let (short, _) = PreparedTool::compact(&tool, &ToolOverride::default(), DIRECTORY).unwrap();
+    let mut listed = directory(&[tool], DIRECTORY).unwrap();
+    listed.push(short.json().unwrap().to_owned());
     assert_eq!(untyped_in(&listed), [""; 0]);
-    assert!(!listed[0].contains("[\"string\""), "{}", listed[0]);
+    assert!(!listed.concat().contains("[\"string\""), "{listed:?}");
 }
