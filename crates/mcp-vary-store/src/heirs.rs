@@ -27,10 +27,9 @@ use crate::namespace::Namespace;
 use crate::operations::Operation;
 use crate::store::Store;
 
-/// After this time without a beat, a replica that cannot be reached has ended.
+/// After this time without a beat, a replica that cannot be reached has ended. So long must the connection have been up, too:
+/// when the store comes back, others need a moment.
 const LOST: Duration = Duration::from_secs(2);
-/// How long a connection must be up before others are missed: when the store comes back, they need a moment, too.
-const SETTLED: Duration = Duration::from_secs(3);
 /// How long a request waits until its replica is back, or has heirs.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// The time between two attempts.
@@ -113,7 +112,7 @@ impl Heirs {
 
     fn is_settled(&self) -> bool {
         let connected = *self.connected.lock();
-        connected.is_some_and(|since| since.elapsed() >= SETTLED)
+        connected.is_some_and(|since| since.elapsed() >= LOST)
     }
 }
 

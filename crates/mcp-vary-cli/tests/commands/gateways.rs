@@ -65,14 +65,14 @@ impl Gateway {
 
     /// Ends it, starts its successor at the same addresses, and returns how long the three steps took.
     pub(crate) async fn replace(&mut self) -> [Duration; 3] {
-        self.replace_after("TERM").await
+        self.replace_after("TERM", true).await
     }
 
-    /// The same after this signal.
-    pub(crate) async fn replace_after(&mut self, name: &str) -> [Duration; 3] {
+    /// The same after this signal. One without a `drain-delay` ends while its probe is asked.
+    pub(crate) async fn replace_after(&mut self, name: &str, probes: bool) -> [Duration; 3] {
         let began = Instant::now();
         signal(name, self.server.child.id());
-        if name == "TERM" {
+        if probes {
             until(async || !self.is_ready().await).await;
         }
         let not_ready = began.elapsed();

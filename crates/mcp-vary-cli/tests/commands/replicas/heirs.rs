@@ -126,7 +126,7 @@ async fn all_meet_again_after(name: &str, end: impl AsyncFn(&mut Gateway)) {
 #[ignore = "`cargo xtask test replicas` runs it"]
 async fn after_a_roll_each_session_goes_on_at_one_replica() {
     all_meet_again_after("heirs-roll", async |replica| {
-        replica.replace().await;
+        replica.replace_after("TERM", false).await;
         replica.is_ready_with_store("up").await;
     })
     .await;
@@ -139,7 +139,7 @@ async fn after_kills_each_session_goes_on_at_one_replica() {
     all_meet_again_after("heirs-kill", async |replica| {
         // One of them lives on, and the killed ones are started again.
         if number.fetch_add(1, Ordering::Relaxed) < 2 {
-            replica.replace_after("KILL").await;
+            replica.replace_after("KILL", false).await;
             replica.is_ready_with_store("up").await;
         }
     })
