@@ -67,8 +67,8 @@ pub fn owner(metadata: &Metadata) -> String {
         name.map_or_else(|| format!("user {id}"), str::to_owned)
     };
     let (owner, mode) = (named(metadata.uid()), metadata.mode() & 0o7777);
-    let own = named(rustix::process::geteuid().as_raw());
-    format!("belongs to {owner} (mode {mode:o}), and Vary runs as {own}")
+    let runner = named(rustix::process::geteuid().as_raw());
+    format!("belongs to {owner} (mode {mode:o}), and Vary runs as {runner}")
 }
 
 /// There are no owners on this system.

@@ -225,7 +225,7 @@ impl Shape {
             Self::Integer => number.is_some_and(|it| it.fract() == 0.0 && it.abs() < 1e15),
             Self::Share => number.is_some_and(|it| (0.0..=1.0).contains(&it)),
             Self::Time => text.is_some_and(is_time),
-            Self::Word(words) => text.is_some_and(|text| words.contains(&text)),
+            Self::Word(known) => text.is_some_and(|text| known.contains(&text)),
             Self::Table => value.as_object().is_some(),
             Self::List(_) | Self::Object(_) => false,
         }

@@ -12,12 +12,13 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary_base::io_error;
 use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
+use mcp_vary_gateway::settings::config::OnlyClient;
 use mcp_vary_gateway::{Config, Gateway, Naming, ServerReport};
 use mcp_vary_operator::Requests;
 use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::{Notify, oneshot};
 
 use crate::admin::{OperatorAddresses, OperatorListeners};
@@ -281,8 +282,10 @@ async fn on_http(
         progress(&format!("listening on {}", serving.address()));
     }
     log::servers_reported();
-    let entry = client_entry(&name, &url);
-    progress(&format!("for a client's configuration: {entry}"));
+    progress(&format!(
+        "for a client's configuration: {}",
+        client_entry(&name, &url)
+    ));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
     let default = default.or_else(|| ranked.first().cloned());
     let report_variants = || {
@@ -292,11 +295,11 @@ async fn on_http(
         }
     };
     report_variants();
-    if let Some(note) = root_note {
-        progress(note);
-    }
     progress(&format!(
-        "to see what they cost: vary inspect {url}\nCtrl-C ends it"
+        "{}to see what they cost: vary inspect {url}\nCtrl-C ends it",
+        root_note
+            .map(|note| format!("{note}\n"))
+            .unwrap_or_default()
     ));
     if let Some(line) = not_working_line(&gateway, &source.left_out) {
         progress(&line);
@@ -316,6 +319,19 @@ async fn on_http(
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
+/// What a person may want to know or do once the gateway serves.
+fn report_next_steps(gateway: &Gateway, source: &ConfigSource, root_note: Option<&str>, url: &str) {
+    if let Some(note) = root_note {
+        progress(note);
+    }
+    progress(&format!(
+        "to see what they cost: vary inspect {url}\nCtrl-C ends it"
+    ));
+    if let Some(line) = not_working_line(gateway, &source.left_out) {
+        progress(&line);
+    }
+}
+
 /// The name of the gateway in a client's configuration.
 fn entry_name(config: &Config) -> String {
     match &config.servers[..] {
@@ -333,15 +349,9 @@ async fn on_stdio(
     let root_note = root_note(&config.servers);
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
-    let input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
-    let (mut input, output) = (input, tokio::io::stdout());
-    if !io::stdin().is_terminal() {
-        // Programs are started with the capabilities of the only client, which says them at once.
-        let first = tokio::time::timeout(FIRST_MESSAGE_WAIT, input.fill_buf()).await;
-        config.only_client = first
-            .ok()
-            .and_then(|first| Gateway::only_client(first.ok()?));
-    }
+    let mut input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
+    let output = tokio::io::stdout();
+    config.only_client = only_client(&mut input).await;
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
     let _operator = operator.serve(&gateway, None);
@@ -391,6 +401,16 @@ async fn on_stdio(
     };
     let served = unless_interrupted(finish, stop).await;
     stream_verdict(served.unwrap_or(Ok(())))
+}
+
+/// The client that the first message is of. Programs are started with the capabilities of the only client, which says them
+/// at once, unless it is a person at a terminal.
+async fn only_client(input: &mut (impl AsyncBufRead + Unpin)) -> Option<OnlyClient> {
+    if io::stdin().is_terminal() {
+        return None;
+    }
+    let first = tokio::time::timeout(FIRST_MESSAGE_WAIT, input.fill_buf()).await;
+    Gateway::only_client(first.ok()?.ok()?)
 }
 
 fn starting_line(gateway: &Gateway) -> String {

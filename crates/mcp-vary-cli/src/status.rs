@@ -150,12 +150,12 @@ fn clients(status: &Value) -> String {
     let is_own = |used: &&Value| {
         used["client"]["name"] == "vary" && used["client"]["version"] == status["version"]
     };
-    let (own, uses): (Vec<_>, Vec<_>) = list(status, "clients").iter().partition(is_own);
-    let requests = own
+    let (by_vary, uses): (Vec<_>, Vec<_>) = list(status, "clients").iter().partition(is_own);
+    let requests = by_vary
         .iter()
         .filter_map(|used| used["requests"].as_u64())
         .sum::<u64>();
-    let own = match requests {
+    let note = match requests {
         0 => String::new(),
         requests => format!("without {requests} requests of `vary` itself\n"),
     };
@@ -198,7 +198,7 @@ fn clients(status: &Value) -> String {
         0 => String::new(),
         more => format!("and {more} more; --json shows all\n"),
     };
-    format!("\n{}{more}{own}", table(&rows, 4))
+    format!("\n{}{more}{note}", table(&rows, 4))
 }
 
 /// How often a model ranked variants, after an empty line, and why it did not; nothing without one.
@@ -454,9 +454,9 @@ fn variants(variants: &[Value]) -> String {
             .to_vec(),
     ];
     rows.extend(variants.iter().map(|variant| {
-        let words = ["id", "status"].map(|key| text(&variant[key]).to_owned());
+        let names = ["id", "status"].map(|key| text(&variant[key]).to_owned());
         let counts = ["tools", "tokens"].map(|key| number(&variant[key]));
-        words.into_iter().chain(counts).collect()
+        names.into_iter().chain(counts).collect()
     }));
     let mut out = String::new();
     for (at, line) in table(&rows, 2).lines().enumerate() {

@@ -231,8 +231,8 @@ impl Gateway {
             let view = catalog.view(ListKind::Tools, at.declared_view());
             let texts = view.into_iter().flat_map(|view| view.tool_texts());
             let config = snapshot.variant_set.config(at.declared_view());
-            let own = view.map(|view| gateway_tools(&snapshot.config, config, view));
-            let texts = texts.map(str::to_owned).chain(own.into_iter().flatten());
+            let added = view.map(|view| gateway_tools(&snapshot.config, config, view));
+            let texts = texts.map(str::to_owned).chain(added.into_iter().flatten());
             (variant.id.clone(), texts.collect())
         });
         tools.collect()

@@ -198,10 +198,10 @@ impl Store {
 
     /// Reads, and maybe writes, the heirs of a replica. Returns whether there are any.
     async fn ask_for_heirs(&self, replica: u32, mode: Mode) -> bool {
-        let asked = self.ask(Operation::Read, async |connection| {
+        let heirs = self.ask(Operation::Read, async |connection| {
             self.run_heirs(connection, replica, mode).await
         });
-        asked.await.unwrap_or(false)
+        heirs.await.unwrap_or(false)
     }
 
     async fn run_heirs(

@@ -144,10 +144,9 @@ impl ViewDiagnostic {
         match self {
             Self::UnknownItem { key, .. } => {
                 let kind = key.split('.').next().unwrap_or_default();
-                let item = match kind.strip_suffix('s') {
-                    Some(kind @ ("tool" | "prompt" | "resource")) => kind,
-                    _ => "item",
-                };
+                let item = kind.strip_suffix('s');
+                let item = item.filter(|kind| ["tool", "prompt", "resource"].contains(kind));
+                let item = item.unwrap_or("item");
                 format!("names no {item} that a server has")
             }
             Self::UnknownArgument { .. } => "is not an argument".to_owned(),

@@ -94,9 +94,12 @@ fn assert_readable(kind: ListKind, era: Era, item: &Value) {
     has(annotations, "lastModified", &|it| {
         it.as_str().is_some_and(|it| it.ends_with('Z'))
     });
-    if kind != ListKind::Tools {
-        return;
+    if kind == ListKind::Tools {
+        assert_usable_schemas(era, item);
     }
+}
+
+fn assert_usable_schemas(era: Era, item: &Value) {
     assert_eq!(item["inputSchema"]["type"], "object", "{item}");
     for key in ["inputSchema", "outputSchema"] {
         let Some(schema) = item.get(key) else {

@@ -8,6 +8,8 @@ use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::args::Connect;
+use mcp_vary_upstream::command_line::shell_word;
+
 use crate::failure::Failure;
 use crate::file::unreadable;
 use crate::target::{header, http_url};
@@ -34,6 +36,20 @@ pub(crate) enum Target {
 }
 
 impl Target {
+    pub(crate) fn address(&self) -> Option<String> {
+        match self {
+            Self::Address(address) => Some(address.clone()),
+            Self::File(_) | Self::Command(_) => None,
+        }
+    }
+
+    /// The command that checks the file.
+    pub(crate) fn check_command(&self) -> Option<String> {
+        let Self::File(path) = self else { return None };
+        let path = shell_word(&path.display().to_string());
+        Some(format!("vary config check {path}"))
+    }
+
     /// Reads TARGET or COMMAND.
     pub(crate) fn read(args: &Connect) -> Result<Self, Failure> {
         if !args.command.is_empty() {

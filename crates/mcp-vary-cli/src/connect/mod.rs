@@ -18,7 +18,6 @@ use std::path::PathBuf;
 
 use http::Uri;
 use mcp_vary_config::ClientText;
-use mcp_vary_upstream::command_line::shell_word;
 use tokio::net::TcpStream;
 
 use self::args::Connect;
@@ -145,20 +144,14 @@ impl Plan {
         } else {
             Vec::new()
         };
-        let address = match &target {
-            Target::Address(address) => Some(address.clone()),
-            Target::File(_) | Target::Command(_) => None,
-        };
+        let address = target.address();
         let running = address.as_deref().filter(|_| args.config.is_none());
         let running = running.and_then(operator_client::served_file);
-        let is_shared = |served: &PathBuf| {
-            let places = others
-                .iter()
-                .filter_map(|place| Some(&place.file.as_ref()?.path));
-            let mut files = places.chain([&file.path]);
-            files.any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == *served))
-        };
-        let shared_file = running.clone().filter(is_shared);
+        let places = others.iter().filter_map(|place| place.file.as_ref());
+        let shared_file = running.clone().filter(|served| {
+            let mut files = places.chain([&file]);
+            files.any(|it| std::fs::canonicalize(&it.path).is_ok_and(|path| path == *served))
+        });
         let served = match (&target, &args.config) {
             (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),
             // A file that cannot be read any more says nothing of what is served.
@@ -188,13 +181,7 @@ impl Plan {
             served,
             shared_file,
             variant: args.variant.clone(),
-            check_command: match &target {
-                Target::File(path) => {
-                    let path = shell_word(&path.display().to_string());
-                    Some(format!("vary config check {path}"))
-                }
-                Target::Address(_) | Target::Command(_) => None,
-            },
+            check_command: target.check_command(),
             moving_command: args.moving_command(placeholder, args.project),
             user_moving_command: args.moving_command(placeholder, false),
         })

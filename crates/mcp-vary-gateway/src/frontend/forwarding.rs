@@ -189,8 +189,8 @@ pub(super) async fn listen_elsewhere(
     stopping: &Stopping,
 ) -> Option<Response<Body>> {
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let asked = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
-    let response = asked.ok().flatten()?;
+    let response = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
+    let response = response.ok().flatten()?;
     let stopping = stopping.clone();
     let end = async move { stopping.stream_ends().await };
     Some(response.map(|body| match body {

@@ -121,6 +121,12 @@ struct Shared {
 }
 
 impl Shared {
+    fn result_store(&self, config: &Config, copies: Copies) -> Arc<ResultStore> {
+        let (bytes, ttl) = (config.limits.result_store, config.limits.result_ttl);
+        let store = ResultStore::new(bytes, ttl, config.environment, self.tag);
+        Arc::new(store.with_copies(copies))
+    }
+
     fn new(config: &Config) -> Self {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
@@ -253,15 +259,7 @@ impl Services {
             hub,
             tasks,
             memory: ClientMemory::new(config.limits.memory, Arc::clone(&counters)),
-            result_store: Arc::new(
-                ResultStore::new(
-                    config.limits.result_store,
-                    config.limits.result_ttl,
-                    config.environment,
-                    shared.tag,
-                )
-                .with_copies(copies(SavedKind::Result)),
-            ),
+            result_store: shared.result_store(config, copies(SavedKind::Result)),
             chain: ChainMember {
                 id: random(config.environment),
                 upstream_gateways: Arc::default(),

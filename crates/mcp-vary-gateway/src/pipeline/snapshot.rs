@@ -230,6 +230,13 @@ const MAX_CAPABILITIES: usize = 64 << 10;
 /// Bytes for the parsed capabilities of modern clients: some thousand different ones.
 const PARSED_CAPABILITIES_MEMORY: usize = 8 << 20;
 
+/// Takes over what the next configuration does not change.
+fn keep_of_before(config: &mut Config, before: Option<&ConfigSnapshot>) {
+    let Some(before) = before else { return };
+    config.rates = config.rates.clone().or_unchanged(&before.config.rates);
+    config.only_client.clone_from(&before.config.only_client);
+}
+
 impl ConfigSnapshot {
     /// Opens the gateway under `config`. Servers whose entry is the same as `before` keep their connections.
     pub(crate) async fn open(
@@ -237,10 +244,7 @@ impl ConfigSnapshot {
         services: Arc<Services>,
         before: Option<&Self>,
     ) -> Self {
-        if let Some(before) = before {
-            config.rates = config.rates.or_unchanged(&before.config.rates);
-            config.only_client.clone_from(&before.config.only_client);
-        }
+        keep_of_before(&mut config, before);
         let upstream = offered_upstream(&mut config, &services);
         let position = join_chain(&mut config, &services);
         let rules = ClientRules::new(&config.selection);

@@ -44,6 +44,17 @@ impl Watched {
         };
         all.iter().rev().map(one).collect()
     }
+
+    /// The records of the first two changes, and that of the instructions.
+    async fn assert_recorded(&self) {
+        let records = self.sink.wait_for("server.changed", 6).await;
+        let first = json!({"kind": "tool", "name": "first", "server": "peer"});
+        records[0].has("/target", first);
+        records[0].has("/change", "description");
+        records[1].has("/change", "new");
+        let server = json!({"kind": "server", "name": "peer", "server": "peer"});
+        assert!(records[4..].iter().any(|it| it["target"] == server));
+    }
 }
 
 #[tokio::test]
@@ -95,15 +106,7 @@ async fn what_a_server_changes_is_logged_recorded_and_kept() {
         changes.sort_by_key(|change| change[0].to_string());
         assert_eq!(changes, restarted, "{era:?}");
 
-        let records = watched.sink.wait_for("server.changed", 6).await;
-        records[0].has(
-            "/target",
-            json!({"kind": "tool", "name": "first", "server": "peer"}),
-        );
-        records[0].has("/change", "description");
-        records[1].has("/change", "new");
-        let server = json!({"kind": "server", "name": "peer", "server": "peer"});
-        assert!(records[4..].iter().any(|it| it["target"] == server));
+        watched.assert_recorded().await;
         let lines = log.take();
         let lines: Vec<_> = lines
             .iter()

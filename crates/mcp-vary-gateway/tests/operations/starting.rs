@@ -238,7 +238,6 @@ async fn fifty_programs_are_ready_after_their_first_start_beside_a_load_of_twent
         was_waiting |= is_waiting();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    println!("fifty programs were up after {:?}", began.elapsed());
     drop(load);
     assert!(
         was_waiting,

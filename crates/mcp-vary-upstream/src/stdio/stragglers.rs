@@ -25,10 +25,10 @@ pub(super) fn next_value(outer: Option<String>) -> String {
 
 /// What the values of all starts of this process begin with.
 pub(super) fn own_prefix(outer: Option<String>) -> String {
-    let own = std::process::id();
+    let id = std::process::id();
     match outer.filter(|outer| outer.len() <= MAX_OUTER) {
-        Some(outer) => format!("{outer}/{own}-"),
-        None => format!("{own}-"),
+        Some(outer) => format!("{outer}/{id}-"),
+        None => format!("{id}-"),
     }
 }
 

@@ -346,11 +346,11 @@ impl Shared {
             opening = self.choose_opening(preferred).await;
             opening
         };
-        let turn = self.turn().await;
+        let permit = self.turn().await;
         let config = self.config_of_attempt();
         let began = Instant::now();
         let connecting = UpstreamConnection::connect_with(config, choosing, &self.stop);
-        let connected = turns::with(turn, connecting).await;
+        let connected = turns::with(permit, connecting).await;
         let connected = connected.map_err(|error| {
             if is_loop(&error) {
                 ConnectError::Loop {
@@ -385,9 +385,9 @@ impl Shared {
             return None;
         }
         self.is_waiting.store(true, Ordering::Relaxed);
-        let turn = self.stop.run_until_cancelled(turns::next()).await;
+        let permit = self.stop.run_until_cancelled(turns::next()).await;
         self.is_waiting.store(false, Ordering::Relaxed);
-        turn.flatten()
+        permit.flatten()
     }
 
     /// The configuration of the next attempt: after one that took too long, a program has twice the time.

@@ -18,14 +18,14 @@ pub(super) async fn next() -> Option<SemaphorePermit<'static>> {
     TURNS.next().await
 }
 
-/// Starts a program in its `turn`, which ends when it is ready, or after a while.
+/// Starts a program in its turn, which ends when it is ready, or after a while.
 pub(super) async fn with<T>(
-    turn: Option<SemaphorePermit<'static>>,
+    permit: Option<SemaphorePermit<'static>>,
     starting: impl Future<Output = T>,
 ) -> T {
     let mut starting = pin!(starting);
     let ready = tokio::time::timeout(LONGEST_TURN, &mut starting).await;
-    drop(turn);
+    drop(permit);
     match ready {
         Ok(ready) => ready,
         Err(_elapsed) => starting.await,
@@ -57,7 +57,7 @@ impl Turns {
         let _next = self.queue.lock().await;
         loop {
             match tokio::time::timeout(PACE, self.turns.acquire()).await {
-                Ok(turn) => return turn.ok(),
+                Ok(permit) => return permit.ok(),
                 // Many programs only wait while they start, as for the network, or hang.
                 Err(_elapsed) if !(self.is_busy)(self.most) => return None,
                 Err(_elapsed) => {}

@@ -39,7 +39,7 @@ fn untyped_in(listed: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for tool in listed {
         let tool = value(tool);
-        let name = tool["name"].as_str().unwrap();
+        let name = tool["name"].as_str().unwrap_or_default();
         untyped(&tool["inputSchema"], name, &mut found);
     }
     found

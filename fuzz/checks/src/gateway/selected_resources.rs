@@ -8,6 +8,7 @@ use mcp_vary_wire::revision::Era;
 
 use mcp_vary_catalog::catalog::{Catalog, Lists};
 use mcp_vary_catalog::layout::Layout;
+use mcp_vary_catalog::list_fault::ListFaults;
 use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
 use mcp_vary_catalog::merge::{Naming, ServerListing};
 use mcp_vary_catalog::registry::NameRegistry;
@@ -87,5 +88,6 @@ fn listing(kind: ListKind, ids: &[&str]) -> Listing {
         frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
         items: ids.iter().map(item).collect(),
         ttl: None,
+        faults: ListFaults::default(),
     }
 }

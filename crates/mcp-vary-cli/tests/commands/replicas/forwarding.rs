@@ -54,19 +54,44 @@ impl Asking {
         self.next.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
-        match (seen.method(), seen.body["params"]["name"].as_str()) {
-            ("initialize", _) => {
-                let session = format!("s-{}", self.number());
-                let result = json!({
-                    "protocolVersion": seen.body["params"]["protocolVersion"],
-                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
-                    "serverInfo": {"name": "asking", "version": "1"},
-                });
-                let reply = seen.answer(&result);
-                Some(reply.with_header("mcp-session-id", &session))
+    /// The answer to what is asked about resources.
+    fn answer_of_resources(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        match seen.method() {
+            "resources/list" => {
+                let note = json!({"uri": "note://one", "name": "one"});
+                Some(seen.answer(&json!({"resources": [note]})))
             }
+            "resources/templates/list" => Some(seen.answer(&json!({"resourceTemplates": []}))),
+            "resources/subscribe" => {
+                self.subscribed.lock().unwrap().insert(session_of(seen));
+                Some(seen.answer(&json!({})))
+            }
+            _ if seen.body["params"]["name"] == "touch" => {
+                self.notify_subscribed();
+                Some(seen.answer(&text("touched")))
+            }
+            _ => None,
+        }
+    }
+
+    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        self.answer_of_resources(seen)
+            .or_else(|| self.answer_of_calls(seen))
+    }
+
+    fn initialized(&self, seen: &ReceivedRequest) -> Reply {
+        let session = format!("s-{}", self.number());
+        let result = json!({
+            "protocolVersion": seen.body["params"]["protocolVersion"],
+            "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+            "serverInfo": {"name": "asking", "version": "1"},
+        });
+        seen.answer(&result).with_header("mcp-session-id", &session)
+    }
+
+    fn answer_of_calls(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        match (seen.method(), seen.body["params"]["name"].as_str()) {
+            ("initialize", _) => Some(self.initialized(seen)),
             ("GET", _) => {
                 let (stream, reply) = Reply::stream();
                 self.streams
@@ -75,25 +100,12 @@ impl Asking {
                     .insert(session_of(seen), stream);
                 Some(reply)
             }
-            ("resources/list", _) => {
-                let note = json!({"uri": "note://one", "name": "one"});
-                Some(seen.answer(&json!({"resources": [note]})))
-            }
-            ("resources/templates/list", _) => Some(seen.answer(&json!({"resourceTemplates": []}))),
-            ("resources/subscribe", _) => {
-                self.subscribed.lock().unwrap().insert(session_of(seen));
-                Some(seen.answer(&json!({})))
-            }
-            ("tools/call", Some("touch")) => {
-                self.notify_subscribed();
-                Some(seen.answer(&text("touched".to_owned())))
-            }
             ("tools/list", _) => {
                 let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
                 Some(seen.answer(&json!({"tools": TOOLS.map(tool)})))
             }
-            ("tools/call", Some("plain")) => Some(seen.answer(&text("done".to_owned()))),
-            ("tools/call", Some("large")) => Some(seen.answer(&text("x".repeat(1 << 20)))),
+            ("tools/call", Some("plain")) => Some(seen.answer(&text("done"))),
+            ("tools/call", Some("large")) => Some(seen.answer(&text(&"x".repeat(1 << 20)))),
             ("tools/call", Some("rows")) => {
                 let note = "What it is all about, said at some length.";
                 let rows = (0..1000).map(|id| json!({"id": id, "note": note}));
@@ -114,7 +126,7 @@ impl Asking {
                 let log = notification("notifications/message", params);
                 stream.send(event(&log).into()).unwrap();
                 if name == "log" {
-                    let answer = seen.message(&text("logged".to_owned()));
+                    let answer = seen.message(&text("logged"));
                     tokio::spawn(async move {
                         tokio::time::sleep(Duration::from_secs(1)).await;
                         let _ = stream.send(event(&answer).into());
@@ -128,7 +140,7 @@ impl Asking {
                 let open = self.open.lock().unwrap().remove(&seen.id().as_u64()?);
                 let (stream, call) = open?;
                 if call.body["params"]["name"] == "ask" {
-                    let answer = call.message(&text(seen.body["result"].to_string()));
+                    let answer = call.message(&text(&seen.body["result"].to_string()));
                     // Its client may be gone.
                     let _ = stream.send(event(&answer).into());
                 } else {
@@ -139,6 +151,10 @@ impl Asking {
             _ => None,
         }
     }
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
 }
 
 fn session_of(seen: &ReceivedRequest) -> String {

@@ -72,8 +72,8 @@ async fn all_meet_again(replicas: &Replicas, sessions: &[String]) {
     for round in 0..3 {
         for (number, session) in sessions.iter().enumerate() {
             let began = Instant::now();
-            let asked = in_turn.ask_and_answer(session);
-            let text = tokio::time::timeout(PROMPT, asked).await;
+            let answering = in_turn.ask_and_answer(session);
+            let text = tokio::time::timeout(PROMPT, answering).await;
             assert_eq!(text.as_deref(), Ok(ROOTS), "{round}, {number}");
             assert!(began.elapsed() < PROMPT);
             // Another replica begins the next time.

@@ -86,7 +86,7 @@ impl Owner {
     pub(super) const fn session(self) -> Option<ClientId> {
         match self {
             Self::Session(session) => Some(session),
-            Self::Request(_) => None,
+            Self::All | Self::Request(_) => None,
         }
     }
 }

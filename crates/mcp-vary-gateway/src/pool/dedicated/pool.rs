@@ -189,7 +189,7 @@ impl DedicatedPool {
         let known = entries.get(&key).cloned();
         let known = known.filter(|known| Arc::ptr_eq(&known.upstream, upstream));
         let connection = known.unwrap_or_else(|| {
-            let connection = self.follow_events(Arc::clone(upstream), key, None, true);
+            let connection = self.follow_events(Arc::clone(upstream), key, None);
             entries.insert(key, Arc::clone(&connection));
             connection
         });
