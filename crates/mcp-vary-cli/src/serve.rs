@@ -295,15 +295,7 @@ async fn on_http(
         }
     };
     report_variants();
-    progress(&format!(
-        "{}to see what they cost: vary inspect {url}\nCtrl-C ends it",
-        root_note
-            .map(|note| format!("{note}\n"))
-            .unwrap_or_default()
-    ));
-    if let Some(line) = not_working_line(&gateway, &source.left_out) {
-        progress(&line);
-    }
+    report_next_steps(&gateway, source, root_note, &url);
     reloads.manager.ready(&url);
     let drain = requests.drain().clone();
     tokio::select! {
