@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary_wire::sanitize::excerpt;
 
-use crate::listing::ListKind;
+use mcp_vary_wire::list_kind::ListKind;
 
 /// One thing that is wrong with items of a list.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -8,7 +8,7 @@ use mcp_vary_view::{SchemaUse, repair_schema};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
 
-use crate::listing::ListKind;
+use mcp_vary_wire::list_kind::ListKind;
 
 /// What a member must have as its value.
 #[derive(Debug)]

@@ -35,6 +35,7 @@ mod operations;
 mod saved;
 mod sentinels;
 mod store;
+mod succession;
 mod tallies;
 mod tally_exchange;
 mod url;

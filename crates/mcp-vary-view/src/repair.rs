@@ -2,6 +2,7 @@
 
 mod keywords;
 mod references;
+mod required;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,6 +12,7 @@ use mcp_vary::json::{Json, string};
 
 use self::keywords::{Keyword, is_balanced, type_name};
 use self::references::References;
+use self::required::{add_required, keep_first_names};
 use super::check::SchemaCheck;
 use super::fault::truncated;
 
@@ -455,28 +457,6 @@ impl Repair<'_> {
         let compiles = || SchemaCheck::new(&format!(r#"{{"pattern":{}}}"#, string(pattern)));
         is_balanced(pattern, self.is_output) && (!self.is_output || compiles().is_ok())
     }
-}
-
-/// Adds names to `required`.
-fn add_required<'a>(members: &mut Members<'a>, names: Vec<Cow<'a, str>>) {
-    let names = names.into_iter().map(Json::String);
-    let known = members.iter_mut().find(|(key, _)| key == "required");
-    match known {
-        Some((_, Json::Array(known))) => {
-            known.extend(names);
-            keep_first_names(known);
-        }
-        _ => members.push(("required".into(), Json::Array(names.collect()))),
-    }
-}
-
-/// Removes each name that is there twice.
-fn keep_first_names(names: &mut Vec<Json<'_>>) {
-    let mut seen = BTreeSet::new();
-    names.retain(|name| {
-        name.as_str()
-            .is_some_and(|name| seen.insert(name.to_owned()))
-    });
 }
 
 /// A value of a server as a problem shows it.

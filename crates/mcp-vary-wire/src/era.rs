@@ -13,13 +13,9 @@ use mcp_vary::json::{self, Members};
 use crate::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION_ID, client_info,
 };
+pub use crate::meta::{LOG_LEVEL, PROGRESS_TOKEN};
 use crate::params::Params;
 use crate::revision::Revision;
-
-/// The key of `_meta` under which a modern request names its log level.
-pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The key of `_meta` that requests progress.
-pub const PROGRESS_TOKEN: &str = "progressToken";
 
 /// The tokens of one request's progress, JSON text.
 #[derive(Clone, Debug)]

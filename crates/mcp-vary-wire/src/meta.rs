@@ -10,6 +10,10 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The name and version of the server that sends a modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The key of `_meta` under which a modern request names its log level.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The key of `_meta` that requests progress.
+pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The stream of a notification that belongs to a subscription.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 

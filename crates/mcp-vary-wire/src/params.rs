@@ -3,8 +3,7 @@
 use mcp_vary::json::Members;
 
 use crate::envelope::{Message, WireError, read_unusual, utf8};
-use crate::era::{LOG_LEVEL, PROGRESS_TOKEN};
-use crate::meta::PROTOCOL_VERSION;
+use crate::meta::{LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION};
 use crate::raw_envelope::{RawEnvelope, present};
 use crate::refusal::ParamsError;
 use crate::response::RpcError;

@@ -163,7 +163,7 @@ async fn the_process_of_the_only_client_has_its_capabilities_and_asks_it() {
             .await;
         if capabilities.get("roots").is_some() {
             let question = pipe.receive_until(is_request("roots/list")).await;
-            let roots = json!({"roots": [{"uri": "file:///home/ann"}]});
+            let roots = json!({"roots": [{"uri": "file:///srv/ann"}]});
             pipe.send(response(&question, roots).to_string()).await;
         }
         if let Some(method) = question_for(&capabilities) {
@@ -180,7 +180,7 @@ async fn the_process_of_the_only_client_has_its_capabilities_and_asks_it() {
         let state = pipe.receive_until(is_answer(3)).await;
         state.has("/result/client", capabilities.clone());
         if capabilities.get("roots").is_some() {
-            state.has("/result/roots/roots/0/uri", "file:///home/ann");
+            state.has("/result/roots/roots/0/uri", "file:///srv/ann");
         }
     }
 }
