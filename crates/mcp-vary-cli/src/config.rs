@@ -1,11 +1,12 @@
 //! `vary config`: creates, checks and explains configurations.
 
+pub(crate) mod args;
 mod check;
 mod import;
 
 use mcp_vary_gateway::KNOWN_CLIENTS;
 
-use crate::args::ConfigCommand;
+use self::args::ConfigCommand;
 use crate::failure::{Failure, Verdict};
 use crate::print;
 use crate::print::table::table;

@@ -1,25 +1,22 @@
 //! `vary serve`: a gateway in front of servers, until it is stopped.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary_base::io_error;
-use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::settings::config::OnlyClient;
-use mcp_vary_gateway::{Config, Gateway, Naming, ServerReport};
+use mcp_vary_gateway::{Config, Gateway};
 use mcp_vary_operator::Requests;
 use mcp_vary_traces::Tracer;
-use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::admin::{OperatorAddresses, OperatorListeners};
 use crate::args::Serve;
@@ -28,20 +25,21 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::open_files;
 use crate::passed_sockets::PassedSockets;
-use crate::print::servers::{is_up, plural, unread_lists, upstream_variant_notes};
-use crate::print::terminal::has_cursor;
+use crate::print::servers::{plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
-use crate::reload::{FileReloader, StartupSettings};
-use crate::serve_args::{file_config, server_config, unmatched_warnings};
+use crate::reload::FileReloader;
+use crate::serve_args::unmatched_warnings;
 use crate::service_manager::ServiceManager;
-use crate::serving::{self, LISTEN, Serving};
-use crate::start_report::{
-    StartProgress, is_starting, not_working_line, root_note, server_lines, server_status,
-    variant_lines,
-};
+use crate::serving::{self, Serving};
+use crate::start_report::{not_working_line, root_note, server_lines, variant_lines};
 use crate::stop::Stop;
-use crate::target_args::{ServerTarget, TargetFile};
-use crate::{target, tokens};
+use crate::tokens;
+
+mod config;
+mod servers;
+
+use self::config::{ConfigSource, ServeConfig};
+use self::servers::{report_late_servers, wait_until_ready};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
 pub(crate) async fn run(
@@ -119,90 +117,6 @@ fn with_audit_log(
     let log = started.map_err(|error| Failure::command(error.to_string()))?;
     config.audit_log = Some(log);
     Ok(config)
-}
-
-/// The configuration, and the addresses to serve on.
-#[derive(Debug)]
-struct ServeConfig {
-    config: Config,
-    listen: String,
-    /// The addresses for the operator.
-    operator: OperatorAddresses,
-    reloader: Option<FileReloader>,
-    source: ConfigSource,
-}
-
-/// The file of the configuration, for messages about it.
-#[derive(Debug, Default)]
-struct ConfigSource {
-    name: String,
-    places: VariantSpans,
-    naming: Naming,
-    /// The servers whose entries cannot be used.
-    left_out: Vec<String>,
-    /// The position of `audit.to`, if the file has it.
-    audit_at: Option<Position>,
-}
-
-impl ServeConfig {
-    fn from_args(args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
-        let target = args.target.resolve(args.named.as_deref(), "vary serve")?;
-        let server = match &target {
-            ServerTarget::File(file) => return Self::from_file(file, args, log),
-            ServerTarget::Url { url, headers, ca } => target::url(url, headers, ca.as_deref())?,
-            ServerTarget::Command(command) => target::command(command)?,
-        };
-        log.start_serving(args.log_format, &LogSettings::default())?;
-        Ok(Self {
-            config: server_config(args, server)?,
-            listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
-            operator: OperatorAddresses::new(args, None),
-            reloader: None,
-            source: ConfigSource::default(),
-        })
-    }
-
-    fn from_file(target: &TargetFile, args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
-        let secrets = SecretFiles::beside(&target.path);
-        let file = target.read_with(&secrets, args.listen.as_deref())?;
-        log.start_serving(args.log_format, &file.log)?;
-        let (typed, written) = (args.listen.clone(), file.listen.clone());
-        let is_written = typed.is_none() && !args.stdio;
-        let fixed = StartupSettings {
-            listen: is_written.then(|| written.clone()),
-            admin: args.admin.is_none().then(|| file.admin.clone()),
-            admin_token: file.admin_token.clone(),
-            admin_calls: file.admin_calls,
-            probes: args.probes.is_none().then(|| file.probes.clone()),
-            log: file.log.clone(),
-            address: None,
-            confirmed: target.confirmed_effects()?,
-        };
-        let (places, left_out) = (file.places.clone(), file.left_out.clone());
-        let audit_at = file.addresses_at.get("audit.to").copied();
-        let digest = mcp_vary_config::digest(&target.text);
-        let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
-        let reloading = reloading.with_secrets(&secrets);
-        let listen = typed.or(written);
-        let mut operator = OperatorAddresses::new(args, Some(&file));
-        operator.file = Some(target.path.clone());
-        let mut config = file_config(args, file)?;
-        config.digest = Some(digest.into());
-        let naming = config.naming;
-        Ok(Self {
-            config,
-            listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
-            operator,
-            reloader: Some(reloading),
-            source: ConfigSource {
-                name: target.name(),
-                places,
-                naming,
-                left_out: left_out.into_iter().map(|it| it.name).collect(),
-                audit_at,
-            },
-        })
-    }
 }
 
 /// The file that is reloaded while it is served, if there is one.
@@ -413,98 +327,6 @@ fn starting_line(gateway: &Gateway) -> String {
     })
 }
 
-/// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
-/// `requires_all` if any server is down or one of its lists cannot be read.
-async fn wait_until_ready(
-    gateway: &Gateway,
-    requires_all: bool,
-    stop: &mut Stop,
-) -> Result<(), Failure> {
-    let mut started = StartProgress::new(!has_cursor(&io::stderr()));
-    let report = |gateway: &Gateway| {
-        started.update(gateway);
-        false
-    };
-    serving::wait(gateway, stop, report).await?;
-    let servers = gateway.servers();
-    let down = servers.iter().filter(|server| !is_up(&server.state));
-    let errors = down.filter_map(|server| match &server.state {
-        ConnectionState::Disconnected { error, .. } => Some(error),
-        _ => None,
-    });
-    let is_only = servers.len() == 1;
-    let fatal = errors.filter(|error| requires_all || is_only && error.is_permanent());
-    let fatal: Vec<_> = fatal.cloned().collect();
-    let unread = servers.iter().filter(|_| requires_all);
-    let unread: Vec<_> = unread.flat_map(unread_lists).collect();
-    let failure = match (fatal.is_empty(), unread.is_empty()) {
-        (true, true) => return Ok(()),
-        (true, false) => Failure::command(unread.join("\n")),
-        (false, _) => unread
-            .iter()
-            .fold(Failure::servers_down(&fatal), |all, line| {
-                all.with_line(line)
-            }),
-    };
-    gateway.close().await;
-    Err(failure)
-}
-
-/// Reports each server that becomes ready after the start, and then the variants once no other is starting. For some time
-/// it also reports which ones are still starting. Never returns.
-async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> Infallible {
-    let opened = Instant::now();
-    let complete = Notify::new();
-    let servers = gateway.servers().into_iter();
-    let late = servers.filter(|server| server.handshake.is_none());
-    let mut late: BTreeSet<_> = late.map(|server| server.name).collect();
-    let ready = |server: ServerReport| {
-        let after = opened.elapsed().as_secs();
-        let notes = upstream_variant_notes(std::slice::from_ref(&server));
-        let line = format!(
-            "`{}` is ready after {after}s more: {}",
-            server.name,
-            server_status(&server)
-        );
-        progress(sanitize(&format!("{line}\n{notes}")).trim_end());
-        late.remove(&server.name);
-        // One that is connected follows when its lists are in the catalogue.
-        let is_coming = |it: &ServerReport| {
-            let is_connected = matches!(
-                it.state,
-                ConnectionState::Connecting | ConnectionState::Connected(_)
-            );
-            is_connected && late.contains(&it.name)
-        };
-        if !gateway.servers().iter().any(is_coming) {
-            complete.notify_one();
-        }
-    };
-    // Servers come together: their variants are reported once, when no other has become ready for a moment.
-    let report = async {
-        loop {
-            complete.notified().await;
-            while tokio::time::timeout(BURST, complete.notified())
-                .await
-                .is_ok()
-            {}
-            report_variants();
-        }
-    };
-    let remind = async {
-        let mut pause = serving::SILENT_WAIT;
-        for _ in 0..REMINDERS {
-            tokio::time::sleep(pause).await;
-            pause = serving::REMINDER;
-            if is_starting(gateway) {
-                progress(&sanitize(&serving::waiting_line(gateway, opened.elapsed())));
-            }
-        }
-    };
-    let (_, _, never) = tokio::join!(gateway.late_servers(ready), remind, report);
-    never
-}
-
 /// Runs `work`. If a signal is received first, reports that it was stopped.
 async fn unless_interrupted<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     tokio::select! {
@@ -550,10 +372,6 @@ pub(crate) fn client_entry(name: &str, url: &str) -> String {
 /// For a person who expects an address or a prompt.
 const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
      start Vary; leave it out to serve over HTTP, or press Ctrl-C";
-/// How long no server must have become ready before the variants are reported.
-const BURST: Duration = Duration::from_millis(200);
-/// How often servers that are still starting are reported.
-const REMINDERS: u32 = 8;
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use mcp_vary_view::Candidate;
 
 use self::report::Unmatched;
-use crate::args::Check;
+use super::args::Check;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::login::source::{LoginMode, file_with_logins};

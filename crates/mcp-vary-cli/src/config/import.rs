@@ -2,7 +2,7 @@
 
 use mcp_vary_config::{ImportSource, VaryEntries, import};
 
-use crate::args::Import;
+use super::args::Import;
 use crate::failure::{Failure, Verdict};
 use crate::file;
 use crate::print::{self, sanitize};
