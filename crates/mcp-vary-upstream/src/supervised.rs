@@ -1,5 +1,6 @@
 //! A connection to a server that is re-established whenever it is lost.
 
+mod attempt;
 mod backoff;
 mod concurrency;
 mod dedup;

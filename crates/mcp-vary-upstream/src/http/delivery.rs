@@ -11,8 +11,8 @@ use mcp_vary_base::tasks::try_spawn;
 
 use super::address::resolve_within_origin;
 use super::body::{Incoming, drain};
+use super::outgoing_request::OutgoingRequest;
 use super::pool::Pool;
-use super::sending::OutgoingRequest;
 
 /// A request on its way, with the headers that it has.
 ///

@@ -18,6 +18,7 @@ mod get_stream;
 mod handshaker;
 pub(crate) mod headers;
 mod inbound;
+mod outgoing_request;
 pub(crate) mod pool;
 pub(crate) mod proxy;
 mod received;

@@ -4,17 +4,16 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::Full;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use hyper_util::client::legacy::Error as TransportError;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::spawn;
 
 use super::body::{Incoming, drain};
 use super::delivery::Delivery;
+use super::outgoing_request::OutgoingRequest;
 use super::pool::Pool;
 use crate::credential_source::{Credential, CredentialError, Refusal, Retry};
 use crate::secrets::SentValues;
@@ -25,40 +24,6 @@ pub(super) enum Sending {
     Direct(Delivery),
     /// The lock makes it `Sync`; it is never locked.
     Authorized(Mutex<BoxFuture<'static, Result<Response<Incoming>, SendError>>>),
-}
-
-/// What a request is written from, more than once if it must be.
-#[derive(Clone)]
-pub(super) struct OutgoingRequest {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    /// The headers of all requests in its session.
-    pub(super) session: Arc<HeaderMap>,
-    /// Its own headers.
-    pub(super) more: HeaderMap,
-    /// The headers of sources; `None` removes a header.
-    pub(super) credentials: Vec<(HeaderName, Option<HeaderValue>)>,
-    pub(super) body: Bytes,
-}
-
-impl OutgoingRequest {
-    pub(super) fn to_request(&self) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(self.body.clone()));
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        let mut headers = HeaderMap::clone(&self.session);
-        for (name, value) in &self.more {
-            headers.insert(name, value.clone());
-        }
-        for (name, value) in &self.credentials {
-            match value {
-                Some(value) => headers.insert(name, value.clone()),
-                None => headers.remove(name),
-            };
-        }
-        *request.headers_mut() = headers;
-        request
-    }
 }
 
 /// Why a request has no response.

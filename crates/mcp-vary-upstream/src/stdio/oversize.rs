@@ -2,7 +2,7 @@
 
 use mcp_vary_wire::server_message::own_number;
 
-use super::unreadable::Outline;
+use super::outline::{Outline, id_at_end};
 
 /// The two ends of an oversized line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -41,19 +41,6 @@ impl LineEnds {
             None => LostMessage::Anything,
         }
     }
-}
-
-/// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
-pub(super) fn id_at_end(text: &str) -> Option<u64> {
-    let inner = text.trim_end().strip_suffix('}')?.trim_end();
-    let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |before| {
-        let before = before.trim_end().trim_end_matches(':').trim_end();
-        let before = before.trim_end_matches("\"jsonrpc\"").trim_end();
-        before.trim_end_matches(',').trim_end()
-    });
-    let (before, number) = inner.rsplit_once(':')?;
-    let is_id = before.trim_end().ends_with("\"id\"");
-    is_id.then(|| own_number(number.trim())).flatten()
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary_base::tasks::try_spawn;
-use mcp_vary_wire::server_message::{NOT_AN_OBJECT, ResponseOutcome, own_number};
+use mcp_vary_wire::server_message::{NOT_AN_OBJECT, ResponseOutcome};
 
 use super::Shared;
-use super::oversize::id_at_end;
+use super::outline::Outline;
 use crate::error::UpstreamError;
 use crate::message::Answer;
 
@@ -96,93 +96,6 @@ fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
         }
     }
     lost
-}
-
-/// The members of a JSON-RPC message, as far as they can be seen.
-#[derive(Debug, Default)]
-pub(super) struct Outline<'t> {
-    text: &'t str,
-    length: usize,
-    pub(super) id: Option<&'t str>,
-    is_rpc: bool,
-    has_outcome: bool,
-    has_error: bool,
-    /// Whether it has members of a request or a notification.
-    pub(super) has_method: bool,
-}
-
-impl<'t> Outline<'t> {
-    /// Reads the object at the start of `text`, which ends where its braces do.
-    pub(super) fn read(text: &'t str) -> Self {
-        let mut outline = Self {
-            text,
-            length: text.len(),
-            ..Self::default()
-        };
-        let mut depth = 0_usize;
-        let mut at = 0;
-        while let Some(found) = text[at..].find(['"', '{', '}']) {
-            at += found + 1;
-            match text.as_bytes()[at - 1] {
-                b'"' => {
-                    let string = string_at(&text[at..]);
-                    at = text.len().min(at + string.len() + 1);
-                    let value = text[at..].trim_start().strip_prefix(':');
-                    if depth == 1
-                        && let Some(value) = value
-                    {
-                        outline.note(string, value.trim_start());
-                    }
-                }
-                b'{' => depth += 1,
-                _ => depth = depth.saturating_sub(1),
-            }
-            if depth == 0 {
-                outline.length = at;
-                break;
-            }
-        }
-        outline
-    }
-
-    fn note(&mut self, key: &str, value: &'t str) {
-        match key {
-            "jsonrpc" => self.is_rpc = true,
-            // A number that is cut would be another.
-            "id" if self.id.is_none() => {
-                self.id = value.split_once([',', '}']).map(|(id, _)| id.trim_end());
-            }
-            "result" => self.has_outcome = true,
-            "error" => (self.has_outcome, self.has_error) = (true, true),
-            "method" | "params" => self.has_method |= !value.starts_with("null"),
-            _ => {}
-        }
-    }
-
-    /// The id of the call that it answers, if it is an answer; `None` inside for an error without an id.
-    fn answered(&self) -> Option<Option<u64>> {
-        if self.has_method || !(self.is_rpc || self.has_outcome) {
-            return None;
-        }
-        if let Some(id) = self.id.filter(|id| *id != "null") {
-            return own_number(id).map(Some);
-        }
-        // A byte of another encoding may have hidden the end of a string, and so the id.
-        let id = id_at_end(&self.text[..self.length]);
-        let is_anonymous = self.is_rpc && self.has_error;
-        (id.is_some() || is_anonymous).then_some(id)
-    }
-}
-
-/// The string at the start of `text`, without its closing quote.
-fn string_at(text: &str) -> &str {
-    let mut is_escaped = false;
-    let end = text.bytes().position(|byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    });
-    &text[..end.unwrap_or(text.len())]
 }
 
 #[cfg(test)]
