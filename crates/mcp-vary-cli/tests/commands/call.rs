@@ -333,20 +333,19 @@ fn a_result_that_contradicts_itself_is_found() {
         lints(result, &["--features", "agent,format=json", "--features", "verbosity=compact"], 1),
         @r#"
     agent, format=json                                 verbosity=compact
-    content 5 tokens                                   content 5 tokens
+    content 0 tokens                                   content 5 tokens
     structuredContent 5 tokens                         structuredContent 5 tokens
     a model reads 5 tokens (100 %)                     a model reads 5 tokens (100 %)
     ─────────────────────────────────────────────────  ─────────────────────────────────────────────────
-    content:                                           content:
-    {"temperature":9}                                  {"temperature":9}
+    content: []                                        content:
+                                                       {"temperature":9}
+    structuredContent:
+    {                                                  structuredContent:
+      "temperature": 8                                 {
+    }                                                    "temperature": 8
+                                                       }
 
-    structuredContent:                                 structuredContent:
-    {                                                  {
-      "temperature": 8                                   "temperature": 8
-    }                                                  }
-
-    lint of agent, format=json:
-    - denied: `content` says `9` where `structuredContent` has `8` at `/temperature`
+    lint of agent, format=json: nothing found
 
     lint of verbosity=compact:
     - denied: `content` says `9` where `structuredContent` has `8` at `/temperature`

@@ -576,20 +576,20 @@ fn who_serves_what_is_shown() {
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
     tokens               standard  compact  directory  read-only
-    a model reads            1208      788        325       1208
-                            100 %     65 %       27 %      100 %
-    sent to the client       1744      896        447       1744
+    a model reads            1208      788        335       1208
+                            100 %     65 %       28 %      100 %
+    sent to the client       1744      896        457       1744
     prompts                   131       91         91        131
     resources                  81       64         64         81
     instructions              130      130        130        130
-    a task with 1 tool       1208      788        626       1208
-    a task with 3 tools      1208      788       1182       1208
-    sky                       603      393        132        603
-      sky_get_weather         276      196         80        276
-      sky_get_forecast        327      197         52        327
-    sea                       603      393        132        603
-      sea_get_weather         276      196         80        276
-      sea_get_forecast        327      197         52        327
+    a task with 1 tool       1208      788        636       1208
+    a task with 3 tools      1208      788       1192       1208
+    sky                       603      393        137        603
+      sky_get_weather         276      196         82        276
+      sky_get_forecast        327      197         55        327
+    sea                       603      393        137        603
+      sea_get_weather         276      196         82        276
+      sea_get_forecast        327      197         55        327
     describe_tools              -        -         59          -
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
 

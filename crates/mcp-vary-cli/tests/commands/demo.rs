@@ -37,7 +37,7 @@ fn the_demo_shows_what_three_clients_get() {
                                                                         }
 
     Its list of tools, by variant: standard 603 tokens (100 %) · compact 393 tokens (65 %) · directory
-    191 tokens (32 %) · read-only 603 tokens (100 %)
+    196 tokens (33 %) · read-only 603 tokens (100 %)
     "#);
 }
 

@@ -88,6 +88,8 @@ async fn harness(third: Third, allowed: &[ItemPattern]) -> Harness {
     let third = target.map(|target| UpstreamConfig::new("hid", target));
     config.servers.extend(third);
     config.start_wait = Duration::from_millis(500);
+    // A quarter of it just after the start.
+    config.class_wait = Some(Duration::from_secs(4));
     let allowed = allowed.iter().cloned();
     let everything = for_group("sre").with_allow([named("*")]);
     let rules = [for_group("dev").with_allow(allowed), everything];

@@ -99,7 +99,8 @@ async fn a_directory_lists_every_tool_with_the_types_of_its_arguments() {
         let tools = &listed["result"]["tools"];
         let search = json!({"name": "search_issues", "description": "Searches issues.", "inputSchema": {
             "type": "object", "properties": {
-                "query": {}, "dry_run": {"type": "boolean"}, "limit": {"type": "integer"}, "label": {},
+                "query": {"type": "string"}, "dry_run": {"type": "boolean"}, "limit": {"type": "integer"},
+                "label": {"type": "string"},
             }}, "annotations": {"readOnlyHint": true}, "_meta": {"example.com/a": 1}});
         assert_eq!(tools[0], search, "{kind:?}");
         let purge = json!({"name": "purge", "description": "Removes all.", "annotations": {"destructiveHint": true},
@@ -422,7 +423,7 @@ async fn a_list_whose_descriptions_would_cost_more_is_compact() {
         let listed = list(&harness, kind, "few").await;
         assert_eq!(names(&listed), ["purge", "odd"], "{kind:?}");
         let sure = "/result/tools/0/inputSchema/properties/sure";
-        listed.has(sure, json!({"const": true}));
+        listed.has(sure, json!({"const": true, "type": "boolean"}));
         let params = json!({"names": ["purge"]});
         let result = call(&harness, kind, "few", "describe_tools", params).await;
         assert_eq!(result, Value::Null, "the view does not have the tool");

@@ -259,7 +259,8 @@ async fn the_model_sees_no_principal_session_token_or_header() {
         let names = headers.iter().map(|it| it.split(':').next().unwrap());
         let mut names: Vec<_> = names.collect();
         names.sort_unstable();
-        let expected = "accept authorization content-length content-type host";
+        let expected =
+            "accept accept-encoding authorization content-length content-type host user-agent";
         assert_eq!(names.join(" "), expected);
         assert!(headers.contains(&"authorization: bearer key-of-the-endpoint"));
         let expected = "post /v1/chat/completions http/1.1";
