@@ -184,7 +184,10 @@ mod tests {
         for (text, is_same) in [
             ("listen: 127.0.0.1:1234", true),
             ("# one of three\nprobes: 127.0.0.1:1235", true),
-            ("listen: 127.0.0.1:1\nadmin: 127.0.0.1:2\nlog: debug", true),
+            (
+                "listen: 127.0.0.1:1\nadmin: 127.0.0.1:2\nlog: {level: debug}",
+                true,
+            ),
             ("page-size: 7", false),
             ("limits: {connections: 7}", false),
         ] {

@@ -309,7 +309,7 @@ mod tests {
             (
                 "README.md",
                 format!(
-                    "a model gets {} tokens, or {} in `compact`",
+                    "costs {} tokens alone, {} in `compact`",
                     in_prose(notion.standard),
                     in_prose(notion.compact)
                 ),

@@ -55,7 +55,7 @@ async fn results_of_a_legacy_server_get_what_modern_clients_require() {
         tools/call | {"name":"odd"} | { "content":[],"x":1.0 } | {"resultType":"complete", "content":[],"x":1.0 }
         prompts/get | {"name":"odd"} | {"messages":[ ]} | {"resultType":"complete","messages":[ ]}
         resources/read | {"uri":"odd:a"} | {"contents":[],"\u0074tlMs":5,"x":[ ]} | {"resultType":"complete","contents":[],"\u0074tlMs":0,"x":[ ],"cacheScope":"private"}
-        tools/list | {} | {"tools":[{"name":"odd","x":1.0}] } | {"resultType":"complete","tools":[{"name":"odd","x":1.0}] ,"ttlMs":0,"cacheScope":"private"}
+        tools/list | {} | {"tools":[{"name":"odd","x":1.0,"inputSchema":{"type":"object" }}] } | {"resultType":"complete","tools":[{"name":"odd","x":1.0,"inputSchema":{"type":"object" }}] ,"ttlMs":0,"cacheScope":"private"}
         completion/complete | {"ref":{"type":"ref/prompt","name":"odd"},"argument":{"name":"a","value":""}} | {"completion":{"values":[]}} | {"resultType":"complete","completion":{"values":[]}}
     "#,
     ) {
@@ -71,7 +71,7 @@ async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
         tools/call | { "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] } | { "content" : [{"type":"text","text":"[1.0]"}] }
         tools/call | {"content":[],"structured\u0043ontent":7,"structuredContent":null} | {"content":[]}
         tools/call | {"structuredContent":{"a":[1.0]}, "content":[]} | {"structuredContent":{"a":[1.0]}, "content":[]}
-        tools/list | {"x":1.0,"tools":[{"name":"odd", "outputSchema":{"type":"array"} ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5} | {"x":1.0,"tools":[{"name":"odd" ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}
+        tools/list | {"x":1.0,"tools":[{"name":"odd", "outputSchema":{"type":"array"} ,"y":[ ],"inputSchema":{"type":"object"}},{"outputSchema":{"x":1.0,"type":"object"},"name":"b","inputSchema":{"type":"object" }}],"ttlMs":5} | {"x":1.0,"tools":[{"name":"odd" ,"y":[ ],"inputSchema":{"type":"object"}},{"outputSchema":{"x":1.0,"type":"object"},"name":"b","inputSchema":{"type":"object" }}],"ttlMs":5}
     "#,
     ) {
         crosses(Era::Legacy, method, CALL, said, got).await;

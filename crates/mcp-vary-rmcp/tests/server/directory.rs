@@ -112,7 +112,7 @@ async fn a_directory_lists_names_and_types() {
         let tools = list["tools"].as_array().unwrap();
         let open = json!({
             "type": "object",
-            "properties": {"path": {}, "lines": {"type": "integer"}},
+            "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},
         });
         let note = json!({
             "name": "note",

@@ -355,7 +355,8 @@ fn refused(file: &Value, values: &[&str], start: &mut usize) -> Vec<String> {
 static BEST: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let values = "8 30s on off http://x/ standard stable full gemini content session never as-needed any stdio strict \
                   absent human 2027-01-31 https://idp.example endpoint principal calls 600/min a required stdout plain \
-                  drop 0000000000000000000000000000000000000000000000000000000000000000 redis://localhost open";
+                  drop 0000000000000000000000000000000000000000000000000000000000000000 redis://localhost open \
+                  several";
     values.split(' ').collect()
 });
 
