@@ -127,7 +127,7 @@ fn members_without_choice(record: &Value) -> Map<String, Value> {
             "variant": record.get("variant"), "rule": record.get("rule"), "arguments": record.get("arguments"),
             "era": record.get("era"), "transport": record.get("transport"), "config": record.get("config"),
             "replica": record.get("replica"), "lost": record.get("lost"), "refused": record.get("refused"),
-            "ranking": record.get("ranking"),
+            "ranking": record.get("ranking"), "change": record.get("change"),
             "target": {"upstream_name": text("/target/upstream_name")},
             "principal": {"key": text("/principal/key")},
         },

@@ -18,7 +18,8 @@ fn schema() -> Value {
     serde_json::from_str(&docs("audit.schema.json")).unwrap()
 }
 
-const EVENTS: [Event; 9] = [
+const EVENTS: [Event; 10] = [
+    Event::ServerChanged,
     Event::Request,
     Event::AuthAccepted,
     Event::AuthRefused,

@@ -188,7 +188,7 @@ fn errors_and_schemas_have_the_names_of_the_view() {
         format!(r#"{{"name":"search","description":"Finds. Slowly.","inputSchema":{expected}}}"#)
     );
     let listed = tool.json().unwrap();
-    let properties = r#""properties":{"text":{},"limit":{"type":"integer"},"since":{}}"#;
+    let properties = r#""properties":{"text":{"type":"string"},"limit":{"type":"integer"},"since":{"type":"string"}}"#;
     assert!(listed.contains(properties), "{listed}");
 }
 

@@ -146,7 +146,7 @@ async fn what_expands_beyond_the_bound_is_refused() {
     .await;
     for (peer, what) in [(body, "a reply"), (stream, "an event")] {
         let error = result(&connect(&peer).await, "x").await.unwrap_err();
-        let expected = format!("sent {what} of more than 1048576 bytes");
+        let expected = format!("sent {what} of more than 1 MiB");
         says(&error, &["`remote`", &expected]);
     }
 }
