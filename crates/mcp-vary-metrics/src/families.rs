@@ -88,7 +88,7 @@ families! {
     CONNECT_ATTEMPTS = Counter "vary_upstream_connect_attempts" ["server", "outcome"], "Attempts to connect to a server";
     CONNECT_TIME = Counter "vary_upstream_connect_seconds" ["server"], "Time that the attempts took that succeeded";
     UPSTREAM_CONNECTIONS = Gauge "vary_upstream_connections" ["server"], "Open connections to a server that clients share";
-    UPSTREAM_EVICTIONS = Counter "vary_upstream_evictions_total" ["server", "kind"], "Idle connections to a server that were closed for other clients";
+    UPSTREAM_EVICTIONS = Counter "vary_upstream_evictions" ["server", "kind"], "Idle connections to a server that were closed for other clients";
     UPSTREAM_TOOLS = Gauge "vary_upstream_tools" ["server"], "Tools that a server lists";
     SESSIONS = Gauge "vary_sessions" [], "Sessions that were used recently";
     STREAMS = Gauge "vary_streams" [], "Streams that are open or can be resumed";
