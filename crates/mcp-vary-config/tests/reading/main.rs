@@ -764,3 +764,11 @@ fn one_process_is_for_programs_whose_users_may_share_it() {
         "2:36: `servers.a.processes` is for programs, and the server has a `url`; leave it out",
     );
 }
+
+/// What was read, without the digest of its text.
+fn shown(file: &File) -> String {
+    let text = format!("{file:?}");
+    let (before, digest) = text.split_once("common_digest: ").unwrap();
+    let (_, after) = digest.split_once(')').unwrap();
+    format!("{before}{after}")
+}

@@ -120,9 +120,7 @@ fn file_with(table: &str, key: &str, default: &str) -> String {
 
 #[test]
 fn every_default_of_the_reference_is_the_programs() {
-    let mut plain = read("x", "servers: {a: {command: x}}");
-    plain.config.common_digest = None;
-    let plain = format!("{plain:?}");
+    let plain = shown(&read("x", "servers: {a: {command: x}}"));
     let tables = [
         ("top", "| key of the file"),
         ("server", "| key of a server"),
@@ -136,9 +134,7 @@ fn every_default_of_the_reference_is_the_programs() {
             let mut file = read("x", &file_with(place, key, default));
             // Only a file that says an address has a place for it.
             file.addresses_at.clear();
-            // It is that of the text.
-            file.config.common_digest = None;
-            let mut said = format!("{file:?}");
+            let mut said = shown(&file);
             // Where nothing is said, the program has its own.
             said = said.replace("listen: Some(\"127.0.0.1:8800\")", "listen: None");
             said = said.replace("start_wait: Some(2s)", "start_wait: None");

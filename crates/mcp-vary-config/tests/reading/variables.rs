@@ -7,18 +7,14 @@ use super::*;
 fn a_variable_can_stand_in_every_value() {
     let expected = read("vary.yaml", EVERY_VALUE);
     let shown = |file: &File| {
-        let config = format!("{file:?}");
+        let config = shown(file);
         // The places are those of the text.
         let servers = file.servers.iter().map(|server| match &server.target {
             Target::Command { args, env, cwd, .. } => format!("{args:?} {env:?} {cwd:?}"),
             Target::Http { url, headers } => format!("{url} {:?}", headers["c"].to_str()),
         });
         let servers: Vec<_> = servers.collect();
-        let config = config.split("places: ").next().unwrap();
-        // It is that of the text.
-        let (before, digest) = config.split_once("common_digest: ").unwrap();
-        let (_, after) = digest.split_once(')').unwrap();
-        (format!("{before}{after}"), servers)
+        (config.split("places: ").next().unwrap().to_owned(), servers)
     };
     for form in ["${V_%}", "${env:V_%}", "${NONE:-%}", "${env:NONE:-%}"] {
         let (text, values) = with_variables(EVERY_VALUE, form);
