@@ -432,8 +432,8 @@ async fn a_list_whose_descriptions_would_cost_more_is_compact() {
         assert!(text(&wrong).starts_with(expected), "{wrong}");
         assert!(names(&list(&harness, kind, "all").await).contains(&"describe_tools"));
         let listed = list(&harness, kind, "required").await;
-        let expected =
-            json!({"type": "object", "properties": {"query": {}}, "additionalProperties": true});
+        let query = json!({"query": {"type": "string"}});
+        let expected = json!({"type": "object", "properties": query, "additionalProperties": true});
         listed.has("/result/tools/0/inputSchema", expected);
         let optional = json!({"query": "x", "limit": 3});
         let result = call(&harness, kind, "required", "search_issues", optional).await;
