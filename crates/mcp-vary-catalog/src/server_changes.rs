@@ -35,7 +35,7 @@ pub struct ServerChange {
 /// # Properties
 ///
 /// - A list is compared with what the same connection listed before, since servers may list other things to other clients.
-///   The first list is no change.
+///   The first list does not count as a change.
 /// - A change that several connections see is reported once.
 /// - Memory is bounded: the last [`MAX_KEPT`] changes, and together not more than [`MAX_BYTES`] of definitions.
 #[derive(Default)]
