@@ -27,8 +27,8 @@ pub(crate) fn restarts_at_length(workspace: &Workspace) -> Outcome {
 /// A server that loses its sessions `rounds` times under so many clients, in each way in which servers say so.
 fn restarts(workspace: &Workspace, rounds: usize, clients: usize) -> Outcome {
     let outcome = cargo::binary_of(workspace, "mcp-vary-cli", "vary").and_then(|vary| {
-        let scratch = workspace.scratch("faults/restarts")?;
-        faults::restarts(&vary, &scratch, rounds, clients)
+        let config = workspace.scratch("faults/restarts.json")?;
+        faults::restarts(&vary, &config, rounds, clients)
     });
     let outcome = outcome.map(|restarts| {
         println!("{}", restarts.table);

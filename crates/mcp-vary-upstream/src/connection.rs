@@ -79,17 +79,17 @@ impl UpstreamConnection {
         opening: impl Future<Output = Opening>,
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
-        let (events, early) = broadcast::channel(EVENT_CAPACITY);
+        let mut channel = broadcast::channel(EVENT_CAPACITY);
         let (transport, handshake) = match &config.target {
             Target::Command { .. } => {
                 let (connection, handshake) =
-                    stdio::connect(&config, opening, &events, stop).await?;
+                    stdio::connect(&config, opening, &mut channel, stop).await?;
                 (Transport::Stdio(connection), handshake)
             }
             Target::Http { url, headers } => {
                 let opening = opening.await;
                 let connecting =
-                    http::Connection::connect(&config, (url, headers), opening, &events);
+                    http::Connection::connect(&config, (url, headers), opening, &channel.0);
                 let connected = stop.run_until_cancelled(connecting).await;
                 let (connection, handshake) = connected.unwrap_or_else(|| {
                     let server = config.name.as_str().into();
@@ -100,6 +100,7 @@ impl UpstreamConnection {
         };
         tracing::info!(server = %config.name, revision = %handshake.revision, "server connected");
         // Some servers send requests right after the handshake, before anything can subscribe to the events.
+        let (events, early) = channel;
         let early = config.is_dedicated.then_some(early);
         let upstream = Self::new(config, transport, handshake, (events, early));
         if let Some(variant) = &upstream.config.variant {

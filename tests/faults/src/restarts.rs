@@ -24,14 +24,15 @@ pub struct Restarts {
     pub failed: Vec<String>,
 }
 
-/// Restarts a server for each way `rounds` times under so many clients of each era, behind one gateway.
+/// Restarts a server for each way `rounds` times under so many clients of both eras, behind one gateway, whose configuration is
+/// written to the file `config`.
 ///
 /// # Errors
 ///
 /// When no runtime, server or gateway can be started.
 pub fn restarts(
     vary: &Path,
-    scratch: &Path,
+    config: &Path,
     rounds: usize,
     clients: usize,
 ) -> Result<Restarts, String> {
@@ -39,25 +40,24 @@ pub fn restarts(
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(run(vary, scratch, rounds, clients))
+    runtime.block_on(run(vary, config, rounds, clients))
 }
 
 async fn run(
     vary: &Path,
-    scratch: &Path,
+    config: &Path,
     rounds: usize,
     clients: usize,
 ) -> Result<Restarts, String> {
-    let mut config = json!({"servers": {}});
+    let mut text = json!({"servers": {}});
     let mut servers = Vec::new();
     for (at, lost) in LOST_SESSIONS.iter().enumerate() {
         let server = SessionServer::start(*lost, |_| None).await;
-        config["servers"][name(at)] = json!({"url": server.server.url.to_string()});
+        text["servers"][name(at)] = json!({"url": server.server.url.to_string()});
         servers.push(server);
     }
-    let path = scratch.join("restarts.json");
-    std::fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
-    let mut gateway = Gateway::on_http(vary, &[path.display().to_string()])?;
+    std::fs::write(config, text.to_string()).map_err(|error| error.to_string())?;
+    let mut gateway = Gateway::on_http(vary, &[config.display().to_string()])?;
     let url = gateway.url().await?;
     let mut all = Vec::new();
     for era in Era::BOTH {

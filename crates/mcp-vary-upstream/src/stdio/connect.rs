@@ -21,6 +21,7 @@ use super::tasks::{self, ProcessSupervisor};
 use super::{Connection, Exchange, Shared, outbox_size};
 use crate::config::{Processes, Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
+use crate::connection::EVENT_CAPACITY;
 use crate::error::UpstreamError;
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::handshake_progress::HandshakeProgress;
@@ -33,14 +34,15 @@ use crate::stdio::in_flight_calls::InFlightCalls;
 
 /// Starts the command of `config` and completes the handshake, unless `stop` is cancelled first.
 ///
-/// If that fails, the process has ended before the error is returned.
+/// If that fails, the process has ended before the error is returned. A process that is started again has `events` of its
+/// own: the end of the first one is not its end.
 pub(crate) async fn connect(
     config: &UpstreamConfig,
     opening: impl Future<Output = Opening>,
-    events: &broadcast::Sender<Event>,
+    events: &mut EventChannel,
     stop: &CancellationToken,
 ) -> Result<(Connection, Handshake), ConnectError> {
-    let mut connection = start(config, events)?;
+    let mut connection = start(config, &events.0)?;
     let opening = stop.run_until_cancelled(opening).await;
     let opening = opening.unwrap_or(Opening::Discover);
     let deadline = Instant::now() + config.limits.handshake;
@@ -55,7 +57,8 @@ pub(crate) async fn connect(
         // Some legacy servers exit if the first message is not `initialize`.
         tracing::debug!(server = %config.name, "server ended at the handshake, started again");
         connection.close().await;
-        connection = start(config, events)?;
+        *events = broadcast::channel(EVENT_CAPACITY);
+        connection = start(config, &events.0)?;
         handshaking = match opening {
             Opening::InitializeOrDiscover | Opening::InitializeUnknown => {
                 with_deadline(deadline, &connection, stop, discover_instead(&connection)).await
@@ -74,7 +77,8 @@ pub(crate) async fn connect(
     if matches!(handshaking, Ok(HandshakeEnd::TookBoth)) {
         tracing::debug!(server = %config.name, "server answered both handshakes, started again");
         connection.close().await;
-        connection = start(config, events)?;
+        *events = broadcast::channel(EVENT_CAPACITY);
+        connection = start(config, &events.0)?;
         let deadline = Instant::now() + config.limits.handshake;
         handshaking = with_deadline(deadline, &connection, stop, discover_alone(&connection)).await;
     }
@@ -322,6 +326,9 @@ fn start_process(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, 
     let variables = (config.chain.variable(), config.variables);
     Process::start(server, program, args, env, cwd.as_deref(), variables)
 }
+
+/// Where a process sends its events, and what receives them from its start.
+type EventChannel = (broadcast::Sender<Event>, broadcast::Receiver<Event>);
 
 /// How long to wait whether a process that has answered `server/discover` answers `initialize`, too.
 const BOTH: Duration = Duration::from_secs(1);

@@ -620,6 +620,17 @@ async fn a_slow_process_that_answered_both_handshakes_is_started_again_for_one()
 }
 
 #[tokio::test]
+async fn the_end_of_the_first_process_is_no_event_of_the_one_started_in_its_place() {
+    for temper in ["dies", "slow-dual"] {
+        let config = config(temper).dedicated();
+        let upstream = UpstreamConnection::connect(config).await.unwrap();
+        let mut events = upstream.events();
+        result(&upstream, "seen", json!({})).await;
+        assert!(events.is_empty(), "{temper}: {:?}", events.try_recv());
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_counts_once_the_other_era_stays_unanswered() {
     let mut unset = config("unset");
     unset.limits.ready_timeout = Duration::from_millis(200);
