@@ -10,17 +10,28 @@ import { join } from "node:path";
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env;
 
 /** `auth` of the server in this scenario. */
-function auth({ client_id, client_secret, private_key_pem }) {
+async function auth(url, { client_id, client_secret, private_key_pem }) {
   const client = { "client-id": client_id, "client-secret": client_secret, "private-key": private_key_pem };
+  if (client_secret) client.issuer = await issuer(url);
   if (scenario.startsWith("auth/client-credentials-")) return { "client-credentials": client };
   if (scenario === "auth/basic-cimd") client["client-id"] = "https://conformance-test.local/client-metadata.json";
   return { login: client };
 }
 
-function call(vary, url) {
+/** The authorization server, which an operator names who has its secret. */
+async function issuer(url) {
+  const { origin, pathname } = new URL(url);
+  for (const path of [pathname, ""]) {
+    const metadata = await fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
+    if (metadata.ok) return (await metadata.json()).authorization_servers[0];
+  }
+}
+
+async function call(vary, url) {
   const directory = mkdtempSync(join(tmpdir(), "vary-scenario-"));
   const file = join(directory, "vary.json");
-  writeFileSync(file, JSON.stringify({ servers: { peer: { url, auth: auth(JSON.parse(context ?? "{}")) } } }));
+  const peer = { url, auth: await auth(url, JSON.parse(context ?? "{}")) };
+  writeFileSync(file, JSON.stringify({ servers: { peer } }));
   const env = {
     ...process.env,
     BROWSER: `${process.execPath} ${process.argv[1]} --browser`,
@@ -35,4 +46,4 @@ function call(vary, url) {
 
 const [first, second] = process.argv.slice(2);
 if (first === "--browser") await fetch(second);
-else process.exit(call(first, second));
+else process.exit(await call(first, second));

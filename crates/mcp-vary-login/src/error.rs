@@ -61,6 +61,15 @@ pub enum CredentialError {
          run `vary logout` and log in again if that is right"
     )]
     ServerChanged,
+    /// There is a client secret, and the operator did not name the authorization server that may get it.
+    #[error(
+        "`client-secret` goes only to an authorization server that you name; the server names `{issuer}` now: if that is right, \
+         add `issuer: {issuer}` (`--issuer` of `vary login`)"
+    )]
+    IssuerNeeded {
+        /// What the server names.
+        issuer: String,
+    },
     /// The person did not answer in time.
     #[error("nobody authorized the login in time")]
     Timeout,

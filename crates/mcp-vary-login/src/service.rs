@@ -30,7 +30,7 @@ pub struct ServiceCredentials(Arc<Service>);
 pub struct ServiceSettings {
     /// The server.
     pub server: Address,
-    /// The authorization server; if absent, the first that the server names.
+    /// The authorization server; if absent, the first that the server names. A secret is sent only to one that is named here.
     pub issuer: Option<Address>,
     /// The id of the client.
     pub client_id: String,
@@ -273,6 +273,10 @@ impl Service {
         let issuer = settings.issuer.as_ref().map(Address::as_str);
         let discovered = discover(&self.http, &settings.server, challenge, issuer, None).await?;
         let authentication = &settings.authentication;
+        if issuer.is_none() && matches!(authentication, ServiceAuthentication::Secret(_)) {
+            let issuer = discovered.metadata.issuer;
+            return Err(CredentialError::IssuerNeeded { issuer });
+        }
         let client = authentication.client(settings.client_id.clone(), &discovered.metadata);
         let mut scope = settings.scope.clone();
         if let Some(requested) = &challenge.scope {

@@ -12,6 +12,10 @@ pub trait UserAgent: Send + Sync {
         url: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
+    /// Shows at which authorization server, its `issuer`, a person logs in to `server` for the first time: `server` chose it,
+    /// unless the configuration did.
+    fn show_issuer(&self, server: &str, issuer: &str);
+
     /// Shows the code that a person enters on another device.
     fn show_device_code(&self, code: &DeviceCode);
 }

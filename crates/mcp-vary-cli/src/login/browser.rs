@@ -52,6 +52,13 @@ impl UserAgent for Browser {
         })
     }
 
+    fn show_issuer(&self, server: &str, issuer: &str) {
+        print::notice(&sanitize(&format!(
+            "Logging in to {} at {issuer}",
+            server.split('?').next().unwrap_or_default()
+        )));
+    }
+
     fn show_device_code(&self, code: &DeviceCode) {
         print::notice(&sanitize(&format!(
             "To log in, open {} on any device, and enter the code {}",

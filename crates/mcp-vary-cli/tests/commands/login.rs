@@ -250,8 +250,9 @@ fn a_service_has_credentials_of_its_own() {
     let digest = "0".repeat(64);
     let text = format!(
         "auth: {{keys: [{{name: ann, sha256: '{digest}'}}]}}\nservers: {{notes: {{url: '{}', auth: \
-         {{client-credentials: {{client-id: robot, client-secret: '${{ROBOT}}'}}}}}}}}\n",
-        user.url()
+         {{client-credentials: {{client-id: robot, client-secret: '${{ROBOT}}', issuer: '{}'}}}}}}}}\n",
+        user.url(),
+        user.server.url("")
     );
     let path = file("login-service.yaml", &text);
     let mut check = user.command(&["config", "check", &path]);

@@ -71,7 +71,8 @@ enum Method {
     TokenExchange,
 }
 
-const EXAMPLE: &str = "`login`, or {client-credentials: {client-id: ..., client-secret: ...}}";
+const EXAMPLE: &str =
+    "`login`, or {client-credentials: {client-id: ..., client-secret: ..., issuer: ...}}";
 
 /// Reads `login`, or a table with one method.
 pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PartialAuth> {
@@ -188,6 +189,8 @@ impl PartialAuth {
         let token_endpoint = self.address(reader, table, "token-endpoint", token_endpoint);
         let for_lists = self.for_lists.take().map(|service| {
             let table = table.deepest(&["for-lists"]);
+            let mut service = *service;
+            service.issuer = service.issuer.or_else(|| self.issuer.clone());
             service.into_service(reader, &table, (address.clone(), server))
         });
         let issuer = issuer.filter(|_| is_complete)?;
@@ -360,7 +363,7 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
         },
         |reader, field, auth| {
             auth.method = Some(Method::ClientCredentials);
-            let example = "{client-id: ..., client-secret: ...}";
+            let example = "{client-id: ..., client-secret: ..., issuer: ...}";
             reader.settings(field, &[SERVICE, COMMON], auth, example);
         },
     ),
@@ -454,8 +457,9 @@ const SERVICE: &[KeySpec<PartialAuth>] = keys![
 const COMMON: &[KeySpec<PartialAuth>] = keys![
     /// the scopes to request, beside those that the server asks for; by default those of its metadata
     "scopes" => Other(SchemaBuilder::strings, read_scopes),
-    /// the authorization server, character for character as its metadata name it. Needed only if the server names
-    /// several, if it is in a private network, or if the server names it with another end: with `/` or without
+    /// the authorization server, character for character as its metadata name it. Required with `client-secret`, which
+    /// goes to no other; needed, too, if the server names several, if it is in a private network, or if the server names
+    /// it with another end: with `/` or without. `for-lists` has that of the exchange
     "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
 ];
 

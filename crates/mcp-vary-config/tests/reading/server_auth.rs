@@ -96,7 +96,8 @@ fn each_setting_changes_the_identity() {
 
 #[test]
 fn a_mistake_in_auth_is_named() {
-    let example = "write `login`, or {client-credentials: {client-id: ..., client-secret: ...}}";
+    let example =
+        "write `login`, or {client-credentials: {client-id: ..., client-secret: ..., issuer: ...}}";
     refuses_auth(
         "logins",
         &format!("2:35: `servers.a.auth` is not a way to authenticate at a server; {example}"),
@@ -214,6 +215,16 @@ fn a_service_reads_the_lists_of_all_users() {
     assert_eq!(service.ca.unwrap().to_str(), Some("ca.pem"));
     assert_eq!(service.issuer.unwrap().as_str(), "https://crm.example");
     assert_eq!(service.server.resource(), "https://x/mcp");
+}
+
+#[test]
+fn the_service_for_lists_has_the_authorization_server_of_the_exchange() {
+    let settings = exchange(
+        "issuer: 'https://idp.example', client-id: vary, client-secret: s, \
+         for-lists: {client-id: lists, client-secret: '${SECRET}'}",
+    );
+    let issuer = settings.for_lists.unwrap().issuer;
+    assert_eq!(issuer.unwrap().as_str(), "https://idp.example");
 }
 
 #[test]

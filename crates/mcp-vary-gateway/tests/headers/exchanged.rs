@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_login::address::Address;
+use mcp_vary_login::assertion::SigningKey;
 use mcp_vary_login::exchange::{ExchangeServer, ExchangeSettings, TokenExchange};
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
@@ -116,9 +117,17 @@ pub(super) fn environment() -> Environment {
 
 /// The service `lists` at the authorization server that `server` names.
 pub(super) fn service(server: Address) -> ServiceSettings {
-    let secret = ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw"));
-    ServiceSettings::new(server, "lists".to_owned(), secret)
+    let key = SigningKey::from_pem(KEY, None).unwrap();
+    let authentication = ServiceAuthentication::PrivateKey(key);
+    ServiceSettings::new(server, "lists".to_owned(), authentication)
 }
+
+/// A key that only tests use.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgfhT55FM7k46opcBQ\n\
+    5CSGm9Cuz28N6I4v6DstWJgmyxOhRANCAATYT1H/pRLAdRIH6repaaMuqVAwwE0+\n\
+    d6srGOUKm0mz/QdzchHLf2iqTW631aeANDeh4VbhD5x7dvge+9NKJkX2\n\
+    -----END PRIVATE KEY-----\n";
 
 /// The `sub` of the token in a request for an exchange, and the device if it has one.
 fn subject(form: &str) -> String {

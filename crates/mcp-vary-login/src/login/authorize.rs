@@ -39,6 +39,13 @@ impl Shared {
                 return Err(CredentialError::ServerChanged);
             }
         }
+        if last.is_none() {
+            let issuer = issuer.to_owned();
+            if configured.is_none() && self.settings.client.secret.is_some() {
+                return Err(CredentialError::IssuerNeeded { issuer });
+            }
+            interaction.user_agent.show_issuer(server.as_str(), &issuer);
+        }
         let scope = self.scope(&discovered, challenge, last);
         let login = self.by_person(interaction, discovered, scope).await?;
         let lock = self.lock().await?;

@@ -342,6 +342,9 @@ async fn presents(client: ConfiguredClient, metadata: Value, expected: [&str; 3]
     let registered = json!({"client_id": "registered", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"});
     scene.respond("/register", "201 Created", &registered);
     let mut settings = scene.settings();
+    if client.secret.is_some() {
+        settings.issuer = Address::parse(&scene.peer.url("")).ok();
+    }
     settings.client = client;
     scene.try_log_in(settings).await.unwrap();
     let request = &scene.peer.requests("POST /token")[0];
@@ -409,6 +412,32 @@ async fn a_configured_client_is_not_presented_to_another_authorization_server() 
     // A client that is registered there is another client.
     scene.log_in().await;
     assert_eq!(other.requests("POST /register").len(), 1);
+}
+
+#[tokio::test]
+async fn a_client_secret_goes_only_to_an_authorization_server_that_the_operator_named() {
+    let scene = Scene::new().await;
+    let mut settings = scene.settings();
+    settings.client.id = Some("me".to_owned());
+    settings.client.secret = Some(Secret::new("TOPSECRET-pw"));
+    let issuer = scene.peer.url("");
+    let error = scene.refuse_log_in(settings.clone()).await;
+    assert!(
+        error.contains(&format!("add `issuer: {issuer}`")),
+        "{error}"
+    );
+    assert!(scene.peer.requests("POST /token").is_empty());
+    settings.issuer = Address::parse(&issuer).ok();
+    scene.try_log_in(settings).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_first_login_shows_where_it_is() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    scene.log_in().await;
+    let expected = ["/mcp", ""].map(|path| scene.peer.url(path));
+    assert_eq!(*scene.person.issuers.lock().unwrap(), [expected]);
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ use tokio::net::TcpStream;
 pub(crate) struct Person {
     /// The address that the person opened.
     pub(crate) opened: Mutex<Vec<String>>,
+    /// The servers and issuers that the person was shown.
+    pub(crate) issuers: Mutex<Vec<[String; 2]>>,
     pub(crate) device_codes: Mutex<Vec<DeviceCode>>,
     /// What is added to the query of the redirect instead of a code.
     pub(crate) answer: Option<String>,
@@ -43,6 +45,11 @@ impl UserAgent for Person {
             socket.write_all(request.as_bytes()).await.unwrap();
             std::future::pending().await
         })
+    }
+
+    fn show_issuer(&self, server: &str, issuer: &str) {
+        let shown = [server, issuer].map(str::to_owned);
+        self.issuers.lock().unwrap().push(shown);
     }
 
     fn show_device_code(&self, code: &DeviceCode) {

@@ -13,17 +13,41 @@ use serde_json::json;
 
 use crate::scene::{access_token, assert_all, environment, pass, refuse, token};
 
-fn service(peer: &LoginServer, authentication: ServiceAuthentication) -> Credentials {
+fn settings(peer: &LoginServer, authentication: ServiceAuthentication) -> ServiceSettings {
     let server = Address::parse(&peer.url("/mcp")).unwrap();
-    let settings = ServiceSettings::new(server, "robot".to_owned(), authentication);
+    ServiceSettings::new(server, "robot".to_owned(), authentication)
+}
+
+fn service(settings: ServiceSettings) -> Credentials {
     Credentials::Service(ServiceCredentials::new(settings, environment()))
 }
 
+fn secret() -> ServiceAuthentication {
+    ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw"))
+}
+
 fn with_secret(peer: &LoginServer) -> Credentials {
-    service(
-        peer,
-        ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw")),
-    )
+    let mut settings = settings(peer, secret());
+    settings.issuer = Address::parse(&peer.url("")).ok();
+    service(settings)
+}
+
+#[tokio::test]
+async fn a_secret_goes_only_to_an_authorization_server_that_the_operator_named() {
+    let peer = LoginServer::start().await;
+    let unnamed = service(settings(&peer, secret()));
+    let refused = token(&unnamed).await.unwrap_err();
+    let advice = format!("add `issuer: {}`", peer.url(""));
+    assert!(refused.contains(&advice), "{refused}");
+    assert!(peer.requests("POST /token").is_empty());
+    // The server names another one later.
+    let named = with_secret(&peer);
+    assert_eq!(access_token(&named).await, "access-1");
+    let other = LoginServer::start().await;
+    peer.resource(json!({"authorization_servers": [other.url("")]}));
+    let refused = refuse(&named, StatusCode::UNAUTHORIZED, "Bearer").await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(other.requests("").is_empty());
 }
 
 #[tokio::test]
@@ -32,7 +56,7 @@ async fn a_service_authenticates_by_its_secret_or_key() {
     peer.resource(json!({"scopes_supported": ["a", "b"]}));
     assert_eq!(access_token(&with_secret(&peer)).await, "access-1");
     let key = SigningKey::from_pem(include_str!("../keys/p256.pem"), None).unwrap();
-    let signing = service(&peer, ServiceAuthentication::PrivateKey(key));
+    let signing = service(settings(&peer, ServiceAuthentication::PrivateKey(key)));
     assert_eq!(access_token(&signing).await, "access-2");
     let forms = peer.requests("POST /token");
     let head = forms[0].head.to_lowercase();
