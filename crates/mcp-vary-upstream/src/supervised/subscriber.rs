@@ -7,6 +7,8 @@ mod task;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use mcp_vary::error_code::INTERNAL_ERROR;
+use mcp_vary::json;
 use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::revision::Era;
 
@@ -14,6 +16,7 @@ use super::shared::Shared;
 use super::subscriptions::{SubscribeError, Subscriptions};
 use super::topic::Topic;
 use crate::connection::UpstreamConnection;
+use crate::error::{UpstreamError, is_transient};
 use crate::message::Event;
 
 /// Subscribes and unsubscribes at the server as the entries change, for as long as the connection lasts.
@@ -46,6 +49,18 @@ fn may_offer(topic: Topic, upstream: &UpstreamConnection, shared: &Shared) -> bo
     let is_resource = topic == Topic::Resources && upstream.handshake().era() == Era::Legacy;
     let may_have = || shared.server_facts.undeclared_methods().has(SUBSCRIBE) != Some(false);
     topic.is_offered(upstream.handshake()) || is_resource && may_have()
+}
+
+/// The refusal in an error that another attempt would get again.
+fn refusal(error: &UpstreamError) -> Option<SubscribeError> {
+    let is_final = match error {
+        UpstreamError::Status { status, .. } => !is_transient(*status),
+        UpstreamError::Credentials { .. } => true,
+        _ => false,
+    };
+    let message = || json::string(&error.to_string());
+    let error = || format!(r#"{{"code":{INTERNAL_ERROR},"message":{}}}"#, message());
+    is_final.then(|| SubscribeError::Rejected(error().into()))
 }
 
 async fn reject_all(subscriptions: &Subscriptions) -> Infallible {

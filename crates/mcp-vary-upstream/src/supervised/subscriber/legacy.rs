@@ -14,7 +14,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
-use super::{activate, may_offer, reject_all};
+use super::{activate, may_offer, refusal, reject_all};
 use crate::connection::UpstreamConnection;
 use crate::error::UpstreamError;
 use crate::message::{Answer, Event, Request};
@@ -95,7 +95,7 @@ async fn send(
     (ask, answer)
 }
 
-/// Applies an answer. Requests that failed with the connection are sent again.
+/// Applies an answer. Requests that failed with the connection are sent again, those that the endpoint refused are not.
 fn apply(
     (upstream, shared): (&Arc<UpstreamConnection>, &Shared),
     held: &mut BTreeSet<Arc<str>>,
@@ -106,8 +106,12 @@ fn apply(
     let outcome = match answer {
         Ok(answer) => answer.outcome().map(drop),
         Err(error) => {
-            let error = error.details();
-            return tracing::debug!(server, error, "subscription not asked for");
+            let details = error.details();
+            tracing::debug!(server, details, "subscription not asked for");
+            if let (Change::Subscribe(uri), Some(refused)) = (ask, refusal(error)) {
+                shared.subscriptions(Topic::Resources).reject(&uri, refused);
+            }
+            return;
         }
     };
     match (ask, outcome) {

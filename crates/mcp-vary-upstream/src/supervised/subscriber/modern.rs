@@ -13,7 +13,7 @@ use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::activate;
+use super::{activate, refusal};
 use crate::connection::UpstreamConnection;
 use crate::error::{UpstreamError, is_rejection};
 use crate::handshake::modern_params;
@@ -324,7 +324,7 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
         }
         // Servers send no requests on a subscription stream.
         Ok(Message::Request(_)) => return StreamEvent::Ignored,
-        Err(_) => return StreamEvent::Ended(None),
+        Err(error) => return StreamEvent::Ended(refusal(&error)),
     };
     let Ok(ServerMessage::Notification { method, params, .. }) = ServerMessage::read(&message)
     else {
