@@ -55,6 +55,16 @@ impl Client {
         Self { id, authentication }
     }
 
+    /// Its secret, if it has one.
+    pub(crate) fn secret(&self) -> Option<String> {
+        match &self.authentication {
+            ClientAuthentication::Basic(secret) | ClientAuthentication::Post(secret) => {
+                Some(secret.expose().to_owned())
+            }
+            ClientAuthentication::Public | ClientAuthentication::PrivateKey(_) => None,
+        }
+    }
+
     /// The parameters and the header with which the client authenticates; `None` if the key cannot sign.
     pub(crate) fn authenticate(&self, context: &AssertionContext<'_>) -> Option<Authenticated> {
         let id = || ("client_id", self.id.clone());

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
 use serde::Deserialize;
 
 use crate::authorization::AuthorizationRequest;
@@ -10,7 +9,7 @@ use crate::error::CredentialError;
 use crate::http_client::HttpError;
 use crate::registration::DEVICE_GRANT;
 use crate::secret::Secret;
-use crate::token::{OAuthError, TokenEndpoint, TokenError, Tokens};
+use crate::token::{TokenEndpoint, TokenError, Tokens};
 use crate::user_agent::DeviceCode;
 
 /// The members of RFC 8628, section 3.2.
@@ -40,10 +39,6 @@ impl AuthorizationRequest<'_> {
             parameters.push(("scope", &scope));
         }
         let answer = device.post(&parameters).await?;
-        let refused = OAuthError::parse(&answer);
-        if answer.status != StatusCode::OK || refused.is_ok() {
-            return Err(TokenError::Refused(refused.map_err(TokenError::from)?).into());
-        }
         let authorization: DeviceAuthorization = answer.json()?;
         // A person opens it.
         let checked = self.endpoint.http.check(&authorization.verification_uri);

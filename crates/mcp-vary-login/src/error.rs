@@ -77,3 +77,13 @@ pub enum CredentialError {
     #[error("{0}")]
     UserAgent(String),
 }
+
+impl CredentialError {
+    /// The text for clients: of what the authorization server said, no more than a code.
+    pub(crate) fn for_clients(&self) -> String {
+        match self {
+            Self::Token(error) => error.for_clients(),
+            error => error.to_string(),
+        }
+    }
+}

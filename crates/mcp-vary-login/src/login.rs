@@ -322,7 +322,8 @@ impl Shared {
             }
             Err(error) if error.is_invalid_grant() => {
                 login.tokens = None;
-                Err(ended(&format!("the last login has ended: {error}")))
+                let why = error.for_clients();
+                Err(ended(&format!("the last login has ended: {why}")))
             }
             Err(error) => return Err(error.into()),
         };

@@ -46,7 +46,7 @@ impl CredentialSource for AuthorizationSource {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>> {
         Box::pin(async {
             let value = self.credentials.authorization().await;
-            value.map_err(|error| CredentialError::new(error.to_string()))
+            value.map_err(|error| shown(&error))
         })
     }
 
@@ -77,7 +77,7 @@ impl CredentialSource for AuthorizationSource {
                 {
                     Err(CredentialError::new(format!("{error}, {TOKEN_ADVICE}")))
                 }
-                Err(error) => Err(CredentialError::new(error.to_string())),
+                Err(error) => Err(shown(&error)),
             }
         })
     }
@@ -98,6 +98,18 @@ impl CredentialSource for AuthorizationSource {
 
     fn identity(&self) -> &str {
         &self.identity
+    }
+}
+
+/// The words of the authorization server are for the operator alone.
+fn shown(error: &error::CredentialError) -> CredentialError {
+    let (message, details) = (error.for_clients(), error.to_string());
+    let is_whole = message == details;
+    let shown = CredentialError::new(message);
+    if is_whole {
+        shown
+    } else {
+        shown.with_details(details)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::assertion::AssertionContext;
 use crate::client::Client;
-use crate::form::form;
+use crate::form::{encoded, form};
 use crate::http_client::{Answer, HttpClient, HttpError};
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -84,6 +84,19 @@ impl TokenError {
         ];
         matches!(self, Self::Refused(error) if codes.contains(&error.code.as_str()))
     }
+
+    /// The error without the words of the authorization server, which may repeat what it got: its code alone, if a
+    /// specification has it.
+    pub(crate) fn for_clients(&self) -> String {
+        match self {
+            Self::Refused(error) => {
+                let known = CODES.iter().find(|code| **code == error.code);
+                let code = known.unwrap_or(&"an error that no specification has");
+                format!("the authorization server answered: {code}")
+            }
+            error => error.to_string(),
+        }
+    }
 }
 
 impl OAuthError {
@@ -100,6 +113,14 @@ impl OAuthError {
             &document.error,
             document.error_description.as_deref(),
         ))
+    }
+
+    /// The same without what was `sent`, also in parts.
+    fn without(self, sent: &[String]) -> Self {
+        Self {
+            code: hide(&self.code, sent),
+            description: self.description.map(|text| hide(&text, sent)),
+        }
     }
 
     /// An error with texts of an authorization server, which are bounded and made visible.
@@ -169,10 +190,6 @@ impl TokenEndpoint<'_> {
     /// Requests tokens with these parameters.
     pub(crate) async fn request(&self, parameters: &[(&str, &str)]) -> Result<Tokens, TokenError> {
         let answer = self.post(parameters).await?;
-        let refused = OAuthError::parse(&answer);
-        if answer.status != StatusCode::OK || refused.is_ok() {
-            return Err(TokenError::Refused(refused?));
-        }
         let response: TokenResponse = answer.json()?;
         response.into_tokens((self.environment.now)())
     }
@@ -196,7 +213,7 @@ impl TokenEndpoint<'_> {
         Ok(tokens)
     }
 
-    /// Posts a form with these parameters and the client's authentication.
+    /// Posts a form with these parameters and the client's authentication, and returns what is no error.
     pub(crate) async fn post(&self, parameters: &[(&str, &str)]) -> Result<Answer, TokenError> {
         let authenticated = self.client.authenticate(&AssertionContext {
             issuer: self.issuer,
@@ -206,10 +223,48 @@ impl TokenEndpoint<'_> {
         let authenticated = authenticated.ok_or(TokenError::Authentication)?;
         let added = authenticated.parameters.iter();
         let added = added.map(|(name, value)| (*name, value.as_str()));
-        let form = form(parameters.iter().copied().chain(added));
-        let answer = self.http.post_form(self.url, form, authenticated.header);
-        Ok(answer.await?)
+        let sent: Vec<_> = parameters.iter().copied().chain(added).collect();
+        let header = authenticated.header;
+        let answer = self
+            .http
+            .post_form(self.url, form(sent.iter().copied()), header.clone());
+        let answer = answer.await?;
+        let refused = OAuthError::parse(&answer);
+        if answer.status != StatusCode::OK || refused.is_ok() {
+            let secrets = sent.iter().filter(|(name, _)| !PUBLIC.contains(name));
+            let secrets = secrets.flat_map(|(_, value)| [(*value).to_owned(), encoded(value)]);
+            let header = header
+                .iter()
+                .map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let header = header.map(|value| value.trim_start_matches("Basic ").to_owned());
+            let secrets: Vec<_> = secrets.chain(header).chain(self.client.secret()).collect();
+            return Err(TokenError::Refused(refused?.without(&secrets)));
+        }
+        Ok(answer)
     }
+}
+
+/// `text` with `***` in place of what is part of a secret: of eight characters and more, or of the whole of a shorter one.
+fn hide(text: &str, secrets: &[String]) -> String {
+    let text: Vec<char> = text.chars().collect();
+    let mut is_hidden = vec![false; text.len()];
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        let length = secret.chars().count().min(SHORTEST_PART);
+        for (start, part) in text.windows(length).enumerate() {
+            if secret.contains(&part.iter().collect::<String>()) {
+                is_hidden[start..start + length].fill(true);
+            }
+        }
+    }
+    let mut shown = String::new();
+    for (at, character) in text.into_iter().enumerate() {
+        if !is_hidden[at] {
+            shown.push(character);
+        } else if at == 0 || !is_hidden[at - 1] {
+            shown.push_str("***");
+        }
+    }
+    shown
 }
 
 impl TokenResponse {
@@ -234,6 +289,40 @@ impl TokenResponse {
         })
     }
 }
+
+/// The codes of RFC 6749, 7591, 8628, 8693 and 8707 that a token endpoint may answer with.
+const CODES: &[&str] = &[
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+    "access_denied",
+    "server_error",
+    "temporarily_unavailable",
+    "authorization_pending",
+    "slow_down",
+    "expired_token",
+    "invalid_target",
+];
+
+/// The parameters of which nothing is secret.
+const PUBLIC: &[&str] = &[
+    "grant_type",
+    "resource",
+    "scope",
+    "audience",
+    "client_id",
+    "redirect_uri",
+    "subject_token_type",
+    "requested_token_type",
+    "requested_token_use",
+    "client_assertion_type",
+];
+
+/// The fewest characters by which a part of a secret is recognized.
+const SHORTEST_PART: usize = 8;
 
 /// The most characters of a text of an authorization server.
 const MAX_DESCRIPTION: usize = 300;

@@ -7,8 +7,10 @@ use mcp_vary_login::assertion::SigningKey;
 use mcp_vary_login::credentials::{Credentials, Retry};
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
+use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::credential_source::CredentialSource as _;
 use serde_json::json;
 
 use crate::scene::{access_token, assert_all, environment, pass, refuse, token};
@@ -96,6 +98,29 @@ async fn a_failure_is_not_repeated_for_each_caller() {
     assert_eq!(peer.requests("POST /token").len(), 1);
     pass(5);
     assert_eq!(access_token(&service).await, "access-1");
+}
+
+/// The words of the authorization server are for the operator, and never what was sent to it.
+#[tokio::test]
+async fn an_authorization_server_that_repeats_the_request_reveals_nothing() {
+    for (code, shown) in [
+        ("invalid_scope", "invalid_scope"),
+        ("no TOPSECRET-pw", "an error that no specification has"),
+    ] {
+        let peer = LoginServer::start().await;
+        let source = AuthorizationSource::configured(with_secret(&peer), String::new());
+        let said = "you sent Basic cm9ib3Q6VE9QU0VDUkVULXB3, TOPSECRET-pw, TOPSECRE and T-pw";
+        let error = json!({"error": code, "error_description": said});
+        peer.next_token("400 Bad Request", &error);
+        let refused = source.authorization().await.unwrap_err();
+        let expected = format!("the authorization server answered: {shown}");
+        assert_eq!(refused.to_string(), expected);
+        let code = code.replace("TOPSECRET-pw", "***");
+        let details = format!(
+            "{expected}: the authorization server answered: {code} (you sent Basic ***, ***, *** and T-pw)"
+        );
+        assert_eq!(refused.details(), details);
+    }
 }
 
 #[tokio::test]
