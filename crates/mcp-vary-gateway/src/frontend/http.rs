@@ -153,15 +153,14 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
     ) -> io::Result<()> {
-        let answer_replicas = async {
-            match server.kind {
-                ListenerKind::Mcp => {
-                    self.answer_replicas(&server.stopping, &server.forwarded)
-                        .await
-                }
-                _ => pending().await,
+        let (stopping, forwarded) = (server.stopping.clone(), server.forwarded.clone());
+        let is_mcp = matches!(server.kind, ListenerKind::Mcp);
+        let mut answer_replicas = pin!(async {
+            if is_mcp {
+                self.answer_replicas(&stopping, &forwarded).await;
             }
-        };
+            pending().await
+        });
         let stops = async {
             shutdown.await;
             if let Some(store) = &self.services.store
@@ -172,19 +171,28 @@ impl Gateway {
         };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
-            () = answer_replicas => {}
+            () = &mut answer_replicas => {}
             () = stops => {}
         }
         if let Some(endpoint) = &endpoint {
             self.begin_stop(endpoint);
-            // Load balancers learn that it is not ready before it accepts no more connections.
-            let delay = self.current().config.limits.drain_delay;
-            if !delay.is_zero() {
-                let _ = timeout(delay, self.accept(&listener, &server)).await;
-            }
         }
-        drop(listener);
-        server.close(self, endpoint).await;
+        let closing = async {
+            if endpoint.is_some() {
+                // Load balancers learn that it is not ready before it accepts no more connections.
+                let delay = self.current().config.limits.drain_delay;
+                if !delay.is_zero() {
+                    let _ = timeout(delay, self.accept(&listener, &server)).await;
+                }
+            }
+            drop(listener);
+            server.close(self, endpoint).await;
+        };
+        // What other replicas sent before they learned of the stop is answered, too.
+        tokio::select! {
+            () = closing => {}
+            () = answer_replicas => {}
+        }
         Ok(())
     }
 
