@@ -201,11 +201,8 @@ impl Store {
         let mut stored = BTreeSet::new();
         for namespace in &self.namespaces {
             let read = self.read_ended(connection.clone(), namespace).await?;
-            let mut size = redis::cmd("ZCARD");
-            size.arg(&namespace.ended);
-            let size: usize = size.query_async(&mut connection.clone()).await?;
-            // A set that is full may have lost those that expire before all that it has.
-            if size >= MAX_ENDED
+            // A set that is full may have lost those that expire before all that it has. What others made up does not count.
+            if read.len() >= MAX_ENDED
                 && let Some(first) = read.first()
             {
                 learn(StoreEvent::ForgottenUntil(first.expires));
