@@ -130,6 +130,8 @@ pub enum Processes {
     OneClient {
         /// Whether the client has a session, so that a server request may belong to no call.
         has_session: bool,
+        /// Whether no other process may run beside it.
+        is_only: bool,
     },
 }
 

@@ -10,7 +10,7 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::{SupervisedConnection, UpstreamConfig};
+use mcp_vary_upstream::{Processes, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
@@ -346,9 +346,14 @@ impl UpstreamPool {
         let server = self.servers.get(server);
         if server.config.has_one_process() {
             let session = client.session.as_ref();
-            return Ok(self
-                .dedicated()
-                .lease_only_process(server.index, connection, session));
+            let dedicated = self.dedicated();
+            let lease = dedicated.lease_only_process(server.index, connection, session);
+            let processes = server.config.processes;
+            let may_be_more = matches!(processes, Processes::OneClient { is_only: false, .. });
+            // Without a session the server does not learn that roots have changed. Another process asks for them anew.
+            if session.is_some() || !may_be_more || !lease.has_roots() {
+                return Ok(lease);
+            }
         }
         let claims = client.class.as_ref().and_then(|key| key.claims.as_ref());
         let spec = ConnectSpec {

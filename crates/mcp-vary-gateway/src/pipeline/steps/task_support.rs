@@ -25,8 +25,7 @@ pub(crate) fn server_supports(
 /// Whether the client declares the extension, with this request or for its session.
 pub(super) fn declares_extension(context: &RequestContext<'_>) -> bool {
     // Servers create tasks only for the capabilities of the class, which they receive.
-    let class = context.client.class.as_ref();
-    class.is_some_and(|class| has_extension(&class.capabilities))
+    has_extension(&context.class.capabilities)
 }
 
 /// Whether the client supports tasks of this dialect.

@@ -67,8 +67,10 @@ pub(crate) fn declare_to_all(
     };
     for server in servers {
         if let Some(client) = only_client {
-            let has_session = client.has_session;
-            server.processes = Processes::OneClient { has_session };
+            server.processes = Processes::OneClient {
+                has_session: client.has_session,
+                is_only: server.processes == Processes::One,
+            };
         }
         let (configured, forwarded) = (&server.capabilities, &server.forwarded_extensions);
         if server.has_one_process() && only_client.is_none() {

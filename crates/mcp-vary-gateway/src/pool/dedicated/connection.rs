@@ -1,6 +1,6 @@
 //! One dedicated connection.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(super) struct DedicatedConnection {
     pub(super) keep_alive: AtomicUsize,
     /// The number of leases whose callers are gone without a word.
     pub(super) abandoned: AtomicUsize,
+    /// Whether the server has asked for roots, which it remembers.
+    pub(super) has_roots: AtomicBool,
     /// Cancelled when its place is given to another client.
     pub(super) evicted: CancellationToken,
     /// The evictions of its server.

@@ -115,7 +115,13 @@ impl DedicatedLease {
     pub(crate) fn note_request(&self, request: &ServerRequest) {
         if request.method() == LIST_ROOTS {
             self.is_tainted.store(true, Ordering::Relaxed);
+            self.connection.has_roots.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the server has asked for roots in this call or an earlier one.
+    pub(crate) fn has_roots(&self) -> bool {
+        self.connection.has_roots.load(Ordering::Relaxed)
     }
 
     /// The call was answered.

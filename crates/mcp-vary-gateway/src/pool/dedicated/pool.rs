@@ -1,6 +1,6 @@
 //! The dedicated connections to all servers: opened, leased and closed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mcp_vary_base::tasks::TaskTracker;
@@ -269,7 +269,7 @@ impl DedicatedPool {
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
         let has_session = match upstream.config().processes {
-            Processes::OneClient { has_session } => has_session && key.owner == Owner::All,
+            Processes::OneClient { has_session, .. } => has_session && key.owner == Owner::All,
             Processes::Several | Processes::One => false,
         };
         if has_session || matches!(key.owner, Owner::Session(_)) {
@@ -314,6 +314,7 @@ impl DedicatedPool {
             in_use: AtomicUsize::new(0),
             keep_alive: AtomicUsize::new(0),
             abandoned: AtomicUsize::new(0),
+            has_roots: AtomicBool::new(false),
             evicted: CancellationToken::new(),
             evictions: spec.map(|spec| Arc::clone(spec.evictions)),
             used: LastUse::now(),
