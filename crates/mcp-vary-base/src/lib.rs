@@ -1,4 +1,4 @@
-//! Clock, randomness, bounded stores, blocking work, tokens of clients, the name in requests and texts of system errors, independent of the protocol.
+//! Clock, randomness, bounded stores, blocking work, tokens of clients, the name in requests, private files and texts of system errors, independent of the protocol.
 
 pub mod blocking_work;
 pub mod caller_token;
@@ -11,6 +11,7 @@ pub mod lock;
 pub mod log_backoff;
 pub mod memo;
 pub mod memory_budget;
+pub mod private_files;
 mod setters;
 pub mod tasks;
 mod trait_objects;

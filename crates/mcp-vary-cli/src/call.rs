@@ -103,7 +103,9 @@ async fn call_all(
                 },
             };
         }
-        if let (None, Some(schema)) = (&tip, schema) {
+        // A result that says so names them.
+        let is_said = matches!(&answer, Ok(result) if result.contains("invalid arguments: "));
+        if let (None, Some(schema), false) = (&tip, schema, is_said) {
             tip = schema::hint(schema, &arguments);
         }
         let findings = match &answer {

@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use mcp_vary_base::private_files;
 use serde_json::Value;
 use tokio::net::UnixListener;
 
-use crate::operator_token::{create_private, directory};
+use crate::operator_token::directory;
 
 /// The socket of this process, until this is dropped.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ impl SocketFile {
     pub(crate) fn open() -> io::Result<(UnixListener, Self)> {
         let directory =
             directory().ok_or_else(|| io::Error::other("there is no state directory"))?;
-        create_private(&directory)?;
+        private_files::create_directory(&directory)?;
         for stale in sockets(&directory).filter(|path| is_abandoned(path)) {
             remove(&stale)?;
             remove(&stale.with_extension(ABOUT))?;

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use mcp_vary_base::private_files;
 use mcp_vary_operator::AdminToken;
 
 use crate::approval::{state_directory, variable};
@@ -22,21 +23,10 @@ impl TokenFile {
                 "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
             )
         })?;
-        create_private(&directory)?;
+        private_files::create_directory(&directory)?;
         let path = directory.join(file_name(address));
         // The gateway that wrote it is gone, since this one has its address.
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(&path)?;
+        let mut file = private_files::replace(&path)?;
         file.write_all(token.expose().as_bytes())?;
         Ok(Self(path))
     }
@@ -72,18 +62,6 @@ pub(crate) fn running() -> Vec<SocketAddr> {
 /// Where running gateways of this user are found.
 pub(crate) fn directory() -> Option<PathBuf> {
     Some(state_directory(&variable)?.join("vary").join("gateways"))
-}
-
-/// Creates a directory that only this user can read.
-pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(directory)
 }
 
 /// An address without the characters that a name of a file cannot have everywhere.

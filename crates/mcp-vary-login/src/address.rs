@@ -142,7 +142,11 @@ impl AddressPolicy {
             return Err(AddressError::Insecure);
         }
         let ip: Option<IpAddr> = address.host.parse().ok();
-        if ip.is_some_and(|ip| !self.permits(&address.host, ip)) {
+        let is_refused = match ip {
+            Some(ip) => !self.permits(&address.host, ip),
+            None => !is_local && is_other_spelling(&address.host),
+        };
+        if is_refused {
             return Err(AddressError::Private);
         }
         Ok(address)
@@ -153,6 +157,14 @@ impl AddressPolicy {
         let is_written = self.written_hosts.iter().any(|written| written == host);
         is_written || (self.is_loopback && ip.is_loopback()) || !is_private(ip)
     }
+}
+
+/// Whether a host is no name of the public internet, but may be read as an address: a proxy looks it up, and not this policy.
+fn is_other_spelling(host: &str) -> bool {
+    let host = host.trim_end_matches('.');
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_number = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || last == "localhost"
 }
 
 /// Whether `ip` is not an address of the public internet.
@@ -265,6 +277,27 @@ mod tests {
     fn checks(server: &str, url: &str, expected: Option<AddressError>) {
         let policy = AddressPolicy::new(&address(server), Some(&address("https://10.9.9.9/idp")));
         assert_eq!(policy.check(url).err(), expected, "{server} {url}");
+    }
+
+    #[test]
+    fn other_spellings_of_addresses_are_refused_before_a_proxy_reads_them() {
+        for host in [
+            "0xa9fea9fe",
+            "2852039166",
+            "0250.0xfe.0xa9.0xfe",
+            "127.1",
+            "127.0.0.1.",
+            "localhost.",
+            "a.localhost",
+        ] {
+            checks(
+                "https://mcp.example/mcp",
+                &format!("https://{host}/"),
+                Some(AddressError::Private),
+            );
+        }
+        checks("https://mcp.example/mcp", "https://0x.example/", None);
+        checks("http://localhost:1/mcp", "http://localhost:2/", None);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The tokens of each principal for each server.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_vary_base::environment::Environment;
-use mcp_vary_base::io_error;
+use mcp_vary_base::{io_error, private_files};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +120,9 @@ pub enum StoreError {
     /// The file is sealed with a key that is not known.
     #[error("{0} is sealed with a key that is neither in the keyring nor in `keys`")]
     Sealed(String),
+    /// The file is not sealed, although there are keys: whoever can write there may have written it.
+    #[error("{0} is not sealed, and the configuration has `keys`; remove it, and log in again")]
+    Unsealed(String),
     /// The keyring waits for a person, or hangs.
     #[error(
         "the system's keyring did not answer within {} s; unlock it, or write `keys` into the configuration, which seal logins \
@@ -194,7 +197,8 @@ impl TokenStore {
 
     fn read_file(&self, path: &Path) -> Result<Option<Login>, StoreError> {
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
+        let file = private_files::check_regular(path).and_then(|()| File::open(path));
+        let read = file.and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
         match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(failed(path))?,
@@ -207,6 +211,8 @@ impl TokenStore {
                 (opened, _) => opened,
             };
             text = opened.ok_or_else(|| StoreError::Sealed(path.display().to_string()))?;
+        } else if !self.keys.is_empty() {
+            return Err(StoreError::Unsealed(path.display().to_string()));
         }
         let login = serde_json::from_str(&text);
         let login = login.map_err(|_| StoreError::Damaged(path.display().to_string()))?;
@@ -215,28 +221,16 @@ impl TokenStore {
 
     /// Waits until no other process has locked the login, and locks it.
     pub(crate) fn lock(&self, key: &LoginKey) -> Result<LockedLogin, StoreError> {
-        self.create_directory()?;
+        let created = private_files::create_directory(&self.directory);
+        created.map_err(failed(&self.directory))?;
         let path = self.path(key, "lock");
-        let lock = private_file(&path).map_err(failed(&path))?;
+        let lock = private_files::open(&path).map_err(failed(&path))?;
         lock.lock().map_err(failed(&path))?;
         Ok(LockedLogin {
             store: self.clone(),
             key: key.clone(),
             _lock: lock,
         })
-    }
-
-    fn create_directory(&self) -> Result<(), StoreError> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::DirBuilderExt as _;
-            builder.mode(0o700);
-        }
-        builder
-            .create(&self.directory)
-            .map_err(failed(&self.directory))
     }
 
     /// All logins, by server. Those that cannot be read are errors.
@@ -284,8 +278,7 @@ impl LockedLogin {
         // Only the process that has the lock writes here.
         let draft = self.store.path(&self.key, "draft");
         let write = || {
-            let mut file = private_file(&draft)?;
-            file.set_len(0)?;
+            let mut file = private_files::replace(&draft)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&draft, &path)
@@ -338,18 +331,6 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> StoreError {
         path: path.display().to_string(),
         reason: io_error::describe(&error),
     }
-}
-
-/// Opens a file that only its owner can read.
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path)
 }
 
 /// The extension of the file of a login.
@@ -459,6 +440,51 @@ mod tests {
         assert_eq!(modes, [0o600, 0o600]);
     }
 
+    /// Who could once write the directory may have left anything there.
+    #[cfg(unix)]
+    #[test]
+    fn what_was_there_before_is_neither_followed_nor_waited_for() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let scratch = Scratch::new("planted");
+        let store = scratch.store(&[]);
+        let key = login("https://a").key();
+        let outside = scratch.0.join("outside");
+        fs::create_dir_all(&store.directory).unwrap();
+        fs::write(&outside, "").unwrap();
+        let open = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        open(&store.directory, 0o777);
+        symlink(&outside, store.path(&key, "draft")).unwrap();
+        write(&store, "https://a");
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "");
+        assert_eq!(mode(&store.directory), 0o700);
+        fs::write(store.path(&key, "draft"), "").unwrap();
+        open(&store.path(&key, "draft"), 0o666);
+        write(&store, "https://a");
+        assert_eq!(mode(&store.path(&key, LOGIN)), 0o600);
+        for extension in [LOGIN, "lock"] {
+            let path = store.path(&key, extension);
+            fs::remove_file(&path).unwrap();
+            symlink(&outside, &path).unwrap();
+        }
+        let refused = store.read(&key).unwrap_err().to_string();
+        assert!(refused.contains("not a regular file"), "{refused}");
+        let refused = store.lock(&key).unwrap_err().to_string();
+        assert!(refused.contains("not a regular file"), "{refused}");
+    }
+
+    #[test]
+    fn an_unsealed_file_is_not_used_where_there_are_keys() {
+        let scratch = Scratch::new("unsealed");
+        let key = write(&scratch.store(&[]), "https://a");
+        let error = scratch.store(&[1]).read(&key).unwrap_err();
+        assert!(matches!(error, StoreError::Unsealed(_)), "{error}");
+        write(&scratch.store(&[1]), "https://a");
+        assert!(scratch.store(&[1]).read(&key).unwrap().is_some());
+    }
+
     #[test]
     fn sealed_files_need_their_key_and_old_keys_still_open() {
         let scratch = Scratch::new("seal");
@@ -530,14 +556,14 @@ mod tests {
             move || store.lock(&key).unwrap()
         });
         let path = store.path(&key, "lock");
-        assert!(private_file(&path).unwrap().try_lock().is_err());
+        assert!(private_files::open(&path).unwrap().try_lock().is_err());
         store.lock(&LoginKey::operator("https://b")).unwrap();
         drop(lock);
         drop(waiting.join().unwrap());
         // A process that another test starts has the file open until it runs its program.
         let is_free = (0..250).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            private_file(&path).unwrap().try_lock().is_ok()
+            private_files::open(&path).unwrap().try_lock().is_ok()
         });
         assert!(is_free);
     }

@@ -18,7 +18,7 @@ use crate::error::UpstreamError;
 use crate::handshake::{Discovered, Opening, client_meta, modern_params, read_discover};
 use crate::list_changes::ListSubscription;
 use crate::liveness::Liveness;
-use crate::message::{Event, Request, RequestKind};
+use crate::message::{EVENT_CAPACITY, Event, Request, RequestKind};
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
 use crate::transport::{Exchange, Transport};
@@ -317,6 +317,3 @@ impl Drop for UpstreamConnection {
         }
     }
 }
-
-/// How many events are buffered for a subscriber before it misses the oldest.
-pub(crate) const EVENT_CAPACITY: usize = 256;

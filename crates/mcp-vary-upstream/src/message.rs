@@ -324,6 +324,9 @@ impl Event {
     }
 }
 
+/// How many events are buffered for a subscriber before it misses the oldest.
+pub(super) const EVENT_CAPACITY: usize = 256;
+
 /// The notification that carries a log message.
 pub(super) const LOG_MESSAGE: &str = "notifications/message";
 

@@ -39,9 +39,9 @@ use self::supervisor::supervise;
 use self::topic::Topic;
 use crate::config::{Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
-use crate::connection::{EVENT_CAPACITY, UpstreamConnection};
+use crate::connection::UpstreamConnection;
 use crate::error::{STDERR_LINES, UpstreamError};
-use crate::message::Event;
+use crate::message::{EVENT_CAPACITY, Event};
 use crate::server_facts::ServerFacts;
 
 /// A connection to a server with health checks and reconnects.
