@@ -34,14 +34,19 @@ pub fn describe(error: &Error) -> String {
     }
 }
 
-/// What went wrong at `path`. If access was denied: what denies it, whose it is, and as whom this process runs.
+/// What went wrong at `path`. If its folder is missing: which; if access was denied: what denies it, whose it is, and as whom this process runs.
 #[must_use]
 pub fn describe_at(path: &Path, error: &Error) -> String {
     let why = describe(error);
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = absolute.parent().filter(|folder| !folder.exists());
+    if let (ErrorKind::NotFound, Some(folder)) = (error.kind(), folder) {
+        let folder = folder.display();
+        return format!("the folder {folder} does not exist; create it, or correct the path");
+    }
     if error.kind() != ErrorKind::PermissionDenied {
         return why;
     }
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut places = absolute.ancestors();
     let place = places.find_map(|place| Some((place, place.metadata().ok()?)));
     place.map_or(why.clone(), |(place, metadata)| {

@@ -135,7 +135,7 @@ async fn other_tokens(client: &Client, variant: Option<&str>) -> Vec<(&'static s
     for (name, kind) in lists {
         let items = client.items(kind, variant).await.unwrap_or_default();
         if !items.is_empty() {
-            others.push((name, count_whole(&items)));
+            others.push((name, tokens::count_whole(&items)));
         }
     }
     if let Some(instructions) = &client.handshake().instructions {
@@ -205,7 +205,7 @@ impl VariantTools {
             source,
             tools: tools.collect::<Vec<_>>(),
             tokens: tokens::count_tools(&listed),
-            whole: count_whole(&listed),
+            whole: tokens::count_whole(&listed),
             others: Vec::new(),
             listed,
             descriptions: None,
@@ -216,17 +216,6 @@ impl VariantTools {
     fn task_tokens(&self, tools: usize) -> usize {
         self.tokens + self.descriptions.map_or(0, |cost| cost.of(tools))
     }
-}
-
-/// The tokens of the items as one array, without white space between them.
-fn count_whole(items: &[String]) -> usize {
-    let items: Vec<String> = items.iter().map(|item| compact(item)).collect();
-    tokens::count_array(&items)
-}
-
-/// JSON text without white space between its tokens.
-fn compact(text: &str) -> String {
-    mcp_vary::json::Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json())
 }
 
 /// The variants that the client is offered, then the other `configured` ones, with their tools. With `only`, that

@@ -105,16 +105,15 @@ fn with_audit_log(
     let Some(audit) = &config.audit else {
         return Ok(config);
     };
+    let at = source.audit_at.map(|at| format!("{at}: "));
+    let at = format!("{}:{}", source.name, at.unwrap_or_default());
     if args.stdio && audit.target == AuditTarget::Stdout {
-        let at = source.audit_at.map(|at| format!("{at}: "));
         return Err(Failure::command(format!(
-            "{}:{}`audit.to` is `stdout`, where `--stdio` sends the messages for the client; write `file PATH` or `syslog ADDRESS`",
-            source.name,
-            at.unwrap_or_default(),
+            "{at}`audit.to` is `stdout`, where `--stdio` sends the messages for the client; write `file PATH` or `syslog ADDRESS`",
         )));
     }
     let started = audit.start(now_in_microseconds, config.environment);
-    let log = started.map_err(|error| Failure::command(error.to_string()))?;
+    let log = started.map_err(|error| Failure::command(format!("{at}{error}")))?;
     config.audit_log = Some(log);
     Ok(config)
 }
@@ -231,7 +230,7 @@ fn report_next_steps(gateway: &Gateway, source: &ConfigSource, root_note: Option
         progress(note);
     }
     progress(&format!(
-        "to see what they cost: vary inspect {url}\nCtrl-C ends it"
+        "What the tools cost: vary inspect {url}\nCtrl-C ends it"
     ));
     if let Some(line) = not_working_line(gateway, &source.left_out) {
         progress(&line);

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as StdTcpStream, ToSocketAddrs as _};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use mcp_vary_auth::address::EndpointPath;
@@ -112,11 +112,10 @@ pub(crate) async fn wait(
     stop: &mut Stop,
     mut is_enough: impl FnMut(&Gateway) -> bool,
 ) -> Result<(), Failure> {
-    let began = Instant::now();
-    let line = Progress::show(&waiting_line(gateway, began.elapsed()));
+    let line = Progress::show(&waiting_line(gateway));
     let mut pause = if line.is_shown() { TICK } else { SILENT_WAIT };
     let connected = gateway.connected_until(|gateway| {
-        line.replace(&waiting_line(gateway, began.elapsed()));
+        line.replace(&waiting_line(gateway));
         is_enough(gateway)
     });
     let mut connected = pin!(connected);
@@ -131,7 +130,7 @@ pub(crate) async fn wait(
             () = stop.requested() => break,
             () = tokio::time::sleep(pause) => {}
         }
-        let shown = sanitize(&waiting_line(gateway, began.elapsed()));
+        let shown = sanitize(&waiting_line(gateway));
         if line.is_shown() {
             line.replace(&shown);
         } else {
@@ -148,8 +147,15 @@ pub(crate) async fn wait(
     Err(Failure::command(why))
 }
 
+/// How long this process has waited for its servers.
+pub(crate) fn waited() -> Duration {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGAN.elapsed()
+}
+
 /// The servers that are starting, for how long, and the last line that one of them wrote.
-pub(crate) fn waiting_line(gateway: &Gateway, elapsed: Duration) -> String {
+pub(crate) fn waiting_line(gateway: &Gateway) -> String {
+    let elapsed = waited();
     let (ready, starting) = names_by_state(gateway);
     let mut text = waiting_text(ready.len(), &starting);
     if elapsed >= TICK {
@@ -184,7 +190,10 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
     }
     if !silent.is_empty() && elapsed >= SILENT_WAIT + REMINDER {
         let names: Vec<_> = silent.iter().map(|it| format!("`{}`", it.name)).collect();
-        text.push_str(&format!("; nothing so far from {}", first_names(&names)));
+        let names = first_names(&names);
+        text.push_str(&format!(
+            "; nothing so far from {names}: start it in a terminal to see why"
+        ));
     }
     text
 }

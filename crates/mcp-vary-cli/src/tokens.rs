@@ -1,6 +1,8 @@
 //! The cost of text in tokens.
 
-pub(crate) use mcp_vary_tokens::{count, count_array};
+use mcp_vary::json::Json;
+pub(crate) use mcp_vary_tokens::count;
+use mcp_vary_tokens::count_array;
 use mcp_vary_view::model_tool;
 
 /// The tokens that a model gets of a list of tools: their names, descriptions and input schemas.
@@ -12,6 +14,14 @@ pub(crate) fn count_tools<T: AsRef<str>>(tools: &[T]) -> usize {
 /// The tokens that a model gets of one tool.
 pub(crate) fn count_tool(tool: &str) -> usize {
     count(&model_tool(tool))
+}
+
+/// The tokens of the items as one array, without white space between them.
+pub(crate) fn count_whole<T: AsRef<str>>(items: &[T]) -> usize {
+    let compact =
+        |text: &str| Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json());
+    let items: Vec<String> = items.iter().map(|item| compact(item.as_ref())).collect();
+    count_array(&items)
 }
 
 /// `part` of `whole` in percent, rounded.
@@ -31,7 +41,7 @@ mod tests {
             for file in std::fs::read_dir(format!("{fixtures}/{folder}")).unwrap() {
                 let path = file.unwrap().path();
                 let text = std::fs::read_to_string(&path).unwrap();
-                let value = mcp_vary::json::Json::parse(&text).unwrap();
+                let value = Json::parse(&text).unwrap();
                 for text in [
                     value.to_json(),
                     mcp_vary::render::markdown(&value),

@@ -131,7 +131,7 @@ impl ToolList {
         }
         let texts: Vec<_> = tools.iter().map(|tool| tool.json.as_str()).collect();
         let tokens = tokens::count_tools(&texts);
-        let whole = tokens::count_array(&texts);
+        let whole = tokens::count_whole(&texts);
         Ok(Self {
             variant: variant
                 .map(str::to_owned)

@@ -218,6 +218,14 @@ impl ChangingServer {
                 json!({})
             }
             ("resources/unsubscribe", Era::Legacy) => json!({}),
+            ("resources/read", _) => {
+                let is_there =
+                    |state: &State| state.resources.iter().any(|uri| params["uri"] == *uri);
+                if !self.with(|state| is_there(state)) {
+                    return Some(seen.refuse(200, -32002, "no such note"));
+                }
+                json!({"contents": [{"uri": params["uri"], "text": "a note"}]})
+            }
             ("tools/list", _) => self.with(|state| json!({"tools": state.tools})),
             ("resources/list", _) => self.with(|state| {
                 let resource = |uri| json!({"uri": uri, "name": uri});

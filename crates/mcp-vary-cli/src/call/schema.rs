@@ -87,6 +87,7 @@ pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
         .filter(|name| !arguments.contains_key(*name))
         .collect();
     let mut parts = Vec::new();
+    let mut are_shown = false;
     for (name, value) in &arguments {
         let wanted = Property::new(schema, name).types;
         let given = type_of(value);
@@ -96,6 +97,7 @@ pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
             let among = missing.iter().copied();
             let meant =
                 nearest(name, among).or_else(|| nearest(name, known.keys().map(String::as_str)));
+            are_shown |= meant.is_none();
             let meant =
                 meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
             parts.push(format!("no argument `{name}`{meant}"));
@@ -103,13 +105,37 @@ pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
             let wanted: Vec<_> = wanted.iter().map(|known| with_article(known)).collect();
             let (wanted, given) = (wanted.join(" or "), with_article(given));
             parts.push(format!("`{name}` is {given}, and has to be {wanted}"));
+        } else if let Some(choices) = choices(known.get(name)).filter(|it| !it.contains(&value)) {
+            let choices = choices
+                .iter()
+                .take(MOST_HINTS)
+                .map(|it| format!("`{}`", text_of(it)));
+            let choices: Vec<_> = choices.collect();
+            parts.push(format!("`{name}` has to be one of {}", choices.join(", ")));
         }
     }
     parts.extend(missing.iter().map(|name| format!("`{name}` is missing")));
     let more = parts.len().saturating_sub(MOST_HINTS);
     parts.truncate(MOST_HINTS);
     parts.extend((more > 0).then(|| format!("and {more} more")));
+    if are_shown && (1..=MOST_HINTS).contains(&known.len()) {
+        let names: Vec<_> = known.keys().map(|name| format!("`{name}`")).collect();
+        parts.push(format!("it takes {}", names.join(", ")));
+    }
     (!parts.is_empty()).then(|| parts.join("; ").replace("?;", "?"))
+}
+
+/// The values that a property may have, if it names them.
+fn choices(property: Option<&Value>) -> Option<Vec<&Value>> {
+    let values = property?.get("enum")?.as_array()?;
+    (!values.is_empty()).then(|| values.iter().collect())
+}
+
+/// A value as it is typed.
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The most parts of a hint.
@@ -213,7 +239,7 @@ mod tests {
 
     #[track_caller]
     fn hints(arguments: &str, expected: &str) {
-        let schema = json!({"properties": {"id": {"type": "string"}, "limit": {"type": ["integer", "null"]}, "x": {}}, "required": ["id"]});
+        let schema = json!({"properties": {"id": {"type": "string"}, "limit": {"type": ["integer", "null"]}, "state": {"enum": ["open", "closed"]}, "x": {}}, "required": ["id"]});
         let found = hint(&schema, arguments).unwrap_or_default();
         assert_eq!(found, expected, "{arguments}");
     }
@@ -231,14 +257,21 @@ mod tests {
             r#"{"id": "1", "Limit": 2}"#,
             "no argument `Limit`; did you mean `limit`?",
         );
-        hints(r#"{"id": "1", "verbose": true}"#, "no argument `verbose`");
+        hints(
+            r#"{"id": "1", "verbose": true}"#,
+            "no argument `verbose`; it takes `id`, `limit`, `state`, `x`",
+        );
+        hints(
+            r#"{"id": "1", "state": "opne"}"#,
+            "`state` has to be one of `open`, `closed`",
+        );
         hints(
             r#"{"id": 7, "limit": 2.5}"#,
             "`id` is an integer, and has to be a string; `limit` is a number, and has to be an integer or null",
         );
         hints(
             r#"{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}"#,
-            "no argument `a`; no argument `b`; no argument `c`; no argument `d`; no argument `e`; no argument `f`; and 2 more",
+            "no argument `a`; no argument `b`; no argument `c`; no argument `d`; no argument `e`; no argument `f`; and 2 more; it takes `id`, `limit`, `state`, `x`",
         );
         hints("[]", "");
         for open in [
@@ -254,7 +287,7 @@ mod tests {
         let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
         assert_eq!(
             hint(&closed, r#"{"b": 1}"#).as_deref(),
-            Some("no argument `b`")
+            Some("no argument `b`; it takes `a`")
         );
     }
 

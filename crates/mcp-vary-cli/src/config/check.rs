@@ -318,7 +318,7 @@ fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
             .to_vec(),
     ];
     for (id, tools) in variants {
-        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_array(tools));
+        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_whole(tools));
         rows.push(vec![
             id.to_string(),
             tools.len().to_string(),

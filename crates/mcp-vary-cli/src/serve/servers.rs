@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
@@ -60,16 +60,15 @@ pub(super) async fn report_late_servers(
     gateway: &Gateway,
     report_variants: impl Fn(),
 ) -> Infallible {
-    let opened = Instant::now();
     let complete = Notify::new();
     let servers = gateway.servers().into_iter();
     let late = servers.filter(|server| server.handshake.is_none());
     let mut late: BTreeSet<_> = late.map(|server| server.name).collect();
     let ready = |server: ServerReport| {
-        let after = opened.elapsed().as_secs();
+        let after = serving::waited().as_secs();
         let notes = upstream_variant_notes(std::slice::from_ref(&server));
         let line = format!(
-            "`{}` is ready after {after}s more: {}",
+            "`{}` is ready after {after} s: {}",
             server.name,
             server_status(&server)
         );
@@ -99,13 +98,13 @@ pub(super) async fn report_late_servers(
         }
     };
     let remind = async {
-        let mut pause = serving::SILENT_WAIT;
+        let mut at = serving::SILENT_WAIT;
         for _ in 0..REMINDERS {
-            tokio::time::sleep(pause).await;
-            pause = serving::REMINDER;
-            if is_starting(gateway) {
-                progress(&sanitize(&serving::waiting_line(gateway, opened.elapsed())));
+            tokio::time::sleep(at.saturating_sub(serving::waited())).await;
+            if is_starting(gateway) && serving::waited() < at + serving::TICK {
+                progress(&sanitize(&serving::waiting_line(gateway)));
             }
+            at += serving::REMINDER;
         }
     };
     let (_, _, never) = tokio::join!(gateway.late_servers(ready), remind, report);

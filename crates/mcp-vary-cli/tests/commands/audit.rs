@@ -110,6 +110,6 @@ fn a_file_that_cannot_be_opened_ends_the_start() {
     });
     run(&["serve", "--listen", "0", &file]).refuses(&[
         "the audit log ",
-        "none/audit.jsonl cannot be opened: there is no such file or directory",
+        "none/audit.jsonl cannot be opened: the folder ",
     ]);
 }

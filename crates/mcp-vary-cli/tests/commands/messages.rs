@@ -122,7 +122,7 @@ fn arguments_that_a_tool_does_not_take_are_named_below_the_answer_of_the_server(
         ),
         (
             "{\"location\": \"Bern\", \"units\": \"K\"}",
-            "no argument `units`",
+            "no argument `units`; it takes `location`",
         ),
     ] {
         let called = run(&[&["call", "get_weather", arguments], &WEATHER[..]].concat());
@@ -186,7 +186,8 @@ fn what_hangs_says_so() {
     let at_5 = "waiting for `text`, `hang`, `get` ... 5 s; last line of `text`: `hello` on standard output, which is for messages only; \
                 `npx` downloads what is not on this machine yet: can its registry be reached?";
     assert_eq!(lines[0], at_5);
-    let at_20 = at_5.replace(" 5 s", " 20 s") + "; nothing so far from `hang`, `get`";
+    let at_20 = at_5.replace(" 5 s", " 20 s")
+        + "; nothing so far from `hang`, `get`: start it in a terminal to see why";
     assert_eq!(lines[1], at_20);
 }
 
@@ -318,7 +319,7 @@ fn servers_that_run_as_root_are_noted() {
     let (_child, said) = started(&path);
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
-    let note = "servers run as root, as Vary does: they can read and change every file; start Vary as another user";
+    let note = "warning: servers run as root, as Vary does, and can read and change every file; start Vary as another user, as with `sudo -u NAME`.";
     let said: Vec<_> = said
         .take_while(|line| !line.starts_with("Ctrl-C"))
         .collect();

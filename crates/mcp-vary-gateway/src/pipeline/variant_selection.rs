@@ -11,6 +11,7 @@ use std::sync::Arc;
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
+use mcp_vary::rank::DEFAULT_ADVERTISED;
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_audit::LongText;
 use mcp_vary_base::environment::Environment;
@@ -300,8 +301,8 @@ impl VariantSelector {
         })
     }
 
-    /// `order` without the variants that do not exist for the client. If it is left without any, the first one that
-    /// exists is offered; `None` if none exists.
+    /// `order` without the variants that do not exist for the client. If it is left without any, those that exist are
+    /// offered, the more stable ones first; `None` if none exists.
     fn visible_order(
         &self,
         order: &Arc<[VariantIndex]>,
@@ -316,7 +317,11 @@ impl VariantSelector {
             .filter(|index| allowed.contains(index))
             .collect();
         if visible.is_empty() {
-            Some([*allowed.first()?].into())
+            let all = self.variant_set.variants.as_slice();
+            let mut others = allowed.to_vec();
+            others.sort_by_key(|index| index.get(all).map(|variant| variant.status));
+            others.truncate(DEFAULT_ADVERTISED);
+            (!others.is_empty()).then(|| others.into())
         } else {
             Some(visible)
         }

@@ -1,5 +1,6 @@
 //! SV-20: which variants a principal is offered is a rule of its own; SV-9: a pin leaves one.
 
+use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_access::{AccessRule, When};
 
 use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
@@ -59,6 +60,45 @@ async fn only_offered_variants_are_advertised() {
     assert_eq!(ids("sre").await, "standard compact directory read-only");
     assert_eq!(ids("dev").await, "standard compact");
     assert_eq!(ids("guest").await, "read-only");
+}
+
+/// SV-2, SV-3, SV-9: without a stable variant those that exist are offered, and nothing of one that does not exist for the
+/// client is in what is said of them.
+#[tokio::test]
+async fn variants_that_are_not_stable_are_offered_without_what_is_hidden() {
+    let id = |text: &str| text.parse::<VariantId>().unwrap();
+    let variant = |name: &str, status: Status| {
+        let mut variant = ServerVariant::new(id(name), "Words.");
+        variant.status = status;
+        if status == Status::Deprecated {
+            let info = json!({"message": "Old.", "replacement": "secret"});
+            variant.deprecation_info = serde_json::from_value(info).unwrap();
+        }
+        VariantConfig::new(variant)
+    };
+    let variants = vec![
+        variant("secret", Status::Stable),
+        variant("old", Status::Deprecated),
+        variant("new", Status::Experimental),
+    ];
+    let harness = Harness::before(Era::Modern, |config| {
+        let config = config.with_variants_of(variants).unwrap();
+        let rules = [
+            AccessRule::new(When::anyone()).with_allow([named("*")]),
+            for_group("dev").with_variants([id("old"), id("new")]),
+        ];
+        with_rules(config, rules)
+    })
+    .await;
+    let discovered = ask_modern(&harness, "dev", "server/discover", json!({})).await;
+    let settings = &discovered.json()["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
+    let ids: Vec<_> = (0..2)
+        .map(|at| settings["availableVariants"][at]["id"].clone())
+        .collect();
+    assert_eq!(ids, ["new", "old"], "{settings}");
+    let deprecated = &settings["availableVariants"][1]["deprecationInfo"];
+    assert_eq!(*deprecated, json!({"message": "Old."}));
+    assert!(!settings.to_string().contains("secret"), "{settings}");
 }
 
 #[tokio::test]

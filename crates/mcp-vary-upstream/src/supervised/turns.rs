@@ -73,9 +73,8 @@ fn runnable() -> Option<usize> {
     tasks.split_once('/')?.0.parse().ok()
 }
 
-/// How long a turn is at most, as long as `start-timeout` by default: with more programs at a time, each would take longer
-/// than it may. One that hangs holds up the others no longer.
-const LONGEST_TURN: Duration = Duration::from_secs(60);
+/// How long a turn is at most. A program that hangs holds up the others no longer.
+const LONGEST_TURN: Duration = Duration::from_secs(20);
 
 /// The pause between two starts without a turn.
 const PACE: Duration = Duration::from_millis(25);

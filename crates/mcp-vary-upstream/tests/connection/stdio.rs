@@ -626,7 +626,9 @@ async fn the_end_of_the_first_process_is_no_event_of_the_one_started_in_its_plac
         let upstream = UpstreamConnection::connect(config).await.unwrap();
         let mut events = upstream.events();
         result(&upstream, "seen", json!({})).await;
-        assert!(events.is_empty(), "{temper}: {:?}", events.try_recv());
+        while let Ok(event) = events.try_recv() {
+            assert!(!matches!(event, Event::Closed { .. }), "{temper}");
+        }
     }
 }
 

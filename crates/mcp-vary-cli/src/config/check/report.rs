@@ -62,7 +62,7 @@ pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> Str
         .collect();
     let variants = found.variants.iter();
     let variants = variants.map(|(id, tools)| {
-        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_array(tools));
+        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_whole(tools));
         json!({"id": id, "tools": tools.len(), "tokens": tokens, "wholeTokens": whole})
     });
     all["variants"] = variants.collect();

@@ -126,12 +126,6 @@ async fn of_prompt(
     reference: &str,
     name: &str,
 ) -> Result<UpstreamCompletion, RpcError> {
-    let shows_all = !scope.config().selects_prompts();
-    let is_listed = scope.catalog.prompt(scope.view, name).is_some();
-    let only = scope.only_source();
-    if let Some(only) = only.filter(|_| shows_all && !is_listed) {
-        return Ok(UpstreamCompletion::unchanged(only));
-    }
     let prompt = view::find_prompt(scope, name).await?;
     let item_ref = &prompt.item_ref;
     policy::check_access(scope, ListKind::Prompts, item_ref, None)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
@@ -269,11 +270,24 @@ impl ServerDescription<'_> {
     fn variant_settings(&self) -> Value {
         let all = self.snapshot.variant_set.variants.as_slice();
         let order = &self.offers.order;
-        let offered: Vec<_> = order.iter().filter_map(|index| index.get(all)).collect();
+        let allowed = self.offers.allowed.as_deref();
+        let is_allowed = |id: &VariantId| {
+            let mut seen = allowed.into_iter().flatten();
+            allowed.is_none() || seen.any(|index| index.get(all).is_some_and(|it| it.id == *id))
+        };
+        let offered = order.iter().filter_map(|index| index.get(all));
+        let offered: Vec<_> = offered.map(|it| it.visible_to(is_allowed)).collect();
         let mut settings = json!({"availableVariants": offered});
-        let selector = &self.snapshot.selector;
-        let ranked = selector.ranked_by_rules(self.declared, self.offers.allowed.as_deref());
-        let are_all = !ranked.has_more && order.len() >= ranked.order.len();
+        let ranked = self
+            .snapshot
+            .selector
+            .ranked_by_rules(self.declared, allowed);
+        // Without a variant that may be the default, those that are allowed are not ranked.
+        let most = match ranked.order.len() {
+            0 => allowed.map_or(0, <[_]>::len),
+            ranked => ranked,
+        };
+        let are_all = !ranked.has_more && order.len() >= most;
         if self.offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
+use mcp_vary::json::{self, Members};
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::resource::ResourceTarget;
 use mcp_vary_results::link_index::LinkSource;
+use mcp_vary_upstream::Request;
 use mcp_vary_view::{UriRejection, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
@@ -72,6 +74,36 @@ pub(crate) async fn locate(
     };
     let not_found = || no_such_uri(scope, uri, identifier);
     view::find_item(&scope, ListKind::Resources, uri, find, not_found).await
+}
+
+/// Whether a resource exists that a client subscribes to. If it is neither listed, nor of a template, nor linked, its server is
+/// asked by a read: servers accept subscriptions to anything.
+pub(crate) async fn exists(scope: ViewScope<'_>, uri: &str, located: &LocatedResource) -> bool {
+    let catalog = scope.class.catalog.current();
+    let target = catalog.resolve_resource(scope.variant_set(), scope.view, uri);
+    let is_known = target.is_some_and(|target| {
+        target.listed_by.is_some() || unlisted_resource(scope, &catalog, &target).is_some()
+    });
+    if is_known {
+        return true;
+    }
+    let connection = &scope.class.source(located.server).connection;
+    let answer = async {
+        let upstream = connection.ready().await?;
+        let mut meta = Members::default();
+        for (key, value) in upstream.client_meta() {
+            meta.set(*key, value.as_str());
+        }
+        let mut params = Members::default();
+        params.set("uri", json::string(&located.upstream_uri));
+        if !meta.is_empty() {
+            params.set("_meta", meta.to_json());
+        }
+        let exchange = upstream.request(Request::new("resources/read", Some(params.to_json())));
+        exchange.await?.answer().await
+    };
+    // Without an answer nothing is known, and the subscription shows why.
+    answer.await.map_or(true, |answer| answer.outcome().is_ok())
 }
 
 /// Checks the read of a resource, listed or not, by its URI on the server.

@@ -35,6 +35,28 @@ async fn what_is_hidden_cannot_be_subscribed_to() {
     }
 }
 
+/// SV-14: servers accept subscriptions to anything, so that their acceptance does not say that the resource exists.
+#[tokio::test]
+async fn what_no_server_has_cannot_be_subscribed_to_where_nothing_is_selected() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for way in LEGACY {
+            let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+            let params = json!({"uri": "note:none"});
+            let answer = subscriber.ask("resources/subscribe", params).await;
+            answer.has("/error/code", -32602);
+        }
+        for way in MODERN {
+            let filter = everything(&["note:a", "note:none"]);
+            let mut subscriber = NotificationClient::open(&harness, way, filter, None).await;
+            let told = subscriber.receive().await;
+            let honoured = &told["params"]["notifications"]["resourceSubscriptions"];
+            assert_eq!(*honoured, json!(["note:a"]), "{era:?} {way:?}");
+        }
+    }
+}
+
 /// SV-11, SV-14: a client is told by the URI that its variant gives the resource.
 #[tokio::test]
 async fn a_resource_is_told_by_the_uri_of_its_variant() {

@@ -39,7 +39,6 @@ pub(crate) async fn subscribe(context: &RequestContext<'_>) -> Result<Dispatch, 
     let session = session.ok_or_else(|| method_not_found(context.request.method))?;
     check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
     let located = locate(scope, &uri).await?;
-    resources::check(scope, &located)?;
     context.snapshot.notify_session(session).await;
     if is_new_subscription(scope, session, &uri)? {
         let memory = &context.snapshot.services.memory;
@@ -137,7 +136,6 @@ async fn subscribe_to_resources(
     let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
     let subscribed = leased.into_iter().map(|(uri, memory)| async move {
         let located = locate(scope, &uri).await.ok()?;
-        resources::check(scope, &located).ok()?;
         let subscription = subscribe_at_server(scope, &located, None, memory);
         let is_honored = is_honored(&subscription).await;
         is_honored.then_some((uri, subscription))
@@ -177,17 +175,23 @@ fn placement(scope: ViewScope<'_>) -> Placement {
     }
 }
 
-/// Locates the view's resource `uri`.
+/// Locates the view's resource `uri`, which exists and may be read.
 ///
 /// # Errors
 ///
-/// `-32602` when there is no such resource in the variant.
+/// `-32602` when there is no such resource in the variant, and as [`resources::check`].
 async fn locate(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResource, RpcError> {
+    let not_found = || scope.not_found(Identifier::SubscribedResource(uri.to_owned()));
     let located = resources::locate(scope, uri, Identifier::SubscribedResource).await;
-    located.map_err(|failure| match failure.code() {
-        RESOURCE_NOT_FOUND => scope.not_found(Identifier::SubscribedResource(uri.to_owned())),
+    let located = located.map_err(|failure| match failure.code() {
+        RESOURCE_NOT_FOUND => not_found(),
         _ => failure,
-    })
+    })?;
+    resources::check(scope, &located)?;
+    if !resources::exists(scope, uri, &located).await {
+        return Err(not_found());
+    }
+    Ok(located)
 }
 
 /// The session's dedicated connection: a server may report changes by the session's calls only there.
