@@ -622,9 +622,8 @@ async fn a_slow_process_that_answered_both_handshakes_is_started_again_for_one()
 #[tokio::test]
 async fn the_end_of_the_first_process_is_no_event_of_the_one_started_in_its_place() {
     for temper in ["dies", "slow-dual"] {
-        let config = config(temper).dedicated();
-        let upstream = UpstreamConnection::connect(config).await.unwrap();
-        let mut events = upstream.events();
+        let upstream = UpstreamConnection::connect(config(temper).dedicated());
+        let (upstream, mut events) = upstream.await.map(|it| (it.clone(), it.events())).unwrap();
         result(&upstream, "seen", json!({})).await;
         while let Ok(event) = events.try_recv() {
             assert!(!matches!(event, Event::Closed { .. }), "{temper}");
