@@ -126,6 +126,12 @@ async fn of_prompt(
     reference: &str,
     name: &str,
 ) -> Result<UpstreamCompletion, RpcError> {
+    // A server that declares no prompts lists none, and may have some all the same.
+    let may_be_unlisted =
+        !scope.catalog.capabilities.contains("prompts") && !scope.config().selects_prompts();
+    if let Some(only) = scope.only_source().filter(|_| may_be_unlisted) {
+        return Ok(UpstreamCompletion::unchanged(only));
+    }
     let prompt = view::find_prompt(scope, name).await?;
     let item_ref = &prompt.item_ref;
     policy::check_access(scope, ListKind::Prompts, item_ref, None)?;
