@@ -126,5 +126,7 @@ async fn a_replica_that_was_taken_for_dead_hands_over_when_it_is_back() {
     tokio::time::timeout(Duration::from_secs(5), handed_over)
         .await
         .unwrap();
-    assert_ne!(b.store.home(session(&b, 1)), b.store.tag());
+    // It is one of the heirs in that list itself.
+    let mut homes = (0..20).map(|client| b.store.home(session(&b, client)));
+    assert!(homes.any(|home| home != b.store.tag()));
 }
