@@ -159,7 +159,8 @@ impl AddressPolicy {
     }
 }
 
-/// Whether a host is no name of the public internet, but may be read as an address: a proxy looks it up, and not this policy.
+/// Whether a host can be read as an address of this machine or of a private network, although it is not written as one. Behind a
+/// proxy, nobody here looks it up.
 fn is_other_spelling(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     let last = host.rsplit('.').next().unwrap_or_default();

@@ -120,7 +120,7 @@ pub enum StoreError {
     /// The file is sealed with a key that is not known.
     #[error("{0} is sealed with a key that is neither in the keyring nor in `keys`")]
     Sealed(String),
-    /// The file is not sealed, although there are keys: whoever can write there may have written it.
+    /// There are keys, and the file is not sealed. Anybody who can write to its directory may have made it.
     #[error("{0} is not sealed, and the configuration has `keys`; remove it, and log in again")]
     Unsealed(String),
     /// The keyring waits for a person, or hangs.

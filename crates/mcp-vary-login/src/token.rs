@@ -213,7 +213,11 @@ impl TokenEndpoint<'_> {
         Ok(tokens)
     }
 
-    /// Posts a form with these parameters and the client's authentication, and returns what is no error.
+    /// Posts a form with these parameters and the client's authentication, and returns the answer.
+    ///
+    /// # Errors
+    ///
+    /// Also if the answer is an OAuth error.
     pub(crate) async fn post(&self, parameters: &[(&str, &str)]) -> Result<Answer, TokenError> {
         let authenticated = self.client.authenticate(&AssertionContext {
             issuer: self.issuer,

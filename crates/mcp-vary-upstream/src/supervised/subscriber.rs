@@ -55,7 +55,8 @@ fn may_offer(topic: Topic, upstream: &UpstreamConnection, shared: &Shared) -> bo
 fn refusal(error: &UpstreamError) -> Option<SubscribeError> {
     let is_final = match error {
         UpstreamError::Status { status, .. } => !is_transient(*status),
-        UpstreamError::Credentials { .. } => true,
+        // Without a status the request was not sent: the authorization server may be away for a moment.
+        UpstreamError::Credentials { status, .. } => status.is_some(),
         _ => false,
     };
     let message = || json::string(&error.to_string());

@@ -179,7 +179,7 @@ fn placement(scope: ViewScope<'_>) -> Placement {
 ///
 /// # Errors
 ///
-/// `-32602` when there is no such resource in the variant, and as [`resources::check`].
+/// `-32602` when there is no such resource in the variant; the error of [`resources::check`] when access rules deny it.
 async fn locate(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResource, RpcError> {
     let not_found = || scope.not_found(Identifier::SubscribedResource(uri.to_owned()));
     let located = resources::locate(scope, uri, Identifier::SubscribedResource).await;
