@@ -624,3 +624,30 @@ async fn tasks_of_processes_are_told_apart() {
     })
     .await;
 }
+
+/// The process of the only client runs all of its tasks.
+#[tokio::test]
+async fn a_task_of_the_only_client_asks_nothing_for_another_task() {
+    let mut config = process();
+    let first = modern(json!(1), "server/discover", json!({}), &can_be_asked());
+    config.only_client = Gateway::only_client(format!("{first}\n").as_bytes());
+    assert!(config.only_client.is_some(), "{first}");
+    let gateway = Gateway::start(config).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    let mut number = 0;
+    let mut ask = async |method: &str, params: Value| {
+        number += 1;
+        let message = modern(json!(number), method, params, &can_be_asked());
+        pipe.ask(&message).await["result"].take()
+    };
+    let mut ids = Vec::new();
+    // The first goes on until it is cancelled.
+    for asks in ["nothing", "at once"] {
+        let call = json!({"name": "job", "arguments": {"ask": asks}});
+        ids.push(ask("tools/call", call).await["taskId"].take());
+    }
+    let [silent, asking] = [0, 1].map(|at| json!({"taskId": ids[at]}));
+    until(async || ask("tasks/get", asking.clone()).await["status"] == "input_required").await;
+    let got = ask("tasks/get", silent).await;
+    assert_eq!(got["status"], "working", "{got}");
+}

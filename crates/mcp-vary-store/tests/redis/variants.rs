@@ -59,12 +59,22 @@ async fn a_change_is_counted_wherever_its_requests_arrive_and_a_refused_one_chan
     };
     assert_eq!(a.store.use_variant(&used).await, Ok(None));
     assert_eq!(uses(&b, "read-only", 2).await.map(|it| it.active), Some(1));
-    let used: Vec<_> = a.store.used().filter(|(_, share)| *share > 0.0).collect();
-    assert_eq!(used, [("variants", 256.0 / f64::from(16 << 20))]);
     let keys = redis.keys("");
     let key = keys.iter().find(|key| key.contains(":variant:")).unwrap();
     let remaining: i64 = redis.ask(&["TTL", key]);
     assert!((7190..=7200).contains(&remaining), "{remaining}");
+}
+
+#[tokio::test]
+async fn a_client_takes_room_once_however_often_it_changes() {
+    let redis = Redis::start();
+    let replica = Replica::start(&redis).await;
+    for variant in ["standard", "compact", "standard"] {
+        assert_eq!(uses(&replica, variant, 3).await, None, "{variant}");
+    }
+    let used = replica.store.used().filter(|(_, share)| *share > 0.0);
+    let used: Vec<_> = used.collect();
+    assert_eq!(used, [("variants", 256.0 / f64::from(16 << 20))]);
 }
 
 /// What the store says of twenty requests of ann under this variant that come at the same time.

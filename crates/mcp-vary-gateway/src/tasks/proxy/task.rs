@@ -272,12 +272,10 @@ impl ProxiedTask {
         }
     }
 
-    /// Whether a server request on the client's dedicated connection belongs to this task.
+    /// Whether a server request on the client's dedicated connection belongs to this task. One that names no task may be of
+    /// any that has no session; the process of the only client runs several.
     pub(super) fn may_belong_to_task(&self, request: &ServerRequest) -> bool {
-        match &self.session {
-            None => true,
-            Some(_) => related_task(request).as_deref() == Some(&*self.upstream_id),
-        }
+        related_task(request).map_or(self.session.is_none(), |id| *id == *self.upstream_id)
     }
 
     /// Handles a new status.
