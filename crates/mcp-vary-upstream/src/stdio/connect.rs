@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::cpu_time;
 use super::handshake_requests::{answer, discover, initialize, ping};
 use super::process::Process;
 use super::stderr::StderrTail;
@@ -91,20 +92,34 @@ pub(crate) async fn connect(
     }
 }
 
+/// Ends `handshaking` at the deadline, or later while the program still computes.
 async fn with_deadline<T>(
     deadline: Instant,
     connection: &Connection,
     stop: &CancellationToken,
     handshaking: impl Future<Output = Result<T, ConnectError>>,
 ) -> Result<T, ConnectError> {
-    let handshaking = stop.run_until_cancelled(handshaking);
+    let mut handshaking = pin!(stop.run_until_cancelled(handshaking));
     let shared = &connection.shared;
-    match tokio::time::timeout_at(deadline, handshaking).await {
-        Ok(Some(result)) => result,
-        Ok(None) => Err(UpstreamError::closed_by_gateway(&shared.server).into()),
-        Err(_elapsed) => Err(ConnectError::Timeout {
+    let limit = shared.limits.handshake;
+    let over = pin!(async {
+        tokio::time::sleep_until(deadline.checked_sub(limit / 4).unwrap_or(deadline)).await;
+        for _ in 0..MOST_EXTENSIONS {
+            if !still_computes(shared, limit / 4).await {
+                return;
+            }
+            tokio::time::sleep(limit * 3 / 4).await;
+        }
+    });
+    tokio::select! {
+        biased;
+        result = &mut handshaking => match result {
+            Some(result) => result,
+            None => Err(UpstreamError::closed_by_gateway(&shared.server).into()),
+        },
+        () = over => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
-            limit: shared.limits.handshake,
+            limit,
             observed: shared.how_far()
                 + &start_advice(
                     shared
@@ -115,6 +130,20 @@ async fn with_deadline<T>(
         }),
     }
 }
+
+/// Whether the program computes during the next `time`, however small its part of a busy machine is.
+async fn still_computes(shared: &Shared, time: Duration) -> bool {
+    let computed = async || cpu_time::of_group(shared.group?).await;
+    let before = computed().await;
+    tokio::time::sleep(time).await;
+    let least = (time / LEAST_SHARE).max(2 * cpu_time::TICK);
+    matches!((before, computed().await), (Some(before), Some(after)) if after >= before + least)
+}
+
+/// How often a program that computes gets its time to be ready once more.
+const MOST_EXTENSIONS: u32 = 9;
+/// Of this part of the time a program computes at least, unless it hangs.
+const LEAST_SHARE: u32 = 200;
 
 /// What to do about a server that is not ready in time. `runner` downloads it, and has written nothing.
 fn start_advice(runner: Option<&str>) -> String {
@@ -280,6 +309,7 @@ fn start(
         last_output: Arc::clone(&config.last_output),
         command_line: config.command_line.clone(),
         target: config.target.clone(),
+        group: process.child.id(),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {
         let closed = UpstreamError::Closed {

@@ -1,6 +1,7 @@
 //! A server that is a child process and speaks on its standard streams, one message per line.
 
 mod connect;
+mod cpu_time;
 mod exchange;
 mod guard;
 mod handshake_requests;
@@ -91,6 +92,8 @@ pub(super) struct Shared {
     last_output: Arc<ScopedLock<LastOutput>>,
     command_line: Option<CommandLine>,
     target: Target,
+    /// The process group of the program.
+    group: Option<u32>,
 }
 
 /// A queued message with its permits of the outbox.
