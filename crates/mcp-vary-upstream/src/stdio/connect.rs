@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::cpu_time;
+use super::deadline::with_deadline;
 use super::handshake_requests::{answer, discover, initialize, ping};
 use super::process::Process;
 use super::stderr::StderrTail;
@@ -89,70 +89,6 @@ pub(crate) async fn connect(
             connection.close().await;
             Err(error)
         }
-    }
-}
-
-/// Ends `handshaking` at the deadline, or later while the program still computes.
-async fn with_deadline<T>(
-    deadline: Instant,
-    connection: &Connection,
-    stop: &CancellationToken,
-    handshaking: impl Future<Output = Result<T, ConnectError>>,
-) -> Result<T, ConnectError> {
-    let mut handshaking = pin!(stop.run_until_cancelled(handshaking));
-    let shared = &connection.shared;
-    let limit = shared.limits.handshake;
-    let over = pin!(async {
-        tokio::time::sleep_until(deadline.checked_sub(limit / 4).unwrap_or(deadline)).await;
-        for _ in 0..MOST_EXTENSIONS {
-            if !still_computes(shared, limit / 4).await {
-                return;
-            }
-            tokio::time::sleep(limit * 3 / 4).await;
-        }
-    });
-    tokio::select! {
-        biased;
-        result = &mut handshaking => match result {
-            Some(result) => result,
-            None => Err(UpstreamError::closed_by_gateway(&shared.server).into()),
-        },
-        () = over => Err(ConnectError::Timeout {
-            server: Arc::clone(&shared.server),
-            limit,
-            observed: shared.how_far()
-                + &start_advice(
-                    shared
-                        .target
-                        .package_runner()
-                        .filter(|_| !shared.has_output()),
-                ),
-        }),
-    }
-}
-
-/// Whether the program computes during the next `time`, however small its part of a busy machine is.
-async fn still_computes(shared: &Shared, time: Duration) -> bool {
-    let computed = async || cpu_time::of_group(shared.group?).await;
-    let before = computed().await;
-    tokio::time::sleep(time).await;
-    let least = (time / LEAST_SHARE).max(2 * cpu_time::TICK);
-    matches!((before, computed().await), (Some(before), Some(after)) if after >= before + least)
-}
-
-/// How often a program that computes gets its time to be ready once more.
-const MOST_EXTENSIONS: u32 = 9;
-/// Of this part of the time a program computes at least, unless it hangs.
-const LEAST_SHARE: u32 = 200;
-
-/// What to do about a server that is not ready in time. `runner` downloads it, and has written nothing.
-fn start_advice(runner: Option<&str>) -> String {
-    match runner {
-        Some(runner) => format!(
-            "; `{runner}` has to download what is not on this machine yet: can its registry be reached? If it only needs \
-             longer, raise its `start-timeout`"
-        ),
-        None => "; if it downloads or builds first, raise its `start-timeout`".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A server that is a child process and speaks on its standard streams, one message per line.
 
 mod connect;
-mod cpu_time;
+mod deadline;
 mod exchange;
 mod guard;
 mod handshake_requests;
