@@ -11,8 +11,9 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     /// bytes of one request
     "body" = "4 MiB" => Size(|limits| &mut limits.body),
     /// memory for what clients send, in total: requests with bodies over 16 KiB (twice their size), subscriptions (at
-    /// most a quarter), and arguments that are checked under a `dialect`. Beyond it, requests are rejected (HTTP 503,
-    /// `-32603`)
+    /// most a quarter), and arguments that are checked under a `dialect`; and for answers of servers over 64 KiB until
+    /// they are read (at most a half, and a quarter for one principal). Beyond it, requests are rejected (HTTP 503,
+    /// `-32603`), and answers replaced by an error (`-32603`)
     "memory" = "256 MiB" => Size(|limits| &mut limits.memory),
     /// all headers of a request
     "headers" = "32 KiB" => Size(|limits| &mut limits.headers),

@@ -16,4 +16,5 @@ mod authentication {
     mod streams;
     mod table;
     mod team;
+    mod unread_answers;
 }

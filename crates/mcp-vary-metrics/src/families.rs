@@ -99,7 +99,7 @@ families! {
     PROXIED_TASKS = Gauge "vary_proxied_tasks" [], "Tasks of servers that the gateway waits for";
     COMPLETED_TASKS = Gauge "vary_completed_tasks" [], "Results that are stored as completed tasks";
     DEDICATED_CONNECTIONS = Gauge "vary_dedicated_connections" [], "Connections to servers that one client each uses alone";
-    MEMORY = Gauge "vary_memory_bytes" [], "Memory of limits.memory that requests and subscriptions use";
+    MEMORY = Gauge "vary_memory_bytes" [], "Memory of limits.memory that requests, subscriptions and large answers use";
     RESULT_STORE = Gauge "vary_result_store_bytes" [], "Parts of results that were left out, and that clients can still read";
     AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by outcome";
     SPANS = Counter "vary_spans" ["outcome"], "Spans of sampled requests by outcome";

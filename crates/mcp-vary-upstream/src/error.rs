@@ -186,6 +186,15 @@ pub enum UpstreamError {
         /// How long the call was queued; `None` when the queue was full.
         waited: Option<Duration>,
     },
+    /// The answer finds no room in the memory for answers.
+    #[error(
+        "the answer of server `{server}` finds no room: answers that were not read yet take all of `limits.memory` that is for \
+         them; read those, or ask for less at once"
+    )]
+    NoRoom {
+        /// The server's name.
+        server: Arc<str>,
+    },
     /// The exchange was answered or has failed before.
     #[error("the call to server `{server}` is over already")]
     Finished {
@@ -373,6 +382,7 @@ impl UpstreamError {
             Self::Closed { .. }
             | Self::Unreadable { .. }
             | Self::TooLarge { .. }
+            | Self::NoRoom { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
             | Self::UnusableClaims { .. }

@@ -10,6 +10,7 @@
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
 
+mod answer_memory;
 pub mod chain;
 mod clients;
 pub mod command_line;
@@ -42,6 +43,7 @@ mod supervised;
 mod transport;
 mod upstream_variant;
 
+pub use self::answer_memory::AnswerMemory;
 pub use self::config::{
     ClientCertificate, Isolation, LastOutput, Limits, Passthrough, Processes, RetryPolicy, Target,
     UpstreamConfig,

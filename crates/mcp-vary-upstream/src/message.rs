@@ -8,10 +8,12 @@ use http::{HeaderName, HeaderValue};
 use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::{MAX_DEPTH, Members};
 use mcp_vary_base::caller_token::CallerToken;
+use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, ResponseOutcome, ServerMessage};
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
+use crate::answer_memory::AnswerMemory;
 use crate::server_requests::ServerRequest;
 
 /// Identifies the client for which a call is made; one per session.
@@ -41,6 +43,8 @@ pub struct Request {
     pub token: Option<CallerToken>,
     /// The receiver of messages without a call, if they can only be for this client.
     pub out_of_band: OutOfBand,
+    /// The memory that a large answer takes; without it, its size alone is bounded.
+    pub memory: Option<Arc<dyn AnswerMemory>>,
 }
 
 /// The receiver of messages without a call.
@@ -86,6 +90,7 @@ impl Request {
             caller: None,
             token: None,
             out_of_band: OutOfBand::Discard,
+            memory: None,
         }
     }
 
@@ -157,6 +162,7 @@ pub enum Message {
 pub struct Answer {
     message: Bytes,
     outcome: ResponseOutcome,
+    memory: Option<Arc<Lease>>,
 }
 
 impl Answer {
@@ -176,13 +182,27 @@ impl Answer {
     #[must_use]
     pub fn parse(message: Bytes) -> Option<Self> {
         match ServerMessage::read(&message) {
-            Ok(ServerMessage::Response { outcome, .. }) => Some(Self { outcome, message }),
+            Ok(ServerMessage::Response { outcome, .. }) => Some(Self::new(message, outcome)),
             _ => None,
         }
     }
 
     pub(super) const fn new(message: Bytes, outcome: ResponseOutcome) -> Self {
-        Self { message, outcome }
+        Self {
+            message,
+            outcome,
+            memory: None,
+        }
+    }
+
+    /// The same answer, which has taken this memory.
+    pub(super) fn in_memory(self, memory: Option<Arc<Lease>>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The memory that it has taken, for whoever holds what is made of it; `None` for a small answer.
+    pub const fn memory(&self) -> Option<&Arc<Lease>> {
+        self.memory.as_ref()
     }
 
     /// The error that takes the place of an answer to the request `id` that nests too deep.
@@ -199,7 +219,7 @@ impl Answer {
             is_error: true,
             payload,
         };
-        Self { message, outcome }
+        Self::new(message, outcome)
     }
 
     /// The JSON text of `result`, or that of `error`.

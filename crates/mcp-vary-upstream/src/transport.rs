@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::answer_memory::AnswerLease;
 use crate::error::UpstreamError;
 use crate::liveness::{CallGuard, Liveness};
 use crate::message::{Answer, Message, Request, RequestKind};
@@ -24,12 +25,14 @@ impl Transport {
         request: Request,
         kind: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
+        let memory = AnswerLease::of(request.memory.clone());
         let inner = match self {
             Self::Stdio(connection) => Inner::Stdio(connection.request(request, kind).await?),
             Self::Http(connection) => Inner::Http(connection.request(request, kind)?),
         };
         Ok(Exchange {
             inner,
+            memory,
             _running: kind.is_work().then(|| self.liveness().begin_call()),
         })
     }
@@ -117,6 +120,8 @@ impl Transport {
 #[derive(Debug)]
 pub struct Exchange {
     inner: Inner,
+    /// For an answer that came with others, and has taken none before.
+    memory: AnswerLease,
     _running: Option<CallGuard>,
 }
 
@@ -137,10 +142,20 @@ impl Exchange {
     ///
     /// When the call has failed; nothing follows then.
     pub async fn next(&mut self) -> Result<Message, UpstreamError> {
-        match &mut self.inner {
-            Inner::Stdio(exchange) => exchange.next().await,
-            Inner::Http(exchange) => exchange.next().await,
-        }
+        let (message, server) = match &mut self.inner {
+            Inner::Stdio(exchange) => (exchange.next().await?, exchange.server()),
+            Inner::Http(exchange) => (exchange.next().await?, exchange.server()),
+        };
+        Ok(match message {
+            Message::Answer(answer) if answer.memory().is_none() => {
+                let room = self.memory.grow_to(answer.message().len());
+                room.map_err(|_| UpstreamError::NoRoom {
+                    server: Arc::clone(server),
+                })?;
+                Message::Answer(answer.in_memory(self.memory.take()))
+            }
+            message => message,
+        })
     }
 
     /// The answer; notifications before it are dropped.

@@ -15,7 +15,7 @@ use mcp_vary::error_code::{
     STORE_AWAY, UNSUPPORTED_VERSION,
 };
 use mcp_vary::json::{self, edit};
-use mcp_vary_base::memory_budget::Exhausted;
+use mcp_vary_base::memory_budget::{Exhausted, Lease};
 use serde_json::{Value, json};
 
 use crate::envelope::{WireError, WireErrorKind};
@@ -46,6 +46,32 @@ pub struct Reply {
     pub scopes: Option<Arc<[String]>>,
     /// The seconds after which a limit allows the request again: for the header `Retry-After`.
     pub retry_after: Option<u64>,
+    /// The memory that the body takes until the client has it.
+    pub memory: Option<Arc<Lease>>,
+}
+
+impl Reply {
+    /// The body, which keeps its memory.
+    pub fn into_body(self) -> Bytes {
+        in_memory(self.body, self.memory)
+    }
+}
+
+/// `bytes`, which keep `memory` for as long as anybody has them.
+pub fn in_memory(bytes: Bytes, memory: Option<Arc<Lease>>) -> Bytes {
+    struct Owner(
+        Bytes,
+        #[expect(dead_code, reason = "it is released with the bytes")] Arc<Lease>,
+    );
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    match memory {
+        Some(memory) => Bytes::from_owner(Owner(bytes, memory)),
+        None => bytes,
+    }
 }
 
 impl RpcError {
@@ -254,6 +280,7 @@ impl RpcError {
             status: self.status(era),
             scopes: self.scopes.clone(),
             retry_after: self.retry_after,
+            memory: None,
         }
     }
 }
@@ -313,6 +340,7 @@ pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
         status: StatusCode::OK,
         scopes: None,
         retry_after: None,
+        memory: None,
     }
 }
 

@@ -165,7 +165,7 @@ async fn run_to_end(
             step = running.next() => step,
         };
         match step {
-            ResponseEvent::Done(reply) => return Some(reply.body),
+            ResponseEvent::Done(reply) => return Some(reply.into_body()),
             ResponseEvent::Message(message) => drop(answers.send(message).await),
             ResponseEvent::Cancelled => return None,
         }

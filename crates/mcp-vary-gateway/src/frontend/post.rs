@@ -126,7 +126,7 @@ fn replied(
     if !is_streamed || reply.status != StatusCode::OK {
         return json(reply);
     }
-    let stream = Stream::of_answer(streams, resumable_id, request, &reply.body);
+    let stream = Stream::of_answer(streams, resumable_id, request, reply);
     event_stream(Body::Stream(stream))
 }
 

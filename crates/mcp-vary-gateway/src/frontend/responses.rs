@@ -14,7 +14,7 @@ use mcp_vary_session::OutboxStream;
 use mcp_vary_session::client::understands_priming;
 use mcp_vary_store::{ForwardError, ReplicaBody};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::{Reply, RpcError};
+use mcp_vary_wire::response::{Reply, RpcError, in_memory};
 use mcp_vary_wire::sse::{self, event};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,13 +44,14 @@ pub(super) fn rejected(rejection: Rejection) -> Response<Body> {
 }
 
 pub(super) fn json(reply: Reply) -> Response<Body> {
-    let body = Body::from(reply.body);
-    let mut response = typed_response(reply.status, "application/json", body);
-    if let Some(seconds) = reply.retry_after {
+    let (status, retry_after, scopes) = (reply.status, reply.retry_after, reply.scopes.clone());
+    let body = Body::from(reply.into_body());
+    let mut response = typed_response(status, "application/json", body);
+    if let Some(seconds) = retry_after {
         let headers = response.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if let Some(scopes) = reply.scopes {
+    if let Some(scopes) = scopes {
         response.extensions_mut().insert(NeededScopes(scopes));
     }
     response
@@ -217,13 +218,14 @@ impl Stream {
         streams: &ReplayStreams,
         resumable_id: Option<ClientId>,
         request: &str,
-        answer: &[u8],
+        answer: Reply,
     ) -> Box<Self> {
         let Some(client) = resumable_id else {
-            return Self::new(Source::Finished, Some(event(answer)));
+            let event = in_memory(event(&answer.body), answer.memory);
+            return Self::new(Source::Finished, Some(event));
         };
         let connection = streams.open(client, Some(request), true);
-        streams.finish_response(connection.log(), answer);
+        streams.finish_response(connection.log(), &answer.body);
         Self::of_replay(connection, None, None)
     }
 
@@ -300,15 +302,18 @@ impl Source {
         let (event, is_last) = match self {
             Self::Request(waiting) => {
                 let (running, step) = ready!(waiting.as_mut().poll(cx));
-                let (message, after) = match step {
+                let (event, after) = match step {
                     ResponseEvent::Message(message) => {
-                        (Some(message), Self::Request(next(running)))
+                        (Some(event(&message)), Self::Request(next(running)))
                     }
-                    ResponseEvent::Done(reply) => (Some(reply.body), Self::Finished),
+                    ResponseEvent::Done(reply) => {
+                        let event = in_memory(event(&reply.body), reply.memory);
+                        (Some(event), Self::Finished)
+                    }
                     ResponseEvent::Cancelled => (None, Self::Finished),
                 };
                 *self = after;
-                (message.map(|message| event(&message)), false)
+                (event, false)
             }
             Self::Channel(messages) => {
                 let message = ready!(messages.poll_recv(cx));

@@ -1,8 +1,12 @@
-//! The memory that clients can make the gateway hold.
+//! The memory that clients and the answers to them can make the gateway hold.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
+use mcp_vary_session::client::QuotaKey;
+use mcp_vary_upstream::AnswerMemory;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::RpcError;
 
@@ -14,6 +18,7 @@ pub(crate) struct ClientMemory {
     budget: Arc<MemoryBudget>,
     /// The part for subscriptions, which are held as long as their sessions last.
     subscriptions: Arc<MemoryBudget>,
+    answers: Arc<AnswerShares>,
     counters: Arc<Counters>,
 }
 
@@ -22,6 +27,11 @@ impl ClientMemory {
         let budget = MemoryBudget::new(bytes);
         Self {
             subscriptions: budget.sub_budget(bytes / SUBSCRIPTION_SHARE),
+            answers: Arc::new(AnswerShares {
+                budget: budget.sub_budget(bytes / ANSWER_SHARE),
+                share: bytes / ANSWER_SHARE / CLIENT_SHARE,
+                by_client: Lock::default(),
+            }),
             budget,
             counters,
         }
@@ -30,6 +40,12 @@ impl ClientMemory {
     /// Bytes that are leased now.
     pub(crate) fn used(&self) -> usize {
         self.budget.used()
+    }
+
+    /// The memory for large answers of servers to one client.
+    pub(crate) fn answers_to(&self, client: QuotaKey) -> Arc<dyn AnswerMemory> {
+        let shares = Arc::clone(&self.answers);
+        Arc::new(AnswerShare { shares, client })
     }
 
     /// An empty lease, which can grow.
@@ -66,5 +82,43 @@ impl ClientMemory {
     }
 }
 
+/// The memory for large answers of servers. No client takes it from all others.
+#[derive(Debug)]
+struct AnswerShares {
+    budget: Arc<MemoryBudget>,
+    /// The bytes of one client.
+    share: usize,
+    /// Those who have an answer now.
+    by_client: Lock<BTreeMap<QuotaKey, Weak<MemoryBudget>>>,
+}
+
+/// The share of one client.
+struct AnswerShare {
+    shares: Arc<AnswerShares>,
+    client: QuotaKey,
+}
+
+impl AnswerMemory for AnswerShare {
+    fn lease(&self) -> Lease {
+        let AnswerShares {
+            budget,
+            share,
+            by_client,
+        } = &*self.shares;
+        let mut by_client = by_client.lock();
+        let known = by_client.get(&self.client).and_then(Weak::upgrade);
+        let known = known.unwrap_or_else(|| {
+            by_client.retain(|_, share| share.strong_count() > 0);
+            let share = budget.sub_budget(*share);
+            by_client.insert(self.client, Arc::downgrade(&share));
+            share
+        });
+        known.empty_lease()
+    }
+}
+
+/// Answers of servers get at most this fraction of the limit, and those to one client this fraction of that.
+const ANSWER_SHARE: usize = 2;
+const CLIENT_SHARE: usize = 2;
 /// Subscriptions get at most this fraction of the limit: one part in so many.
 const SUBSCRIPTION_SHARE: usize = 4;

@@ -201,6 +201,7 @@ impl Shared {
         config: &Config,
         tasks: &TaskServices,
         copies: Copies,
+        counters: &Arc<Counters>,
     ) -> Arc<ExchangeServices> {
         Arc::new(ExchangeServices {
             mrtr: Arc::new(MrtrServices {
@@ -223,6 +224,7 @@ impl Shared {
             .with_copies(copies),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             progress_tokens: Default::default(),
+            counters: Arc::clone(counters),
             environment: self.environment,
             shutdown: self.shutdown.clone(),
             background_tasks: self.background_tasks.clone(),
@@ -255,7 +257,7 @@ impl Services {
             authentication: CurrentAuthentication::default(),
             pool,
             upstream_variants: UpstreamVariants::default(),
-            exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream)),
+            exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream), &counters),
             hub,
             tasks,
             memory: ClientMemory::new(config.limits.memory, Arc::clone(&counters)),

@@ -30,6 +30,7 @@ use super::sending::{SendError, Sending};
 use super::session::Session;
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
+use crate::answer_memory::{AnswerLease, AnswerMemory};
 use crate::error::UpstreamError;
 use crate::message::{Answer, Event, Message, RequestKind};
 
@@ -42,6 +43,8 @@ pub(super) struct Call {
     pub(super) kind: RequestKind,
     /// The token of the client that sends it.
     pub(super) token: Option<CallerToken>,
+    /// What its answer takes.
+    pub(super) memory: Option<Arc<dyn AnswerMemory>>,
 }
 
 /// One request in one session, until its answer.
@@ -50,6 +53,7 @@ pub(super) struct Attempt {
     pub(super) session: Arc<Session>,
     pub(super) call: Call,
     state: State,
+    memory: AnswerLease,
     /// Messages that were received and not fetched.
     received: Received,
     /// When the request has failed if nothing arrives until then.
@@ -88,6 +92,7 @@ impl Attempt {
     pub(super) fn send(shared: &Arc<Shared>, session: Arc<Session>, call: Call) -> Self {
         Self {
             state: begin(shared, &session, &call),
+            memory: AnswerLease::of(call.memory.clone()),
             deadline: Instant::now() + shared.endpoint.limits.idle,
             shared: Arc::clone(shared),
             session,
@@ -189,7 +194,7 @@ impl Attempt {
                 }
             }
             State::ReadingBody(body) => {
-                let body = body.run().await;
+                let body = body.run_in(&mut self.memory).await;
                 let body = body.map_err(|error| self.shared.endpoint.body_error(&error))?;
                 self.on_body(&body)
             }
@@ -320,6 +325,11 @@ impl Attempt {
         match read {
             Ok(Read::Messages(messages)) => {
                 self.resumes = 0;
+                if let State::Streaming(stream) = &self.state {
+                    let latest = messages.last().map_or(0, Bytes::len);
+                    let room = self.memory.grow_to(latest.max(stream.unfinished()));
+                    room.map_err(|_| self.shared.endpoint.no_room())?;
+                }
                 for message in messages.into_iter().flat_map(server_message::messages) {
                     if let Err(why) = self.on_message(message.clone()) {
                         let diagnostics = &self.shared.endpoint.diagnostics;
@@ -352,7 +362,7 @@ impl Attempt {
                 let is_ours = id.map_or(outcome.is_error, |id| id == self.call.id);
                 let is_error = outcome.is_error;
                 if is_ours && !self.is_answered() {
-                    let answer = Answer::new(message, outcome);
+                    let answer = Answer::new(message, outcome).in_memory(self.memory.take());
                     if is_error {
                         self.on_error_answer(answer);
                     } else {

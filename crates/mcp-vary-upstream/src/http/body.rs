@@ -11,6 +11,7 @@ use http_body_util::BodyExt as _;
 use mcp_vary_wire::sanitize::excerpt;
 
 use super::content_coding::{Coding, Decoder, UnknownCoding};
+use crate::answer_memory::AnswerLease;
 
 /// The body of a response, as it was before the server compressed it.
 pub struct Incoming {
@@ -162,6 +163,8 @@ pub(super) struct Collect {
 #[derive(Debug)]
 pub(super) enum BodyError {
     TooLarge,
+    /// It finds no room in the memory for answers.
+    NoRoom,
     /// It broke off, or cannot be read.
     Broken(ReadError),
 }
@@ -178,12 +181,25 @@ impl Collect {
 
     /// Reads to the end, without a byte order mark at the start. Safe to drop while it waits, and to call again.
     pub(super) async fn run(&mut self) -> Result<Bytes, BodyError> {
-        if self.body.size_hint().lower() > self.limit as u64 {
+        self.run_in(&mut AnswerLease::default()).await
+    }
+
+    /// The same for an answer that takes `memory`. One of a known size waits for room before it is read.
+    pub(super) async fn run_in(&mut self, memory: &mut AnswerLease) -> Result<Bytes, BodyError> {
+        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > self.limit {
             return Err(BodyError::TooLarge);
+        }
+        if self.first.is_empty() && self.all.is_empty() {
+            let room = memory.wait_for(announced).await;
+            room.map_err(|_| BodyError::NoRoom)?;
         }
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(BodyError::Broken)?;
             if let Ok(data) = frame.into_data() {
+                let length = self.first.len() + self.all.len() + data.len();
+                let room = memory.grow_to(length);
+                room.map_err(|_| BodyError::NoRoom)?;
                 self.push(data)?;
             }
         }

@@ -300,10 +300,17 @@ impl Endpoint {
     pub(super) fn body_error(&self, error: &BodyError) -> UpstreamError {
         match error {
             BodyError::TooLarge => self.too_large("a reply", self.limits.body),
+            BodyError::NoRoom => self.no_room(),
             BodyError::Broken(ReadError::Transport(error)) => self.broke_off(root_cause(error)),
             BodyError::Broken(error) => {
                 self.misbehaved(format!("its reply cannot be read: {error}"))
             }
+        }
+    }
+
+    pub(super) fn no_room(&self) -> UpstreamError {
+        UpstreamError::NoRoom {
+            server: Arc::clone(&self.server),
         }
     }
 

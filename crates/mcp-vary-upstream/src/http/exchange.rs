@@ -34,6 +34,10 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
+    pub(crate) fn server(&self) -> &Arc<str> {
+        &self.attempt.shared.endpoint.server
+    }
+
     pub(super) fn send(
         handshaker: &Arc<Handshaker>,
         session: Arc<Session>,

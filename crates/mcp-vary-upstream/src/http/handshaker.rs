@@ -405,6 +405,7 @@ impl Handshaker {
             self.progress.note_sent(id, method);
         }
         Call {
+            memory: None,
             id,
             body: server_message::write_request(Some(id), method, params),
             headers: headers.clone(),
@@ -465,6 +466,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         UpstreamError::Misbehaved { .. }
         | UpstreamError::Unreadable { .. }
         | UpstreamError::TooLarge { .. }
+        | UpstreamError::NoRoom { .. }
         | UpstreamError::Timeout { .. }
         | UpstreamError::Unanswered { .. }
         | UpstreamError::BrokeOff { .. } => false,

@@ -124,6 +124,7 @@ impl Connection {
         };
         headers.extend(request.trace_headers);
         let call = Call {
+            memory: request.memory,
             id,
             body,
             headers,

@@ -69,6 +69,11 @@ impl Stream {
         }
     }
 
+    /// The bytes of the event that is read now.
+    pub(super) fn unfinished(&self) -> usize {
+        self.parser.unfinished()
+    }
+
     /// Reads the next piece, with events of all kinds; `None` at the end. Safe to drop while it waits.
     pub(super) async fn read_events(&mut self) -> Result<Option<Vec<SseEvent>>, EventTooLarge> {
         match self.body.frame().await {

@@ -21,6 +21,10 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
+    pub(crate) fn server(&self) -> &Arc<str> {
+        &self.shared.server
+    }
+
     /// The next message. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Result<Message, UpstreamError> {
         if self.is_finished {

@@ -77,6 +77,11 @@ impl Parser {
         }
     }
 
+    /// The bytes of the event that has begun.
+    pub fn unfinished(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     /// The id to resume from: that of the last complete event.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {

@@ -43,6 +43,7 @@ impl Cases {
             self.capabilities(),
             self.arguments_beside_a_state(),
             self.subscriptions(),
+            self.unread_answers(),
         ];
         all.extend(self.choices());
         all.extend([self.list(), self.classes(), self.variants(), self.depth()]);
@@ -139,6 +140,22 @@ impl Cases {
                 }
                 Ok(in_short(&answers))
             })
+        }
+    }
+
+    fn unread_answers(&self) -> Case {
+        let (calls, bytes) = (self.of(60, 12), self.of(48_000_000, 5_600_000));
+        Case {
+            bound: self.memory() / 2,
+            what: "half of `limits.memory`",
+            server: default_with::<Kind>(|it| it.text = bytes),
+            ..self.case(
+                self.or(
+                    "60 answers of 60 MB that are not read",
+                    "12 answers of 7 MB that are not read",
+                ),
+                move |client, _| client.unread(calls),
+            )
         }
     }
 

@@ -93,6 +93,30 @@ impl Client {
             .ok_or_else(|| format!("no session: {answer:?}"))
     }
 
+    /// Calls of a tool whose answers are not read until all of them have come, or found no room.
+    pub(super) fn unread(&self, calls: usize) -> Result<String, String> {
+        let params = json!({"name": "text", "arguments": {}});
+        let message = modern(json!(1), "tools/call", params, &json!({}));
+        let call = HttpRequest::modern(&message).bytes();
+        let streams = at_once(calls, |_| {
+            let mut stream = self.connect()?;
+            let sent = stream.write_all(&call);
+            sent.map(|()| stream).map_err(|error| error.to_string())
+        })?;
+        thread::sleep(UNREAD);
+        let listed = self.list()?.status;
+        let refused = streams.into_iter().filter_map(|mut stream| {
+            let mut start = [0; 1024];
+            let read = stream.read(&mut start).ok()?;
+            let start = String::from_utf8_lossy(start.get(..read)?).into_owned();
+            start.contains("-32603").then_some(())
+        });
+        let refused = refused.count();
+        Ok(format!(
+            "{refused} of {calls} `-32603`, a list beside them {listed}"
+        ))
+    }
+
     /// Connections with all of a body but its last byte, held until as much of it was sent as is taken.
     pub(super) fn unfinished(&self, connections: usize, bytes: usize) -> Result<String, String> {
         let head = HttpRequest::new("").with("Content-Length", bytes.to_string());
@@ -143,5 +167,7 @@ impl Answer {
     }
 }
 
+/// Longer than an answer waits for room.
+const UNREAD: Duration = Duration::from_secs(8);
 /// More than any answer takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);

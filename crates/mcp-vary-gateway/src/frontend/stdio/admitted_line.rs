@@ -40,7 +40,7 @@ impl AdmittedLine {
         // A request that its server works on no longer needs the configuration, which may be replaced.
         drop(self.snapshot);
         match outcome {
-            Outcome::Answered(reply, _) => drop(lines.send(reply.body).await),
+            Outcome::Answered(reply, _) => drop(lines.send(reply.into_body()).await),
             Outcome::InFlight(running) => write_messages(running, lines).await,
             Outcome::Listening(listener, guard) => {
                 let listener = listener.until(stopping.cancelled_owned());

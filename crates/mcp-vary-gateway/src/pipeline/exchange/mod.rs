@@ -17,6 +17,7 @@ mod watching;
 use std::borrow::Cow;
 
 use mcp_vary_upstream::{Message, UpstreamError};
+use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
 
 use self::implicit_task::without_related_task;
@@ -86,7 +87,11 @@ impl InFlightRequest {
             Ok(Message::Request(request)) => self.forward_server_request(request),
             Ok(Message::Answer(answer)) => {
                 self.observation.server_answered(answer.outcome());
-                self.answered(answer.outcome())
+                let mut event = self.answered(answer.outcome());
+                if let Some(ResponseEvent::Done(reply)) = &mut event {
+                    reply.memory = answer.memory().cloned();
+                }
+                event
             }
             Err(error) => self.connection_lost(error),
         }
@@ -122,6 +127,9 @@ impl InFlightRequest {
 
     /// The event after the loss of the server; `None` if the request may be sent again.
     fn connection_lost(&mut self, error: UpstreamError) -> Option<ResponseEvent> {
+        if matches!(error, UpstreamError::NoRoom { .. }) {
+            self.services.counters.increment(Counter::RefusedForMemory);
+        }
         let is_retryable = self
             .retry
             .as_ref()

@@ -7,6 +7,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::link_index::LinkIndex;
+use mcp_vary_wire::counters::Counters;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,7 @@ pub(crate) struct ExchangeServices {
     /// Permits for requests whose client has disconnected.
     pub(crate) orphan_permits: Arc<Semaphore>,
     pub(crate) progress_tokens: ProgressTokenCounter,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) environment: Environment,
     /// Cancelled when the gateway stops.
     pub(crate) shutdown: CancellationToken,

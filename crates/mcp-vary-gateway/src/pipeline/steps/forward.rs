@@ -249,6 +249,8 @@ fn upstream_request(
     });
     request.trace_headers = headers.collect();
     request.caller = Some(CallerId(context.client.id));
+    let memory = &context.snapshot.services.memory;
+    request.memory = Some(memory.answers_to(context.client.quota_key()));
     request.token = context.client.access_token().cloned();
     request.out_of_band = out_of_band_sink(context, response.log_level);
     request
