@@ -34,6 +34,16 @@ pub struct TokenStore {
     environment: Environment,
 }
 
+/// The form of the files. It grows when an older Vary could not read them.
+pub(crate) const VERSION: u32 = 1;
+
+/// What is read of a file in any form.
+#[derive(Deserialize)]
+struct Form {
+    #[serde(default)]
+    version: u32,
+}
+
 /// Whose tokens for which server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -68,6 +78,9 @@ impl LoginKey {
 /// A login: the client at one authorization server, and the tokens that it got.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Login {
+    /// The form of its file.
+    #[serde(default)]
+    pub(crate) version: u32,
     pub(crate) principal: String,
     pub(crate) server: String,
     pub(crate) issuer: String,
@@ -133,6 +146,9 @@ pub enum StoreError {
     /// The file is not a login.
     #[error("{0} is damaged; remove it, and log in again")]
     Damaged(String),
+    /// The file has a form that this program does not know.
+    #[error("{0} was written by a newer Vary; use that one, or remove the file, and log in again")]
+    Newer(String),
     /// Something ended early.
     #[error("the store of logins cannot be used: {0}")]
     Failed(String),
@@ -213,6 +229,10 @@ impl TokenStore {
             text = opened.ok_or_else(|| StoreError::Sealed(path.display().to_string()))?;
         } else if !self.keys.is_empty() {
             return Err(StoreError::Unsealed(path.display().to_string()));
+        }
+        let form = serde_json::from_str::<Form>(&text);
+        if form.is_ok_and(|form| form.version > VERSION) {
+            return Err(StoreError::Newer(path.display().to_string()));
         }
         let login = serde_json::from_str(&text);
         let login = login.map_err(|_| StoreError::Damaged(path.display().to_string()))?;
@@ -368,6 +388,7 @@ mod tests {
 
     fn login(server: &str) -> Login {
         Login {
+            version: VERSION,
             principal: LoginKey::OPERATOR.to_owned(),
             server: server.to_owned(),
             issuer: "https://idp.example".to_owned(),
@@ -519,6 +540,20 @@ mod tests {
         assert!(next.read(&key).unwrap().is_some());
         let without = scratch.store(&[]).read(&key).unwrap_err();
         assert!(matches!(without, StoreError::Sealed(_)), "{without}");
+    }
+
+    #[test]
+    fn a_login_of_a_newer_program_is_not_taken_for_damage() {
+        let scratch = Scratch::new("newer");
+        let store = scratch.store(&[]);
+        let key = write(&store, "https://a");
+        let path = store.path(&key, LOGIN);
+        fs::write(&path, r#"{"version":2,"principals":[]}"#).unwrap();
+        let expected = format!(
+            "{} was written by a newer Vary; use that one, or remove the file, and log in again",
+            path.display()
+        );
+        assert_eq!(store.read(&key).unwrap_err().to_string(), expected);
     }
 
     #[test]

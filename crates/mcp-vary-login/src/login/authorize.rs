@@ -9,7 +9,7 @@ use crate::error::CredentialError;
 use crate::redirect::RedirectListener;
 use crate::registration::register;
 use crate::scope::Scopes;
-use crate::store::Login;
+use crate::store::{Login, VERSION};
 use crate::token::TokenEndpoint;
 use crate::user_agent::Flow;
 
@@ -122,6 +122,7 @@ impl Shared {
             None => request.by_device().await?,
         };
         Ok(Login {
+            version: VERSION,
             principal: self.key.principal.clone(),
             server: self.key.server.clone(),
             is_issuer_written: self.settings.issuer.is_some(),
