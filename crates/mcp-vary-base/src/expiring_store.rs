@@ -1,5 +1,6 @@
 //! A bounded store of values that expire.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values by key, each for a limited time, with bounds on their number and size.
@@ -10,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Properties
 ///
 /// - There are never more entries, in total or of one owner, and never more bytes than the [`StoreLimits`] allow.
-/// - If a limit would be exceeded, the oldest entry is removed: the owner's oldest for the owner's limit, the oldest of
-///   all for the other limits. Reading an entry does not change its age. Replacing it does.
+/// - If a limit would be exceeded, the oldest entry is removed: the owner's oldest for the owner's limit, for the bytes
+///   that of the owner who has the most of them, so that nobody takes the room of others, and else the oldest of all. Reading an entry does not change its age. Replacing it does.
 /// - An expired entry is never returned. It takes space until the next insertion or [`sweep`](Self::sweep).
 #[derive(Debug)]
 pub struct ExpiringStore<K, V> {
@@ -23,6 +24,8 @@ pub struct ExpiringStore<K, V> {
     by_owner: BTreeSet<(u64, u64)>,
     by_expiry: BTreeSet<(u64, u64)>,
     bytes: usize,
+    /// The bytes of each owner who has any.
+    bytes_of: BTreeMap<u64, usize>,
     /// The number of insertions so far.
     inserted: u64,
 }
@@ -98,6 +101,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
             by_owner: BTreeSet::new(),
             by_expiry: BTreeSet::new(),
             bytes: 0,
+            bytes_of: BTreeMap::new(),
             inserted: 0,
         }
     }
@@ -117,12 +121,15 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         while self.count_of(owner) >= limits.entries_per_owner {
             self.remove_oldest_of(owner);
         }
-        while self.len() >= limits.entries || self.bytes > limits.bytes - entry.bytes {
+        while self.len() >= limits.entries {
             self.remove_oldest();
+        }
+        while self.bytes > limits.bytes - entry.bytes {
+            self.remove_oldest_of_largest();
         }
         self.inserted += 1;
         let number = self.inserted;
-        self.bytes += entry.bytes;
+        self.add_bytes(owner, entry.bytes);
         self.by_age.insert(number, key.clone());
         self.by_owner.insert((owner, number));
         self.by_expiry.insert((entry.expires_at, number));
@@ -162,11 +169,12 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         let Some(stored) = stored else {
             return false;
         };
-        let others = self.bytes - stored.entry.bytes;
-        stored.entry.bytes = bytes;
-        self.bytes = others.saturating_add(bytes);
+        let before = std::mem::replace(&mut stored.entry.bytes, bytes);
+        let owner = stored.entry.owner;
+        self.remove_bytes(owner, before);
+        self.add_bytes(owner, bytes);
         while self.bytes > limit {
-            self.remove_oldest();
+            self.remove_oldest_of_largest();
         }
         true
     }
@@ -181,7 +189,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         self.by_age.remove(&number);
         self.by_owner.remove(&(entry.owner, number));
         self.by_expiry.remove(&(entry.expires_at, number));
-        self.bytes -= entry.bytes;
+        self.remove_bytes(entry.owner, entry.bytes);
         Some(entry.value)
     }
 
@@ -229,6 +237,33 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
             return 0;
         }
         self.by_owner.range((owner, 0)..=(owner, u64::MAX)).count()
+    }
+
+    fn add_bytes(&mut self, owner: u64, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if bytes > 0 {
+            *self.bytes_of.entry(owner).or_default() += bytes;
+        }
+    }
+
+    fn remove_bytes(&mut self, owner: u64, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(known) = self.bytes_of.get_mut(&owner) {
+            *known -= bytes;
+            if *known == 0 {
+                self.bytes_of.remove(&owner);
+            }
+        }
+    }
+
+    /// Makes room at the expense of whoever takes most of it.
+    fn remove_oldest_of_largest(&mut self) {
+        // Of several, the one with the oldest entry.
+        let oldest_of = |owner| self.by_owner.range((owner, 0)..).next().map(|it| it.1);
+        let owners = self.bytes_of.iter();
+        let largest = owners.max_by_key(|(owner, bytes)| (**bytes, Reverse(oldest_of(**owner))));
+        let largest = largest.map(|(owner, _)| *owner);
+        self.remove_oldest_of(largest.unwrap_or_default());
     }
 
     fn remove_oldest(&mut self) {

@@ -1,6 +1,7 @@
 //! Whole results behind shortened ones, stored for a while so that their clients can read the parts that were left out.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ const ID: usize = 16;
 ///
 /// The client that received an id can read the whole value, part by part, until it expires or newer results need the
 /// space. All results together, with the indices of their parts, take at most the capacity of the store, and one result
-/// takes at most a quarter of it. A client that reads all parts of an array, object or text in order has it indexed
+/// takes at most a quarter of it. Without room, the oldest result of whoever has most goes. A client that reads all parts of an array, object or text in order has it indexed
 /// once.
 pub struct ResultStore {
     capacity: usize,
@@ -52,6 +53,18 @@ pub struct ResultOwner {
     pub principal: Option<PrincipalId>,
     /// The tool that returned it.
     pub tool: ToolRef,
+}
+
+impl ResultOwner {
+    /// Whose room it takes: that of its principal, or of its client.
+    fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self.principal {
+            Some(principal) => principal.hash(&mut hasher),
+            None => self.client.hash(&mut hasher),
+        }
+        hasher.finish()
+    }
 }
 
 /// Who reads a result.
@@ -192,6 +205,7 @@ impl ResultStore {
             owner,
         };
         let entry = Entry {
+            owner: result.owner.number(),
             bytes,
             expires_at,
             ..Entry::new(result)
@@ -423,6 +437,17 @@ mod tests {
 
     fn contents(kept: &ResultStore, uri: &str) -> String {
         kept.read(uri, reader(1)).unwrap().contents()
+    }
+
+    #[test]
+    fn the_results_of_one_take_nothing_of_another() {
+        let kept = kept(64 << 10, || 0);
+        let large = format!("[{}]", "1".repeat(16_000));
+        let of_another = keep(&kept, "[2]", Some(1));
+        let of_one: Vec<_> = (0..16).map(|_| keep(&kept, &large, Some(2))).collect();
+        assert!(kept.has(&of_another));
+        let left = of_one.iter().map(|uri| kept.has(uri));
+        assert_eq!(left.filter(|is_there| *is_there).count(), 4);
     }
 
     #[test]

@@ -49,6 +49,15 @@ fn the_oldest_goes_for_space() {
 }
 
 #[test]
+fn whoever_has_most_makes_room() {
+    let mut store = ExpiringStore::new(LIMITS);
+    for (key, owner, bytes) in [(0, 7, 2), (1, 8, 3), (2, 8, 3), (3, 9, 4)] {
+        assert!(store.insert(key, entry(owner, bytes, 9), 0));
+    }
+    assert_eq!(keys(&store, 0), [0, 2, 3]);
+}
+
+#[test]
 fn the_oldest_of_an_owner_goes_for_its_limit() {
     let mut store = ExpiringStore::new(LIMITS);
     for (key, owner) in [(0, 7), (1, 8), (2, 8), (3, 8)] {
@@ -107,16 +116,16 @@ fn what_is_larger_than_the_store_is_refused() {
 }
 
 #[test]
-fn an_entry_that_grows_takes_the_space_of_older_ones() {
+fn an_entry_that_grows_takes_the_space_of_older_ones_of_its_owner() {
     let mut store = ExpiringStore::new(LIMITS);
-    for key in 0..3 {
-        store.insert(key, entry(u64::from(key), 3, 9), 0);
+    for (key, owner, bytes) in [(0, 1, 4), (1, 1, 4), (2, 2, 2)] {
+        store.insert(key, entry(owner, bytes, 9), 0);
     }
-    assert!(store.set_bytes(&1, 7));
-    assert_eq!((keys(&store, 0), store.bytes()), (vec![1, 2], 10));
-    // The oldest is itself.
-    assert!(store.set_bytes(&1, 8));
-    assert_eq!((keys(&store, 0), store.bytes()), (vec![2], 3));
+    assert!(store.set_bytes(&1, 6));
+    assert_eq!((keys(&store, 0), store.bytes()), (vec![1, 2], 8));
+    // The oldest of its owner is itself.
+    assert!(store.set_bytes(&1, 9));
+    assert_eq!((keys(&store, 0), store.bytes()), (vec![2], 2));
 }
 
 #[test]
@@ -152,6 +161,20 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// The place of the oldest entry of whoever has the most bytes; of several, of whoever has the oldest entry.
+fn oldest_of_largest(list: &[(u8, Entry<u64>)]) -> usize {
+    let of = |owner: u64| {
+        list.iter()
+            .map(|(_, it)| it)
+            .filter(move |it| it.owner == owner)
+    };
+    let bytes = |owner| of(owner).map(|it| it.bytes).sum::<usize>();
+    let most = list.iter().map(|(_, it)| bytes(it.owner)).max().unwrap();
+    list.iter()
+        .position(|(_, it)| bytes(it.owner) == most)
+        .unwrap()
+}
+
 proptest! {
     /// The store does what a list does that is searched from its beginning.
     #[test]
@@ -179,7 +202,7 @@ proptest! {
                         it.bytes = bytes_of_key;
                     }
                     while bytes(&list) > LIMITS.bytes {
-                        list.remove(0);
+                        list.remove(oldest_of_largest(&list));
                     }
                 }
                 Action::Insert(key, owner, bytes_of_key, ttl) => {
@@ -193,8 +216,11 @@ proptest! {
                             let oldest = list.iter().position(|(_, it)| it.owner == owner);
                             list.remove(oldest.unwrap());
                         }
-                        while list.len() >= LIMITS.entries || bytes(&list) + bytes_of_key > LIMITS.bytes {
+                        while list.len() >= LIMITS.entries {
                             list.remove(0);
+                        }
+                        while bytes(&list) + bytes_of_key > LIMITS.bytes {
+                            list.remove(oldest_of_largest(&list));
                         }
                         list.push((key, new));
                     }
