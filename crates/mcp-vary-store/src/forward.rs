@@ -31,11 +31,13 @@ impl Store {
     ) -> Result<ReplicaResponse, ForwardError> {
         let mut request = head.encode();
         let may_ask = self.connection.load().is_some() && request.len() <= MAX_HEAD;
-        let begun = may_ask.then(|| self.mailbox.ask(to)).flatten();
-        let Some((sending, response)) = begun else {
-            self.operations.add(Operation::Forward, Outcome::Skipped);
-            return Err(ForwardError::NotSent);
+        let begun = if may_ask {
+            self.mailbox.ask(to, head.share())
+        } else {
+            Err(ForwardError::NotSent)
         };
+        let skipped = |_: &ForwardError| self.operations.add(Operation::Forward, Outcome::Skipped);
+        let (sending, response) = begun.inspect_err(skipped)?;
         request.extend_from_slice(body);
         let answer = self.exchange_with(to, sending, response, request.freeze());
         let answer = answer.await;

@@ -45,8 +45,8 @@ pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
 pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
 pub use heirs::SessionHome;
 pub use mailbox::{
-    ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaCall, ReplicaResponse, RequestHead, Responder,
-    SILENCE, tag,
+    ForwardError, MAX_EXCHANGES, MAX_OF_ONE, ReplicaBody, ReplicaCall, ReplicaResponse,
+    RequestHead, Responder, SILENCE, tag,
 };
 pub use saved::{MAX_SAVED, MAX_SAVED_TOTAL, SavedKind};
 pub use store::{Store, StoreAway, StoreEvent, StoreState, TIMEOUT};

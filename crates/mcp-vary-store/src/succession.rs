@@ -50,7 +50,9 @@ impl Store {
             }
             let failure = match self.forward(home, head, body).await {
                 Ok(response) => return Ok(Some(response)),
-                Err(ForwardError::Unanswered) => return Err(ForwardError::Unanswered),
+                Err(failure @ (ForwardError::Unanswered | ForwardError::Full)) => {
+                    return Err(failure);
+                }
                 Err(failure) => failure,
             };
             let is_missing = failure == ForwardError::Ended;

@@ -5,8 +5,8 @@
 //! store.
 
 use bytes::Bytes;
-use http::Response;
 use http::request::Parts;
+use http::{Response, StatusCode};
 use mcp_vary::json::edit;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::result_store::ResultStore;
@@ -14,7 +14,7 @@ use mcp_vary_store::{ForwardError, ReplicaResponse, RequestHead, SessionHome, St
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::sse::EventId;
@@ -118,7 +118,7 @@ fn session_elsewhere(
 ///
 /// # Errors
 ///
-/// If that replica may have handled the request. If it cannot be reached, there is no answer: the request is handled here.
+/// If that replica may have handled the request, or there is no room for another one. If it cannot be reached, there is no answer: the request is handled here.
 async fn ask_owner(
     snapshot: &ConfigSnapshot,
     head: &Parts,
@@ -143,7 +143,7 @@ async fn ask_owner(
     if let Some(named) = named {
         match Box::pin(store.forward(named, &request_head(head), body)).await {
             Ok(answer) => return Ok(Some(response_of(answer))),
-            Err(ForwardError::Unanswered) => return Err(ForwardError::Unanswered),
+            Err(failure @ (ForwardError::Unanswered | ForwardError::Full)) => return Err(failure),
             Err(error) => debug!(named, %error, "request not forwarded"),
         }
     }
@@ -152,7 +152,7 @@ async fn ask_owner(
     };
     match Box::pin(store.forward_home(session, &request_head(head), body)).await {
         Ok(answer) => Ok(answer.map(response_of)),
-        Err(ForwardError::Unanswered) => Err(ForwardError::Unanswered),
+        Err(failure @ (ForwardError::Unanswered | ForwardError::Full)) => Err(failure),
         Err(error) => {
             debug!(?session, %error, "request not forwarded");
             Ok(None)
@@ -171,12 +171,20 @@ pub(super) async fn answer_elsewhere(
 ) -> Option<Response<Body>> {
     match ask_owner(snapshot, head, caller, body, message).await {
         Ok(response) => response,
-        Err(_) => {
+        Err(failure) => {
             let id = message.and_then(|(message, _)| message.id);
             let params = message.and_then(|(_, params)| params);
             let is_modern = params.is_some_and(Params::is_modern);
             let era = if is_modern { Era::Modern } else { Era::Legacy };
-            Some(json(unanswered().reply(id, era)))
+            let reply = unanswered(failure).reply(id, era);
+            Some(json(match failure {
+                ForwardError::Full => Reply {
+                    status: StatusCode::SERVICE_UNAVAILABLE,
+                    retry_after: Some(1),
+                    ..reply
+                },
+                _ => reply,
+            }))
         }
     }
 }
@@ -248,10 +256,16 @@ fn response_of(mut answer: ReplicaResponse) -> Response<Body> {
     response
 }
 
-fn unanswered() -> RpcError {
-    RpcError::internal(
-        "the replica that has what the request needs does not answer; the request may have been executed",
-    )
+fn unanswered(failure: ForwardError) -> RpcError {
+    RpcError::internal(match failure {
+        ForwardError::Full => {
+            "another replica has what the request needs, and too many requests are forwarded now, of all clients or of this one; \
+             try again"
+        }
+        _ => {
+            "the replica that has what the request needs does not answer; the request may have been executed"
+        }
+    })
 }
 
 /// The last event that a client received before it lost its connection; `None` for an id that the gateway did not

@@ -1,8 +1,8 @@
 //! A request and its response, at the replica that asks or at the owner.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::frame::{Frame, Kind};
 use super::message::{RequestHead, cut_head, encode_response};
+use super::shares::Share;
 use super::{CHUNK, ForwardError, Mailbox, Queued, WINDOW};
 
 /// What identifies an exchange at one of its ends.
@@ -32,6 +33,8 @@ pub(super) struct ExchangeKey {
 pub(super) struct Exchange {
     pub(super) key: ExchangeKey,
     pub(super) began: Instant,
+    /// Known once its request is.
+    share: OnceLock<Share>,
     /// Where its frames go; `None` when it has failed.
     frames: ScopedLock<Option<mpsc::Sender<Frame>>>,
     /// The place of the next frame that arrives.
@@ -53,6 +56,7 @@ impl Exchange {
         let exchange = Self {
             key,
             began: Instant::now(),
+            share: OnceLock::new(),
             frames: ScopedLock::new(Some(frames)),
             expected: ScopedLock::new(0),
             sent: ScopedLock::new(0),
@@ -62,6 +66,14 @@ impl Exchange {
             is_accepted: AtomicBool::new(false),
         };
         (Arc::new(exchange), receiver)
+    }
+
+    pub(super) fn share(&self) -> Option<Share> {
+        self.share.get().copied()
+    }
+
+    pub(super) fn take_share(&self, share: Share) {
+        self.share.get_or_init(|| share);
     }
 
     /// Ends it, unless it has ended.
@@ -327,13 +339,17 @@ impl ReplicaCall {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or the other replica has given up.
+    /// If it cannot be read, the other replica has given up, or its client has too many requests here.
     pub async fn open(self) -> Result<(RequestHead, ReplicaBody, Responder), ForwardError> {
         let Self { sending, mut body } = self;
         sending.exchange.is_accepted.store(true, Ordering::Release);
         let first = body.next_frame().await?;
         let text = body.read_head(first).await?;
         let head = RequestHead::decode(&text).ok_or(ForwardError::Unanswered)?;
+        if !sending.mailbox.admit_share(&sending.exchange, head.share()) {
+            sending.exchange.is_accepted.store(false, Ordering::Release);
+            return Err(ForwardError::Full);
+        }
         Ok((head, body, Responder { sending }))
     }
 }

@@ -15,6 +15,7 @@
 mod exchange;
 mod frame;
 mod message;
+mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -37,9 +38,11 @@ use crate::namespace::Namespace;
 pub(crate) use self::exchange::Sending;
 pub(crate) use self::frame::Kind;
 pub(crate) use self::message::{MAX_HEAD, decode_response};
+use self::shares::Share;
 
 pub use self::exchange::{ReplicaBody, ReplicaCall, Responder};
 pub use self::message::RequestHead;
+pub use self::shares::MAX_OF_ONE;
 
 /// The most exchanges of a replica, those that it asks for and those that it answers.
 pub const MAX_EXCHANGES: usize = 1024;
@@ -70,6 +73,9 @@ pub enum ForwardError {
     /// The same, since it has no connection to the store: it has ended, or is cut off.
     #[error("the other replica has ended")]
     Ended,
+    /// The same, since too many requests are forwarded, of all or of this client.
+    #[error("as many requests are forwarded as may be")]
+    Full,
     /// It may have got the request, and handled it.
     #[error("the other replica did not answer")]
     Unanswered,
@@ -156,11 +162,18 @@ impl Mailbox {
     }
 
     /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
-    pub(crate) fn ask(self: &Arc<Self>, to: u32) -> Option<(Sending, ReplicaBody)> {
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        to: u32,
+        share: Share,
+    ) -> Result<(Sending, ReplicaBody), ForwardError> {
         let mut exchanges = self.exchanges.lock();
         let is_avoided = |since: &Instant| since.elapsed() < AVOIDED;
         if exchanges.silent.get(&to).is_some_and(is_avoided) {
-            return None;
+            return Err(ForwardError::NotSent);
+        }
+        if !exchanges.have_room(share) {
+            return Err(ForwardError::Full);
         }
         let key = ExchangeKey {
             peer: to,
@@ -168,7 +181,19 @@ impl Mailbox {
             number: exchanges.next,
         };
         exchanges.next += 1;
-        self.insert(&mut exchanges, key)
+        let begun = self.insert(&mut exchanges, key);
+        let begun = begun.ok_or(ForwardError::Full)?;
+        begun.0.exchange.take_share(share);
+        Ok(begun)
+    }
+
+    /// Has an exchange, which another replica has begun, take its share, if there is room.
+    fn admit_share(&self, exchange: &Exchange, share: Share) -> bool {
+        let has_room = self.exchanges.lock().have_room(share);
+        if has_room {
+            exchange.take_share(share);
+        }
+        has_room
     }
 
     fn insert(

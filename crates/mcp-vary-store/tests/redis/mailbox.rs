@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use mcp_vary_store::{
-    ForwardError, MAX_EXCHANGES, ReplicaBody, ReplicaResponse, RequestHead, Responder, SILENCE,
-    StoreState,
+    ForwardError, MAX_EXCHANGES, MAX_OF_ONE, ReplicaBody, ReplicaResponse, RequestHead, Responder,
+    SILENCE, StoreState,
 };
 use mcp_vary_testkit::wait::until;
 use tokio::task::JoinHandle;
@@ -18,8 +18,14 @@ use tokio::time::timeout;
 use crate::server::{KEY, PASSWORD, Redis, Replica};
 
 fn head() -> RequestHead {
+    head_of("sesame")
+}
+
+/// A request with this credential.
+fn head_of(credential: &str) -> RequestHead {
+    let credential = HeaderValue::try_from(format!("Bearer {credential}")).unwrap();
     let headers = [
-        (AUTHORIZATION, HeaderValue::from_static("Bearer sesame")),
+        (AUTHORIZATION, credential),
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
     ];
     RequestHead {
@@ -39,6 +45,16 @@ fn forward(
 ) -> JoinHandle<Result<ReplicaResponse, ForwardError>> {
     let store = Arc::clone(&from.store);
     tokio::spawn(async move { store.forward(to, &head(), &body).await })
+}
+
+/// The same for a request with this head.
+fn forward_head(
+    from: &Replica,
+    to: u32,
+    head: RequestHead,
+) -> JoinHandle<Result<ReplicaResponse, ForwardError>> {
+    let store = Arc::clone(&from.store);
+    tokio::spawn(async move { store.forward(to, &head, &[]).await })
 }
 
 /// A store, and two replicas that use it.
@@ -386,14 +402,15 @@ async fn there_are_at_most_so_many_exchanges() {
     let mut waiting = Vec::new();
     // A few at a time: on a slow machine all of them would wait too long to be acknowledged.
     while waiting.len() < MAX_EXCHANGES {
-        let few: Vec<_> = (0..64).map(|_| forward(&a, tag, Vec::new())).collect();
+        let few = (0..64).map(|at| forward_head(&a, tag, head_of(&format!("key-{at}"))));
+        let few: Vec<_> = few.collect();
         for response in few {
             let (_, _, responder) = next(&mut b).await;
             waiting.push((response, responder));
         }
     }
     let refused = forward(&a, tag, Vec::new());
-    assert_eq!(refusal(refused).await, ForwardError::NotSent);
+    assert_eq!(refusal(refused).await, ForwardError::Full);
     // An owner that has too many refuses one more without handling it.
     let c = Replica::start(&redis).await;
     let refused = forward(&c, tag, Vec::new());
@@ -409,6 +426,37 @@ async fn there_are_at_most_so_many_exchanges() {
     let freed = forward(&c, tag, Vec::new());
     let _responder = next(&mut b).await;
     freed.abort();
+}
+
+#[tokio::test]
+async fn one_credential_has_a_share_of_the_exchanges_here_and_at_the_owner() {
+    let (redis, a, mut b) = two_replicas().await;
+    let tag = b.store.tag();
+    let mut waiting = Vec::new();
+    while waiting.len() < MAX_OF_ONE {
+        let few: Vec<_> = (0..64).map(|_| forward(&a, tag, Vec::new())).collect();
+        for response in few {
+            let (_, _, responder) = next(&mut b).await;
+            waiting.push((response, responder));
+        }
+    }
+    let refused = forward(&a, tag, Vec::new());
+    assert_eq!(refusal(refused).await, ForwardError::Full);
+    // Through another replica, the owner refuses it without handling it.
+    let c = Replica::start(&redis).await;
+    let refused = forward(&c, tag, Vec::new());
+    let call = b.calls.recv().await.unwrap();
+    assert_eq!(call.open().await.unwrap_err(), ForwardError::Full);
+    assert_eq!(refusal(refused).await, ForwardError::NotSent);
+    for from in [&a, &c] {
+        let response = forward_head(from, tag, head_of("another"));
+        let (_, _, mut responder) = next(&mut b).await;
+        let headers = HeaderMap::new();
+        let begun = responder.begin(StatusCode::OK, &headers, b"{}", true);
+        begun.await.unwrap();
+        assert!(response.await.unwrap().is_ok());
+    }
+    drop(waiting);
 }
 
 /// While `keys` are replaced, replicas seal with different ones, and each opens both.
