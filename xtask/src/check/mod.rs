@@ -2,6 +2,7 @@
 
 mod jobs;
 mod report;
+mod small_servers;
 
 use std::time::{Duration, Instant};
 
@@ -62,6 +63,9 @@ fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
         }
         Expected::Passes(known) if code <= 1 => Report::parse(&text)?.has_only(known),
         Expected::Passes(_) => Err(described()),
+        Expected::Fails(check) if code == 1 => Report::parse(&text)?.has("fail", check),
+        Expected::Warns(check) if code == 0 => Report::parse(&text)?.has("warn", check),
+        Expected::Fails(_) | Expected::Warns(_) => Err(described()),
         Expected::Fault if code <= 1 => Report::parse(&text)?.is_found_by(&job.name),
         Expected::Fault => Err(described()),
     }
