@@ -60,21 +60,27 @@ impl Survey {
         connections: &Connections<'_>,
         named: &[NamedTool],
     ) -> Result<Self, Objection> {
-        let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: {}});
-        let client = Client::connect(connections, json!({ "extensions": both })).await;
-        if let Err(Objection::Violation(_)) = client
-            && let Ok(client) = connect_with_hints(connections).await
-        {
-            return Ok(Self {
-                capabilities: client.capabilities,
-                requires_hints: true,
-                ..Self::default()
-            });
-        }
-        let mut survey = Self {
-            capabilities: client?.capabilities,
-            ..Self::default()
+        let with = |variants: Value| {
+            let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: variants});
+            Client::connect(connections, json!({ "extensions": both }))
         };
+        let mut survey = Self::default();
+        match with(json!({})).await {
+            Ok(client) => survey.capabilities = client.capabilities,
+            Err(objection) => {
+                let hints = json!({"variantHints": any_hints()});
+                let hinted = match objection {
+                    Objection::Violation(_) => with(hints).await.ok(),
+                    _ => None,
+                };
+                let Some(client) = hinted else {
+                    return Err(objection);
+                };
+                survey.capabilities = client.capabilities;
+                survey.requires_hints = true;
+                return Ok(survey);
+            }
+        }
         // What follows may fail: then the checks that need it do not apply, and others object.
         if let Ok(client) = Client::connect(connections, json!({"extensions": {}})).await {
             survey.resource = first_key(&client, &RESOURCES).await;
@@ -332,12 +338,10 @@ impl Survey {
     }
 }
 
-/// A client that declares hints, which no server may require.
-async fn connect_with_hints<'a>(connections: &'a Connections<'a>) -> Result<Client<'a>, Objection> {
+/// Hints for a server that requires some.
+fn any_hints() -> Value {
     let hints = json!({"contextSize": ["standard", "compact"], "useCase": "autonomous-agent", "modelFamily": "any"});
-    let hints = json!({"description": "Checks a server.", "hints": hints});
-    let extensions = json!({ VARIANTS: {"variantHints": hints} });
-    Client::connect(connections, json!({ "extensions": extensions })).await
+    json!({"description": "Checks a server.", "hints": hints})
 }
 
 async fn first_key(client: &Client<'_>, kind: &ListKind) -> Option<String> {

@@ -86,7 +86,6 @@ impl<'a> Programs<'a> {
 pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     let mut jobs = gateways(programs)?;
     jobs.extend(configurations(programs)?);
-    jobs.extend(super::small_servers::jobs(programs)?);
     jobs.extend(failing_servers(programs)?);
     jobs.extend(examples(programs)?);
     jobs.extend(clients(programs)?);

@@ -29,7 +29,8 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 fn checked(workspace: &Workspace) -> Result<Outcome, String> {
     let programs = Programs::built(workspace)?;
-    let jobs = jobs::all(&programs)?;
+    let mut jobs = jobs::all(&programs)?;
+    jobs.extend(small_servers::jobs(&programs)?);
     let results = parallel::each(&jobs, AT_ONCE, |job| {
         (job.name.clone(), one(&programs, job))
     });

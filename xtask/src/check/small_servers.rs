@@ -12,6 +12,7 @@ pub(super) fn jobs(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         let mut arguments = vec!["--time-limit", PATIENT, "--expect"];
         arguments.push(match mutation {
             "undeclared" => "variants",
+            "empty-variants" => "negotiation",
             _ => "variants,negotiation",
         });
         if ["markdown", "text", "swift", "typescript"].contains(&default) {

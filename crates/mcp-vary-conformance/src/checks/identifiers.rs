@@ -137,25 +137,28 @@ pub(super) fn completion(prompt: &Value, argument: Option<&Value>) -> Value {
 
 async fn completions_of_another_variant(probe: &Probe<'_>) -> Verdict {
     const METHOD: &str = "completion/complete";
-    if probe.survey().capabilities.get("completions").is_none() {
-        return not_applicable("the server does not declare `completions`");
-    }
+    const UNKNOWN_METHOD: Option<i64> = Some(-32601);
     let client = probe.connect_with_list(&PROMPTS).await?;
     let hidden = hidden_item(probe, &client, &PROMPTS).await?;
     let argument = array_at(&hidden.item, &["arguments"]).first();
-    let unknown = completion(&PROMPTS.unknown_item.into(), argument);
-    let unknown = selecting(unknown, Some(&hidden.variant));
-    let params = completion(hidden.item.get("name").unwrap_or(&Value::Null), argument);
-    // Some servers complete nothing of what does not exist, instead of an error.
-    if let Answer::Result(of_unknown) = client.ask(METHOD, unknown).await? {
-        let params = selecting(params.clone(), Some(&hidden.variant));
-        let answer = client.ask(METHOD, params).await?;
-        let is_empty = array_at(&of_unknown, &["completion", "values"]).is_empty();
-        if is_empty && matches!(answer, Answer::Result(found) if found == of_unknown) {
-            return Ok(());
-        }
+    let complete = |prompt: Option<&str>| {
+        let params = completion(&json!(prompt), argument);
+        client.ask(METHOD, selecting(params, Some(&hidden.variant)))
+    };
+    let of_unknown = complete(Some(PROMPTS.unknown_item)).await?;
+    if matches!(&of_unknown, Answer::Error(error) if error.code == UNKNOWN_METHOD) {
+        return not_applicable("the server completes nothing");
     }
-    hidden.is_refused(&client, METHOD, params).await
+    let found = complete(text_at(&hidden.item, &["name"])).await?;
+    // Some servers complete nothing of what does not exist, instead of an error.
+    let is_empty = |it: &Answer| matches!(it, Answer::Result(it) if array_at(it, &["completion", "values"]).is_empty());
+    let variant = &hidden.variant;
+    ensure!(
+        found.is_refusal() || (is_empty(&of_unknown) && is_empty(&found)),
+        "`{METHOD}` of a prompt that {variant:?} does not list was answered with {}",
+        found.describe()
+    );
+    Ok(())
 }
 
 /// A client of a server that takes subscriptions.

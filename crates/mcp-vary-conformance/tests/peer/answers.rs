@@ -62,21 +62,20 @@ impl Peer {
                 Err(invalid("Not subscribed", Value::Null))
             }
             "resources/unsubscribe" => Ok(json!({})),
-            "completion/complete" => {
-                let prompt = &request.params["ref"]["name"];
-                let has = |variant| {
-                    elements("prompts/list", variant)
-                        .iter()
-                        .any(|it| it["name"] == *prompt)
-                };
-                let is_leaky = self.has("SV-12/completions-of-another-variant");
-                if has(&variant) || (is_leaky && has("standard")) {
-                    return Ok(json!({"completion": {"values": []}}));
-                }
-                Err(about_variant("Unknown prompt", &variant, false))
-            }
+            "completion/complete" => self.complete(request, &variant),
             method => Err(unknown_method(method)),
         }
+    }
+
+    fn complete(&self, request: &IncomingRequest<'_>, variant: &str) -> Result<Value, Refusal> {
+        let is_leaky = self.has("SV-12/completions-of-another-variant");
+        let variant = if is_leaky { "standard" } else { variant };
+        let mut prompts = elements("prompts/list", variant).into_iter();
+        let is_known = prompts.any(|it| it["name"] == request.params["ref"]["name"]);
+        let refusal = about_variant("Unknown prompt", variant, false);
+        is_known
+            .then(|| json!({"completion": {"values": []}}))
+            .ok_or(refusal)
     }
 
     /// The variant of a request.
