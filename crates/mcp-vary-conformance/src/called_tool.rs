@@ -26,8 +26,10 @@ pub(crate) struct CalledTool {
     pub(crate) is_named: bool,
     /// Whether its results show a user interface: then their texts belong to it, whatever the tags.
     pub(crate) has_interface: bool,
-    /// Its results for clients that asked for JSON, if they were looked at.
-    pub(crate) as_json: Vec<Value>,
+    /// Whether its texts are the same each time.
+    pub(crate) is_steady: bool,
+    /// Its results for clients with tags, if they were looked at.
+    pub(crate) shaped: Vec<Value>,
 }
 
 impl CalledTool {
@@ -40,15 +42,30 @@ impl CalledTool {
         is_structured(&self.result)
     }
 
-    /// Whether its results have data, which can be written in several forms: it has a structure, by itself or for clients that
-    /// ask for JSON, or the run names it.
+    /// Whether its results have data, which can be written as JSON: it has a structure, by itself or for clients with tags, or
+    /// the run names it, and no tag makes a difference.
     pub(crate) fn has_data(&self) -> bool {
-        let has_some = !self.answers_few_words() && (self.is_named || self.has_structure());
+        let is_data = self.has_structure() || (self.is_named && !self.depends_on_tags());
+        let is_json = |result: &Value| is_structured(result) || has_json_text(result);
+        (is_data && !self.answers_few_words()) || self.other_texts().any(is_json)
+    }
+
+    /// Whether tags change its texts.
+    pub(crate) fn depends_on_tags(&self) -> bool {
+        self.is_steady && self.other_texts().next().is_some()
+    }
+
+    /// Whether tags change its texts, and make JSON only of texts, as in the reference of content negotiation in Swift.
+    pub(crate) fn lacks_structures(&self) -> bool {
+        let mut shaped = self.shaped.iter();
+        self.depends_on_tags() && !self.has_structure() && !shaped.any(is_structured)
+    }
+
+    /// The results for clients with tags that have other content than the one without.
+    fn other_texts(&self) -> impl Iterator<Item = &Value> {
         let default = self.result.get("content");
-        let becomes_json =
-            |result: &Value| has_json_text(result) && result.get("content") != default;
-        let mut as_json = self.as_json.iter();
-        has_some || as_json.any(|result| is_structured(result) || becomes_json(result))
+        let shaped = self.shaped.iter();
+        shaped.filter(move |result| result.get("content") != default)
     }
 
     /// Whether its texts have a few words at most, and its structure has no more.
@@ -101,7 +118,8 @@ mod tests {
             result,
             is_named: true,
             has_interface: false,
-            as_json: Vec::new(),
+            is_steady: true,
+            shaped: Vec::new(),
         }
     }
 
@@ -129,7 +147,9 @@ mod tests {
             assert!(tool(data.clone()).has_data(), "{data}");
         }
         let mut negotiating = tool(text("sunny"));
-        negotiating.as_json = vec![text("{\"weather\": \"sunny\"}")];
-        assert!(negotiating.has_data());
+        negotiating.shaped = vec![text("{\"weather\": \"sunny\"}")];
+        assert!(negotiating.has_data() && negotiating.lacks_structures());
+        negotiating.shaped = vec![text("**sunny**")];
+        assert!(negotiating.depends_on_tags() && !negotiating.has_data());
     }
 }

@@ -36,6 +36,8 @@ pub enum Outcome {
     Passed,
     /// It does not; the text says what it does instead.
     Violated(String),
+    /// The run expects something that the server does not have or does not show: nothing was tested.
+    Missing(String),
     /// The server has nothing that the check could test, for this reason.
     NotApplicable(String),
     /// The server did not answer as MCP requires, or in time.
@@ -77,10 +79,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether the check did not pass: a violation, or no answer.
+    /// Whether the check did not pass: a violation, something that is missing, or no answer.
     #[must_use]
     pub fn is_objection(&self) -> bool {
-        matches!(self.outcome, Outcome::Violated(_) | Outcome::Unanswered(_))
+        use Outcome::{Missing, Unanswered, Violated};
+        matches!(self.outcome, Violated(_) | Missing(_) | Unanswered(_))
     }
 
     /// Whether the run fails by it: an objection to a MUST.
@@ -106,9 +109,18 @@ impl Finding {
         match &self.outcome {
             Outcome::Passed => "",
             Outcome::NotReached => "the time limit of the run passed before",
-            Outcome::Violated(text) | Outcome::NotApplicable(text) | Outcome::Unanswered(text) => {
-                text
-            }
+            Outcome::Violated(text)
+            | Outcome::Missing(text)
+            | Outcome::NotApplicable(text)
+            | Outcome::Unanswered(text) => text,
+        }
+    }
+
+    /// What the author can do, if a test shows that something is wrong.
+    fn advice(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Missing(_) => "",
+            _ => self.check.advice(),
         }
     }
 }
@@ -195,10 +207,22 @@ impl Report {
         json!({
             "target": self.target,
             "passes": self.passes(),
+            "verdict": self.verdict(),
             "counts": self.counts(),
             "skippedRevisions": skipped.map(|(era, reason)| json!({"revision": era.revision(), "reason": reason})).collect::<Vec<_>>(),
             "findings": findings.collect::<Vec<_>>(),
         })
+    }
+
+    /// One word for the whole run.
+    fn verdict(&self) -> &'static str {
+        let has_passed = self.findings.iter().any(|it| it.outcome == Outcome::Passed);
+        match (self.not_reached(), self.fails()) {
+            (1.., _) => "not-finished",
+            (_, true) => "fail",
+            (_, false) if has_passed => "pass",
+            (_, false) => "nothing-checked",
+        }
     }
 
     /// How many findings there are of each label.
@@ -231,7 +255,7 @@ fn finding_to_json(finding: &Finding) -> Value {
         "sentence": check.sentence(),
         "source": check.source(),
         "does": check.does(),
-        "advice": check.advice(),
+        "advice": finding.advice(),
         "milliseconds": u64::try_from(finding.duration.as_millis()).unwrap_or(u64::MAX),
         "traffic": exchanges.collect::<Vec<_>>(),
         "stderr": finding.stderr,

@@ -227,10 +227,14 @@ const COMPARE_SESSIONS: &[&str] = &["SV-4", "SV-5", "CN-1", "CN-2", "CN-7", "EXT
 
 /// The outcome of a check that is not run, if it is not.
 fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Outcome> {
+    if survey.requires_hints && check.id() != "SV-4/hints-are-optional" {
+        let reason = "the server refuses clients without hints";
+        return Some(Outcome::NotApplicable(reason.to_owned()));
+    }
     let is_asked_for = options.asks_for(check);
     if survey.is_in(check.scope) {
         if let Some(reason) = unmet_expectation(check, survey, options) {
-            return Some(Outcome::Violated(reason));
+            return Some(Outcome::Missing(reason));
         }
         let needs_question = check.scope == Scope::NoVariants && !is_asked_for;
         let reason =
@@ -240,7 +244,7 @@ fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Out
     let reason = check.scope.reason();
     let is_for_others = matches!(check.scope, Scope::NoVariants | Scope::NoNegotiation);
     Some(if is_asked_for && !is_for_others {
-        Outcome::Violated(format!("{reason}, which this run asks for"))
+        Outcome::Missing(format!("{reason}, which this run asks for"))
     } else {
         Outcome::NotApplicable(reason.to_owned())
     })

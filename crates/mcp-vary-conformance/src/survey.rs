@@ -18,6 +18,18 @@ use crate::scope::Scope;
 /// The most tools that are called to find one that suits the checks.
 const TRIED: usize = 8;
 
+/// The most arguments that are tried with a tool.
+const ARGUMENTS: usize = 3;
+
+/// Tags for which a tool may answer in another form.
+const FORMS: [&[&str]; 5] = [
+    &["agent", "format=json"],
+    &["format=json"],
+    &["agent"],
+    &["human", "format=markdown"],
+    &["format=text"],
+];
+
 /// Why no result of a tool can be checked.
 const NO_TOOL: &str = "no tool with `readOnlyHint: true` answers a call; name one by `--tool NAME`, with `--arguments JSON`";
 
@@ -30,6 +42,8 @@ pub(crate) struct Survey {
     lists_tools: bool,
     resource: Option<String>,
     prompt: Option<String>,
+    /// Whether the server refuses clients without hints: then nothing else is known of it.
+    pub(crate) requires_hints: bool,
     /// Why a tool that the run names cannot be called.
     pub(crate) unusable_tool: Option<String>,
     /// The first refusal of a request because there were too many, also during the checks.
@@ -46,18 +60,33 @@ impl Survey {
         connections: &Connections<'_>,
         named: &[NamedTool],
     ) -> Result<Self, Objection> {
-        let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: {}});
-        let client = Client::connect(connections, json!({ "extensions": both })).await?;
-        let mut survey = Self {
-            capabilities: client.capabilities,
-            ..Self::default()
+        let with = |variants: Value| {
+            let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: variants});
+            Client::connect(connections, json!({ "extensions": both }))
         };
+        let mut survey = Self::default();
+        match with(json!({})).await {
+            Ok(client) => survey.capabilities = client.capabilities,
+            Err(objection) => {
+                let hints = json!({"variantHints": any_hints()});
+                let hinted = match objection {
+                    Objection::Violation(_) => with(hints).await.ok(),
+                    _ => None,
+                };
+                let Some(client) = hinted else {
+                    return Err(objection);
+                };
+                survey.capabilities = client.capabilities;
+                survey.requires_hints = true;
+                return Ok(survey);
+            }
+        }
         // What follows may fail: then the checks that need it do not apply, and others object.
         if let Ok(client) = Client::connect(connections, json!({"extensions": {}})).await {
             survey.resource = first_key(&client, &RESOURCES).await;
             survey.prompt = first_prompt(&client).await;
             survey.call_tools(&client, named).await;
-            survey.ask_for_json(connections).await;
+            survey.ask_for_forms(&client, connections).await;
         }
         Ok(survey)
     }
@@ -79,23 +108,36 @@ impl Survey {
             (!is_named(name)).then_some((tool, arguments))
         });
         for (tool, arguments) in calls.take(TRIED) {
-            self.tools.extend(call(client, tool, arguments).await.ok());
+            for arguments in arguments {
+                if let Ok(called) = call(client, tool, arguments).await {
+                    self.tools.push(called);
+                    break;
+                }
+            }
         }
     }
 
-    /// Looks for tools whose results have a structure only for clients that ask for JSON.
-    async fn ask_for_json(&mut self, connections: &Connections<'_>) {
-        if !self.is_in(Scope::Negotiation) || self.data_tool().is_ok() {
+    /// Looks at the forms in which tools answer clients with tags, if no tool has a structure without them.
+    async fn ask_for_forms(&mut self, client: &Client<'_>, connections: &Connections<'_>) {
+        let is_preferred =
+            |tool: &&CalledTool| tool.is_named || self.tools.iter().all(|it| !it.is_named);
+        let mut preferred = self.tools.iter().filter(is_preferred);
+        let has_structure = preferred.any(|tool| tool.has_structure() && tool.has_data());
+        if !self.is_in(Scope::Negotiation) || has_structure {
             return;
         }
-        for features in [json!(["agent", "format=json"]), json!(["format=json"])] {
+        for tool in &mut self.tools {
+            let again = client.result("tools/call", tool.params()).await;
+            tool.is_steady = again.is_ok_and(|it| it.get("content") == tool.result.get("content"));
+        }
+        for features in FORMS {
             let settings = json!({NEGOTIATION: {"version": "1.0", "features": features}});
             let Ok(client) = Client::connect(connections, self.declaring(&settings)).await else {
                 continue;
             };
             for tool in &mut self.tools {
                 let result = client.result("tools/call", tool.params()).await;
-                tool.as_json.extend(result.ok());
+                tool.shaped.extend(result.ok());
             }
         }
     }
@@ -134,7 +176,7 @@ impl Survey {
                 } else {
                     self.resource.is_some() || self.prompt.is_some()
                 };
-                let reason = self.data_tool().err().filter(|_| !needs_no_tool);
+                let reason = self.shaped_tool().err().filter(|_| !needs_no_tool);
                 reason.map(Objection::into_text)
             }
         }
@@ -231,9 +273,16 @@ impl Survey {
             .map_or_else(|| not_applicable(reason), Ok)
     }
 
+    /// A tool whose results have several forms: one whose results have data if possible.
+    pub(crate) fn shaped_tool(&self) -> Result<&CalledTool, Objection> {
+        let other = || self.find_tool(CalledTool::depends_on_tags);
+        self.data_tool()
+            .or_else(|reason| other().map_err(|_| reason))
+    }
+
     /// A request whose result tags may shape: a call if possible.
     pub(crate) fn shaped_request(&self) -> Result<(&'static str, Value), Objection> {
-        let tool = self.data_tool().or_else(|_| self.tool());
+        let tool = self.shaped_tool().or_else(|_| self.tool());
         match (tool, &self.resource, &self.prompt) {
             (Ok(tool), ..) => Ok((TOOLS.item_method, tool.params())),
             (_, Some(uri), _) => Ok((RESOURCES.item_method, json!({ "uri": uri }))),
@@ -242,15 +291,15 @@ impl Survey {
         }
     }
 
-    /// The parameters of a call of `tool`, if the run names it or it may be called unasked.
+    /// The parameters of a call of `tool`, if it was called or may be called unasked.
     pub(crate) fn params_of(&self, tool: &Value) -> Option<Value> {
         let name = text_at(tool, &["name"]);
         let mut called = self.tools.iter();
-        match called.find(|called| called.is_named && Some(&*called.name) == name) {
-            Some(called) => Some(called.params()),
-            None => harmless_call(tool)
-                .map(|(name, arguments)| json!({"name": name, "arguments": arguments})),
+        if let Some(called) = called.find(|called| Some(&*called.name) == name) {
+            return Some(called.params());
         }
+        let (name, arguments) = harmless_call(tool)?;
+        Some(json!({"name": name, "arguments": arguments.first()}))
     }
 
     /// A tool that declares an output schema.
@@ -287,6 +336,12 @@ impl Survey {
             _ => not_applicable("the server does not declare `resources.subscribe`"),
         }
     }
+}
+
+/// Hints for a server that requires some.
+fn any_hints() -> Value {
+    let hints = json!({"contextSize": ["standard", "compact"], "useCase": "autonomous-agent", "modelFamily": "any"});
+    json!({"description": "Checks a server.", "hints": hints})
 }
 
 async fn first_key(client: &Client<'_>, kind: &ListKind) -> Option<String> {
@@ -331,8 +386,8 @@ async fn call_named(
             "the server lists no tool `{name}`; it lists {names}"
         ));
     };
-    let required = || required_arguments(tool.get("inputSchema")?);
-    let Some(arguments) = named.arguments.clone().or_else(required) else {
+    let generated = || arguments(tool.get("inputSchema")?).into_iter().next();
+    let Some(arguments) = named.arguments.clone().or_else(generated) else {
         return Err(format!(
             "the tool `{name}` needs arguments that cannot be made from its schema; write them with `--arguments`"
         ));
@@ -369,23 +424,34 @@ async fn call(client: &Client<'_>, tool: &Value, arguments: Value) -> Result<Cal
                 is_named: false,
                 has_interface: meta
                     .is_some_and(|it| it.get("ui").is_some() || it.get("ui/resourceUri").is_some()),
-                as_json: Vec::new(),
+                is_steady: false,
+                shaped: Vec::new(),
             })
         }
         answer => Err(answer.describe()),
     }
 }
 
-/// Name and arguments of a tool that may be called unasked.
-fn harmless_call(tool: &Value) -> Option<(&str, Value)> {
+/// The name of a tool that may be called unasked, and arguments to try.
+fn harmless_call(tool: &Value) -> Option<(&str, Vec<Value>)> {
     let annotation = |name| at(tool, &["annotations", name]);
     let changes_nothing = annotation("readOnlyHint") == Some(&true.into());
     let schema = tool.get("inputSchema")?;
     // Values of such parameters travel as headers, too.
     let has_headers = schema.to_string().contains("x-mcp-header");
     let name = text_at(tool, &["name"]).filter(|name| fits_header(name))?;
-    let arguments = required_arguments(schema)?;
-    (changes_nothing && !has_headers).then_some((name, arguments))
+    let arguments = arguments(schema);
+    let is_callable = changes_nothing && !has_headers && !arguments.is_empty();
+    is_callable.then_some((name, arguments))
+}
+
+/// Arguments to try: the examples and the default of the schema, and those that are made of its properties.
+fn arguments(schema: &Value) -> Vec<Value> {
+    let examples = array_at(schema, &["examples"]).iter();
+    let whole = examples.chain(schema.get("default"));
+    let whole = whole.filter(|it| it.is_object()).cloned();
+    let all = whole.chain(required_arguments(schema));
+    all.take(ARGUMENTS).collect()
 }
 
 /// A value for each required argument. None if one is neither an enumeration nor of a simple type.
@@ -401,10 +467,12 @@ fn required_arguments(schema: &Value) -> Option<Value> {
 }
 
 fn example(property: &Value) -> Option<Value> {
-    if let Some(value) = property.get("default").or_else(|| property.get("const")) {
-        return Some(value.clone());
-    }
-    if let Some(value) = array_at(property, &["enum"]).first() {
+    let first = |key| array_at(property, &[key]).first();
+    let given = property.get("default").or_else(|| property.get("const"));
+    if let Some(value) = given
+        .or_else(|| first("examples"))
+        .or_else(|| first("enum"))
+    {
         return Some(value.clone());
     }
     match text_at(property, &["type"])? {
@@ -442,5 +510,18 @@ mod tests {
         assert_eq!(required_arguments(&schema), expected);
         let unknown = json!({"required": ["a"], "properties": {"a": {"type": "object"}}});
         assert_eq!(required_arguments(&unknown), None);
+    }
+
+    #[test]
+    fn examples_and_defaults_of_a_schema_are_tried_as_arguments() {
+        let city = json!({"type": "object", "examples": ["Bern"]});
+        let schema = json!({"required": ["city", "days"], "examples": [{"city": "Thun", "days": 2}], "default": {"days": 3},
+            "properties": {"city": city, "days": {"type": "integer", "default": 5}}});
+        let expected = [
+            json!({"city": "Thun", "days": 2}),
+            json!({"days": 3}),
+            json!({"city": "Bern", "days": 5}),
+        ];
+        assert_eq!(arguments(&schema), expected);
     }
 }

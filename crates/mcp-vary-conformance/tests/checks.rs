@@ -154,7 +154,7 @@ async fn a_tool_that_the_run_names_is_called_whatever_it_declares() {
     let report = run(&target, &expecting).await.unwrap();
     let expected = "no result was checked, which this run expects: no tool with `readOnlyHint: true` answers a call; name one by `--tool NAME`, with `--arguments JSON`";
     let found = outcome(&report, "CN-9/agent-json-is-structured");
-    assert_eq!(found, &Outcome::Violated(expected.to_owned()));
+    assert_eq!(found, &Outcome::Missing(expected.to_owned()));
     for arguments in [None, Some("{\"city\": \"test\"}")] {
         let options = expecting.clone().tool("weather", arguments).unwrap();
         let report = run(&target, &options).await.unwrap();
@@ -182,8 +182,29 @@ async fn a_server_without_extensions_passes_what_is_general_and_the_report_says_
     let report = run(&target, &Options::default()).await.unwrap();
     let text = report.render(Format::Plain);
     let expected =
-        format!("{target} passes; it declares neither extension; only 13 general checks apply\n");
+        format!("{target} passes; it declares neither extension; only 14 general checks apply\n");
     assert_eq!(text.split_inclusive('\n').next(), Some(&*expected));
+}
+
+#[tokio::test]
+async fn nothing_else_is_checked_of_a_server_that_requires_hints() {
+    let report = check("SV-4/hints-are-optional").await;
+    let reason = "the server refuses clients without hints".to_owned();
+    let found = outcome(&report, "CN-9/agent-json-is-structured");
+    assert_eq!(found, &Outcome::NotApplicable(reason));
+    assert!(report.skipped_eras().is_empty() && report.fails());
+}
+
+#[tokio::test]
+async fn a_finding_has_nothing_that_the_server_did_not_send() {
+    let report = check("CN-7/no-features-are-the-default").await;
+    let Outcome::Violated(found) = outcome(&report, "CN-7/no-features-are-the-default") else {
+        panic!("no objection");
+    };
+    assert!(
+        found.contains("**Bern**: 8") && !found.contains("null"),
+        "{found}"
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 use crate::{cargo, process};
 
 /// Seconds that a run may take whose time is not what is checked: the machine may be busy.
-const PATIENT: &str = "240";
+pub(super) const PATIENT: &str = "240";
 
 /// One run of `vary check`.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Job {
     pub(super) arguments: Vec<String>,
     pub(super) expected: Expected,
     /// The servers that it needs.
-    _servers: Vec<Server>,
+    pub(super) _servers: Vec<Server>,
 }
 
 /// What a run must come to.
@@ -32,6 +32,10 @@ pub(super) enum Expected {
     Passes(&'static [&'static str]),
     /// The check that has the job's name objects, and no other.
     Fault,
+    /// This check objects, of a MUST: the exit code is 1.
+    Fails(&'static str),
+    /// This check objects, and no MUST is broken: the exit code is 0.
+    Warns(&'static str),
     /// Whatever the report says, the exit code is this.
     ExitCode(i32),
     /// The same, within the time that `vary check` promises.
@@ -41,7 +45,7 @@ pub(super) enum Expected {
 /// The programs that are started.
 #[derive(Debug)]
 pub(super) struct Programs<'a> {
-    workspace: &'a Workspace,
+    pub(super) workspace: &'a Workspace,
     pub(super) vary: PathBuf,
     fixture: String,
     replay: String,
@@ -68,7 +72,7 @@ impl<'a> Programs<'a> {
         self.workspace.scratch(&format!("check/{name}.log"))
     }
 
-    fn start(&self, name: &str, command: &[&str]) -> Result<Server, String> {
+    pub(super) fn start(&self, name: &str, command: &[&str]) -> Result<Server, String> {
         let (program, arguments) = command.split_first().ok_or("no command")?;
         let mut process = process::command(program);
         Server::start(
@@ -82,7 +86,6 @@ impl<'a> Programs<'a> {
 pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     let mut jobs = gateways(programs)?;
     jobs.extend(configurations(programs)?);
-    jobs.extend(small_servers(programs)?);
     jobs.extend(failing_servers(programs)?);
     jobs.extend(examples(programs)?);
     jobs.extend(clients(programs)?);
@@ -229,67 +232,6 @@ const TOOLS_ALONE: &str = r#"{
     }}}
 }"#;
 
-/// Small servers that stand on the documents alone: the right ones pass, and each sentence that one of them breaks fails.
-fn small_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
-    let script = programs.workspace.path(SMALL_SERVERS);
-    let server = programs.start("small", &["python3", &script.display().to_string()])?;
-    let address = server.url.clone();
-    let run = |default: &str, mutation: &str, expected| {
-        let url = format!("{address}/{default}/{mutation}");
-        let mut arguments = vec![
-            "--revision",
-            "2025-11-25",
-            "--expect",
-            "variants,negotiation",
-        ];
-        arguments.extend(["--time-limit", PATIENT, &url]);
-        if default == "markdown" {
-            arguments.extend([
-                "--tool",
-                "get_weather",
-                "--arguments",
-                r#"{"city": "Bern"}"#,
-            ]);
-        }
-        job(&format!("small {default} {mutation}"), &arguments, expected)
-    };
-    let mut jobs = vec![
-        run("structure", "right", Expected::Passes(UNVERSIONED)),
-        run("markdown", "right", Expected::Passes(&[])),
-        run("word", "right", Expected::Passes(&[])),
-        // Its tools only read, and have a structure for clients that ask for JSON.
-        run("tags-only", "right", Expected::Passes(&[])),
-        run("tags-only", "json-with-text", Expected::ExitCode(1)),
-        run("tags-only", "every-tag-ignored", Expected::ExitCode(1)),
-    ];
-    for default in ["structure", "markdown"] {
-        let found = FOUND.split(' ');
-        let found = found.map(|mutation| run(default, mutation, Expected::ExitCode(1)));
-        let passing = PASSING.map(|mutation| run(default, mutation, Expected::ExitCode(0)));
-        jobs.extend(found.chain(passing));
-    }
-    jobs[0]._servers.push(server);
-    Ok(jobs)
-}
-
-/// What the small servers break, each alone, and must be found.
-const FOUND: &str = "duplicate-id wrong-code wrong-message fallback default-is-the-second foreign-cursor experimental-first \
-    unknown-hints-refused capability-by-hint lone-variant invisible-id selector-ignored-in-call \
-    ids-not-scoped unsubscribe-refused tools-by-tag structure-for-all json-without-structure json-with-text \
-    markdown-as-json markdown-with-structure capability-by-tag every-tag-ignored";
-
-/// The documents say SHOULD of the first, do not decide the second, and let a server ignore a format that it does not have.
-const PASSING: [&str; 3] = [
-    "invalid-tag-refused",
-    "not-agent-ignored",
-    "json-alone-ignored",
-];
-
-const SMALL_SERVERS: &str = "crates/mcp-vary-conformance/tests/servers/small.py";
-
-/// No document says what a version means, and the small servers read none.
-const UNVERSIONED: &[&str] = &["EXT-7/unknown-versions-are-the-default"];
-
 /// The weather, of a place that the servers know.
 const BERN: &[&str] = &[
     "--tool",
@@ -430,7 +372,7 @@ fn command(name: &str, options: &[&str], server: &[&str], expected: Expected) ->
     job(name, &[options, &["--"], server].concat(), expected)
 }
 
-fn job(name: &str, arguments: &[&str], expected: Expected) -> Job {
+pub(super) fn job(name: &str, arguments: &[&str], expected: Expected) -> Job {
     Job {
         name: name.to_owned(),
         arguments: arguments.iter().map(|&word| word.to_owned()).collect(),

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod report;
+mod small_servers;
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,8 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 fn checked(workspace: &Workspace) -> Result<Outcome, String> {
     let programs = Programs::built(workspace)?;
-    let jobs = jobs::all(&programs)?;
+    let mut jobs = jobs::all(&programs)?;
+    jobs.extend(small_servers::jobs(&programs)?);
     let results = parallel::each(&jobs, AT_ONCE, |job| {
         (job.name.clone(), one(&programs, job))
     });
@@ -62,6 +64,9 @@ fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
         }
         Expected::Passes(known) if code <= 1 => Report::parse(&text)?.has_only(known),
         Expected::Passes(_) => Err(described()),
+        Expected::Fails(check) if code == 1 => Report::parse(&text)?.has("fail", check),
+        Expected::Warns(check) if code == 0 => Report::parse(&text)?.has("warn", check),
+        Expected::Fails(_) | Expected::Warns(_) => Err(described()),
         Expected::Fault if code <= 1 => Report::parse(&text)?.is_found_by(&job.name),
         Expected::Fault => Err(described()),
     }

@@ -62,6 +62,17 @@ impl Report {
         no_findings(&found)
     }
 
+    /// Whether the check `id` has this outcome in an era.
+    pub(super) fn has(&self, outcome: &str, id: &str) -> Result<(), String> {
+        let mut findings = self.findings.iter();
+        if findings.any(|it| it.id == id && it.outcome == outcome) {
+            return Ok(());
+        }
+        let others = self.findings.iter().filter(|it| it.is_objection());
+        let others: Vec<String> = others.map(Finding::describe).collect();
+        Err(format!("no {outcome} {id}, but{}", others.join("\n    ")))
+    }
+
     /// Whether the check `id` objects in each era in which it exists, and no other check does.
     pub(super) fn is_found_by(&self, id: &str) -> Result<(), String> {
         if !self.findings.iter().any(|it| it.id == id) {

@@ -19,6 +19,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("CN-7/no-features-are-the-default", server!(are_the_default, json!([]))),
     ("CN-7/unsupported-features-are-the-default",
         server!(are_the_default, json!(["x-example-nobody", "example-nobody=1"]))),
+    ("CN-7/unknown-values-are-the-default", server!(unknown_values_are_the_default)),
     ("CN-1/invalid-tags-are-ignored", server!(are_the_default, json!(["@#$%", "format==json"]))),
     ("CN-1/line-breaks-in-tags", server!(are_the_default, json!(["format=\n"]))),
     ("CN-1/valid-beside-invalid", server!(valid_beside_invalid)),
@@ -35,12 +36,19 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
 
 /// What negotiation may change of a result: that of a call, or the contents of a resource or the messages of a prompt.
 pub(super) fn body(result: &Value) -> Value {
-    let member = |name| result.get(name).cloned();
-    json!({
-        "content": member("content").or(member("contents")).or(member("messages")),
-        "structuredContent": member("structuredContent"),
-        "isError": member("isError").filter(|value| value != &Value::Bool(false)),
-    })
+    const SHAPED: [&str; 5] = [
+        "content",
+        "contents",
+        "messages",
+        "structuredContent",
+        "isError",
+    ];
+    let mut body = result.as_object().cloned().unwrap_or_default();
+    body.retain(|name, value| {
+        let says_nothing = value.is_null() || *value == Value::Bool(false);
+        SHAPED.contains(&&**name) && !says_nothing
+    });
+    body.into()
 }
 
 /// The result of the survey's request for `client`.
@@ -100,6 +108,18 @@ async fn are_the_default(probe: &Probe<'_>, features: Value) -> Verdict {
     same(&with_features(probe, features).await?, &default)
 }
 
+async fn unknown_values_are_the_default(probe: &Probe<'_>) -> Verdict {
+    are_the_default(probe, json!(["format=nobody", "verbosity=nobody"])).await?;
+    // Some server may have this format.
+    let result = with_features(probe, json!(["format=yaml"])).await?;
+    let is_empty = |it: &Value| it.as_array().is_some_and(Vec::is_empty);
+    let mut members = object_at(&result, &[]).into_iter().flatten();
+    if members.all(|(_, value)| is_empty(value)) {
+        return same(&result, &default_body(probe).await?);
+    }
+    Ok(())
+}
+
 async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
     default_body(probe).await?;
     let expected = with_features(probe, json!(["human", "format=markdown"])).await?;
@@ -118,9 +138,8 @@ async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
 async fn negations_are_accepted(probe: &Probe<'_>) -> Verdict {
     let features = json!(["!interactive", "!mcp-capable", "format!=xml"]);
     let result = with_features(probe, features).await?;
-    let is_right = result.get("isError") == Some(&Value::Null);
-    let finding = "the tool failed:";
-    requires(is_right, finding, &result)
+    let is_right = result.get("isError").is_none();
+    requires(is_right, "the tool failed:", &result)
 }
 
 async fn features_of_wrong_types(probe: &Probe<'_>) -> Verdict {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
 use crate::called_tool::{has_json_text, is_structured, texts};
 use crate::prelude::*;
 
@@ -22,7 +23,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("CN-4/format-text-is-plain", server!(format_text_is_plain)),
     ("CN-4/compact-is-not-longer", server!(compact_is_not_longer)),
     ("CN-5/excluded-formats-leave-others", server!(excluded_formats_leave_others)),
-    ("CN-15/json-resources-are-json", server!(json_resources_are_json)),
+    ("CN-15/json-resources-are-json", server!(each_resource, is_json_where_declared)),
+    ("CN-15/contents-have-the-uri", server!(each_resource, has_the_uri)),
     ("CN-15/prompt-content-is-one-block", server!(prompt_content_is_one_block)),
 ];
 
@@ -32,23 +34,33 @@ async fn structured(probe: &Probe<'_>, features: Value) -> Result<Value, Objecti
     with_features(probe, features).await
 }
 
-/// The result with `features`, which has a structure.
-async fn is_structured_for(probe: &Probe<'_>, features: Value) -> Result<Value, Objection> {
-    let body = structured(probe, features).await?;
+/// The result of an agent that wants JSON, from a tool that gives some clients a structure.
+async fn for_agents(probe: &Probe<'_>) -> Result<Value, Objection> {
+    if probe.survey().data_tool()?.lacks_structures() {
+        return not_applicable("the tool has JSON as a text alone, whatever the tags");
+    }
+    structured(probe, json!(["agent", "format=json"])).await
+}
+
+/// The result with `features` of a tool whose results have several forms.
+async fn shaped(probe: &Probe<'_>, features: Value) -> Result<Value, Objection> {
+    probe.survey().shaped_tool()?;
+    with_features(probe, features).await
+}
+
+/// Objects unless a result has a structure.
+fn has_structure(body: &Value) -> Verdict {
     let is_structured = body.get("structuredContent").is_some_and(Value::is_object);
     let finding = "`structuredContent` is not an object:";
-    requires(is_structured, finding, &body)?;
-    Ok(body)
+    requires(is_structured, finding, body)
 }
 
 async fn agent_json_is_structured(probe: &Probe<'_>) -> Verdict {
-    let features = json!(["agent", "format=json"]);
-    is_structured_for(probe, features).await.map(|_| ())
+    has_structure(&for_agents(probe).await?)
 }
 
 async fn is_text_for(probe: &Probe<'_>, features: Value) -> Verdict {
-    let body = structured(probe, features).await?;
-    is_text(&body)
+    is_text(&shaped(probe, features).await?)
 }
 
 /// Objects unless `content` has a text, and none that is JSON.
@@ -63,20 +75,21 @@ async fn agent_json_without_text(probe: &Probe<'_>) -> Verdict {
     if probe.survey().data_tool()?.has_interface {
         return not_applicable("the tool has a user interface, to which its texts belong");
     }
-    let body = structured(probe, json!(["agent", "format=json"])).await?;
+    let body = for_agents(probe).await?;
     requires(texts(&body).next().is_none(), "`content` has text:", &body)
 }
 
 async fn format_json_is_structured(probe: &Probe<'_>) -> Verdict {
     let has_interface = probe.survey().data_tool()?.has_interface;
-    let body = is_structured_for(probe, json!(["format=json"])).await?;
+    let body = structured(probe, json!(["format=json"])).await?;
+    has_structure(&body)?;
     let is_json = |text| serde_json::from_str::<Value>(text).is_ok();
     let finding = "`content` has prose:";
     requires(has_interface || texts(&body).all(is_json), finding, &body)
 }
 
 async fn format_text_is_plain(probe: &Probe<'_>) -> Verdict {
-    let body = structured(probe, json!(["format=text"])).await?;
+    let body = shaped(probe, json!(["format=text"])).await?;
     is_text(&body)?;
     let finding = "a text of `content` has markup:";
     requires(!texts(&body).any(has_markup), finding, &body)
@@ -95,8 +108,8 @@ fn has_markup(text: &str) -> bool {
 
 async fn compact_is_not_longer(probe: &Probe<'_>) -> Verdict {
     for (reader, format) in [("human", "format=markdown"), ("agent", "format=json")] {
-        let compact = structured(probe, json!([reader, format, "verbosity=compact"])).await?;
-        let verbose = structured(probe, json!([reader, format, "verbosity=verbose"])).await?;
+        let compact = shaped(probe, json!([reader, format, "verbosity=compact"])).await?;
+        let verbose = shaped(probe, json!([reader, format, "verbosity=verbose"])).await?;
         let [found, most] = [&compact, &verbose].map(|body| body.to_string().len());
         ensure!(
             found <= most,
@@ -125,12 +138,12 @@ async fn bare_structure(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn human_markdown_without_structure(probe: &Probe<'_>) -> Verdict {
-    if probe.survey().data_tool()?.output_schema.is_some() {
+    if probe.survey().shaped_tool()?.output_schema.is_some() {
         return not_applicable(
             "the tool declares an output schema, so that its results must have a structure",
         );
     }
-    let body = structured(probe, json!(["human", "format=markdown"])).await?;
+    let body = shaped(probe, json!(["human", "format=markdown"])).await?;
     let finding = "`structuredContent` is there:";
     requires(!is_structured(&body), finding, &body)
 }
@@ -161,12 +174,36 @@ async fn explicit_format_wins(probe: &Probe<'_>) -> Verdict {
     requires(is_structured(&result), finding, &result)
 }
 
-async fn json_resources_are_json(probe: &Probe<'_>) -> Verdict {
-    let params = probe.survey().item_params(&RESOURCES)?;
-    let features = json!(["agent", "format=json"]);
-    let client = probe.connect_with_features(features).await?;
-    let result = client.result(RESOURCES.item_method, params).await?;
-    for contents in array_at(&result, &["contents"]) {
+/// A client that declares nothing, an agent, and a human.
+async fn readers<'a>(probe: &'a Probe<'_>) -> Result<[Client<'a>; 3], Objection> {
+    let agent = json!(["agent", "mcp-capable", "sampling", "format=json"]);
+    let human = json!(["human", "interactive", "format=markdown"]);
+    Ok([
+        probe.connect(json!({})).await?,
+        probe.connect_with_features(agent).await?,
+        probe.connect_with_features(human).await?,
+    ])
+}
+
+/// Objects unless what each reader reads of some resources suits the URI that was asked for.
+async fn each_resource(probe: &Probe<'_>, suits: fn(&Value, &str) -> Verdict) -> Verdict {
+    const READ: usize = 8;
+    probe.survey().item_params(&RESOURCES)?;
+    for client in readers(probe).await? {
+        let listed = client.list(&RESOURCES, None).await?;
+        let uris = listed.iter().filter_map(|it| text_at(it, &["uri"]));
+        for uri in uris.take(READ) {
+            let answer = client.ask(RESOURCES.item_method, json!({ "uri": uri }));
+            if let Answer::Result(result) = answer.await? {
+                suits(&result, uri)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_json_where_declared(result: &Value, _uri: &str) -> Verdict {
+    for contents in array_at(result, &["contents"]) {
         let is_json = text_at(contents, &["mimeType"]) == Some("application/json");
         let text = text_at(contents, &["text"]).filter(|_| is_json);
         let is_true = text.is_none_or(|text| serde_json::from_str::<Value>(text).is_ok());
@@ -175,14 +212,24 @@ async fn json_resources_are_json(probe: &Probe<'_>) -> Verdict {
     Ok(())
 }
 
+/// Objects unless a part has the URI that was read. Those of a folder may begin with it.
+fn has_the_uri(result: &Value, uri: &str) -> Verdict {
+    let parts = array_at(result, &["contents"]);
+    let normal = |uri: &str| uri.trim_end_matches('/').to_ascii_lowercase();
+    let mut uris = parts.iter().filter_map(|it| text_at(it, &["uri"]));
+    let has_it = parts.is_empty() || uris.any(|found| normal(found).starts_with(&normal(uri)));
+    ensure!(has_it, "`resources/read` of {uri:?} has {}", brief(result));
+    Ok(())
+}
+
 async fn prompt_content_is_one_block(probe: &Probe<'_>) -> Verdict {
     let params = probe.survey().item_params(&PROMPTS)?;
-    let features = json!(["agent", "mcp-capable", "sampling"]);
-    let client = probe.connect_with_features(features).await?;
-    let result = client.result(PROMPTS.item_method, params).await?;
-    for message in array_at(&result, &["messages"]) {
-        let is_block = message.get("content").is_some_and(Value::is_object);
-        requires(is_block, "the content is not one block:", message)?;
+    for client in readers(probe).await? {
+        let result = client.result(PROMPTS.item_method, params.clone()).await?;
+        for message in array_at(&result, &["messages"]) {
+            let is_block = message.get("content").is_some_and(Value::is_object);
+            requires(is_block, "the content is not one block:", message)?;
+        }
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ pub(crate) const TEXTS: &str = include_str!("hints.json");
 
 #[rustfmt::skip]
 pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("SV-4/hints-are-optional", server!(hints_are_optional)),
     ("SV-4/unknown-hints-are-ignored", server!(unknown_hints_are_ignored)),
     ("SV-4/text-or-array", server!(text_or_array)),
     ("SV-4/descriptions-are-accepted", server!(descriptions_are_accepted)),
@@ -58,6 +59,10 @@ fn same_offers(client: &Client<'_>, expected: &Client<'_>) -> Verdict {
         brief(&json!(expected))
     );
     Ok(())
+}
+
+async fn hints_are_optional(probe: &Probe<'_>) -> Verdict {
+    probe.connect_with_variants().await.map(|_| ())
 }
 
 async fn unknown_hints_are_ignored(probe: &Probe<'_>) -> Verdict {

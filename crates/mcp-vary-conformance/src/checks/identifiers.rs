@@ -13,8 +13,9 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("SV-12/unknown-resource-names-the-variant", server!(unknown_names_the_variant, &RESOURCES)),
     ("SV-12/unknown-prompt-names-the-variant", server!(unknown_names_the_variant, &PROMPTS)),
     ("SV-12/tools-of-another-variant", server!(tools_of_another_variant)),
-    ("SV-12/resources-of-another-variant", server!(resources_of_another_variant)),
-    ("SV-12/prompts-of-another-variant", server!(prompts_of_another_variant)),
+    ("SV-12/resources-of-another-variant", server!(items_of_another_variant, &RESOURCES)),
+    ("SV-12/prompts-of-another-variant", server!(items_of_another_variant, &PROMPTS)),
+    ("SV-12/completions-of-another-variant", server!(completions_of_another_variant)),
     ("SV-14/subscribe-to-unknown", server!(subscribe_to_unknown)),
     ("SV-14/unsubscribe-is-accepted", server!(unsubscribe_is_accepted)),
 ];
@@ -100,31 +101,64 @@ async fn tools_of_another_variant(probe: &Probe<'_>) -> Verdict {
     hidden.is_refused(&client, TOOLS.item_method, params).await
 }
 
-async fn resources_of_another_variant(probe: &Probe<'_>) -> Verdict {
-    let client = probe.connect_with_list(&RESOURCES).await?;
-    let templates = client.ask("resources/templates/list", json!({})).await?;
-    if let Answer::Result(page) = templates
-        && !array_at(&page, &["resourceTemplates"]).is_empty()
-    {
-        return not_applicable("the server has resource templates, which may match the URI");
-    }
-    is_hidden_item_refused(probe, &client, &RESOURCES).await
-}
-
-async fn prompts_of_another_variant(probe: &Probe<'_>) -> Verdict {
-    let client = probe.connect_with_list(&PROMPTS).await?;
-    is_hidden_item_refused(probe, &client, &PROMPTS).await
-}
-
-async fn is_hidden_item_refused(
+/// An item that one variant lists, whatever it is, and a variant that does not.
+async fn hidden_item(
     probe: &Probe<'_>,
     client: &Client<'_>,
     kind: &ListKind,
-) -> Verdict {
-    let variants = probe.survey().variants();
-    let hidden = HiddenItem::find(client, kind, &variants, |_| true).await?;
+) -> Result<HiddenItem, Objection> {
+    if kind.name == RESOURCES.name {
+        let templates = client.ask("resources/templates/list", json!({})).await?;
+        if let Answer::Result(page) = templates
+            && !array_at(&page, &["resourceTemplates"]).is_empty()
+        {
+            return not_applicable("the server has resource templates, which may match the URI");
+        }
+    }
+    HiddenItem::find(client, kind, &probe.survey().variants(), |_| true).await
+}
+
+async fn items_of_another_variant(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
+    let client = probe.connect_with_list(kind).await?;
+    let hidden = hidden_item(probe, &client, kind).await?;
     let params = json!({kind.key: hidden.item.get(kind.key)});
-    hidden.is_refused(client, kind.item_method, params).await
+    hidden.is_refused(&client, kind.item_method, params).await
+}
+
+/// The parameters of a completion of an argument of a prompt.
+pub(super) fn completion(prompt: &Value, argument: Option<&Value>) -> Value {
+    let name = argument.and_then(|it| text_at(it, &["name"]));
+    let name = name.unwrap_or("mcp-vary-conformance");
+    json!({
+        "ref": {"type": "ref/prompt", "name": prompt},
+        "argument": {"name": name, "value": ""},
+    })
+}
+
+async fn completions_of_another_variant(probe: &Probe<'_>) -> Verdict {
+    const METHOD: &str = "completion/complete";
+    const UNKNOWN_METHOD: Option<i64> = Some(-32601);
+    let client = probe.connect_with_list(&PROMPTS).await?;
+    let hidden = hidden_item(probe, &client, &PROMPTS).await?;
+    let argument = array_at(&hidden.item, &["arguments"]).first();
+    let complete = |prompt: Option<&str>| {
+        let params = completion(&json!(prompt), argument);
+        client.ask(METHOD, selecting(params, Some(&hidden.variant)))
+    };
+    let of_unknown = complete(Some(PROMPTS.unknown_item)).await?;
+    if matches!(&of_unknown, Answer::Error(error) if error.code == UNKNOWN_METHOD) {
+        return not_applicable("the server completes nothing");
+    }
+    let found = complete(text_at(&hidden.item, &["name"])).await?;
+    // Some servers complete nothing of what does not exist, instead of an error.
+    let is_empty = |it: &Answer| matches!(it, Answer::Result(it) if array_at(it, &["completion", "values"]).is_empty());
+    let variant = &hidden.variant;
+    ensure!(
+        found.is_refusal() || (is_empty(&of_unknown) && is_empty(&found)),
+        "`{METHOD}` of a prompt that {variant:?} does not list was answered with {}",
+        found.describe()
+    );
+    Ok(())
 }
 
 /// A client of a server that takes subscriptions.
@@ -139,9 +173,24 @@ async fn connect_for_subscriptions<'a>(probe: &'a Probe<'_>) -> Result<Client<'a
 async fn subscribe_to_unknown(probe: &Probe<'_>) -> Verdict {
     let client = connect_for_subscriptions(probe).await?;
     let variant = probe.survey().variants().last().copied();
-    let params = selecting(json!({"uri": RESOURCES.unknown_item}), variant);
+    is_subscription_refused(&client, &RESOURCES.unknown_item.into(), variant).await?;
+    match hidden_item(probe, &client, &RESOURCES).await {
+        Ok(HiddenItem { item, variant }) => {
+            let uri = item.get("uri").unwrap_or(&Value::Null);
+            is_subscription_refused(&client, uri, Some(&variant)).await
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+async fn is_subscription_refused(
+    client: &Client<'_>,
+    uri: &Value,
+    variant: Option<&str>,
+) -> Verdict {
+    let params = selecting(json!({ "uri": uri }), variant);
     let answer = client.ask("resources/subscribe", params).await?;
-    let error = answer.into_error("a subscription to an unknown resource")?;
+    let error = answer.into_error(&format!("a subscription to {uri} in {}", json!(variant)))?;
     let is_right =
         error.code == Some(-32602) && text_at(&error.data, &["activeVariant"]) == variant;
     ensure!(

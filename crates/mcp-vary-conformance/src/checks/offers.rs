@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
         Test::EachVariant(|it| at(it, &["deprecationInfo", "removalDate"]).is_none_or(begins_with_a_date))),
     ("SV-1/replacement-is-another",
         Test::EachVariant(|it| at(it, &["deprecationInfo", "replacement"]).is_none_or(|other| Some(other) != it.get("id")))),
+    ("SV-1/replacement-exists", server!(replacement_exists)),
     ("SV-3/first-is-stable", Test::Survey(first_is_stable)),
     ("SV-3/subset-has-a-fallback", Test::Survey(subset_has_a_fallback)),
     ("SV-3/few-variants", Test::Survey(few_variants)),
@@ -99,6 +100,21 @@ fn subset_has_a_fallback(survey: &Survey) -> Verdict {
 fn few_variants(survey: &Survey) -> Verdict {
     let count = survey.offered().len();
     ensure!(count <= 5, "the server offers {count}");
+    Ok(())
+}
+
+async fn replacement_exists(probe: &Probe<'_>) -> Verdict {
+    let client = probe.connect_with_variants().await?;
+    let method = client.any_list()?.list_method;
+    let offered = probe.survey().offered().iter();
+    for id in offered.filter_map(|it| text_at(it, &["deprecationInfo", "replacement"])) {
+        let answer = client.ask(method, selecting(json!({}), Some(id))).await?;
+        ensure!(
+            answer.is_result(),
+            "the replacement {id:?} is not a variant: {}",
+            answer.describe()
+        );
+    }
     Ok(())
 }
 

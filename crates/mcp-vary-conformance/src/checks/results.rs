@@ -1,6 +1,6 @@
 //! The visibility of results: `content` is for the model, `structuredContent` for programs.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::prelude::*;
 
@@ -27,6 +27,7 @@ fn text_does_not_contradict(survey: &Survey) -> Verdict {
     for block in array_at(result, &["content"]) {
         let text = text_at(block, &["text"]).unwrap_or_default();
         let Ok(Value::Object(members)) = serde_json::from_str(text) else {
+            has_the_numbers(text, structure)?;
             continue;
         };
         for (key, value) in members {
@@ -41,6 +42,63 @@ fn text_does_not_contradict(survey: &Survey) -> Verdict {
         }
     }
     Ok(())
+}
+
+/// Objects if a text names a member and another number than any of the structure, or has none of its numbers.
+fn has_the_numbers(text: &str, structure: Option<&Map<String, Value>>) -> Verdict {
+    let Some(structure) = structure else {
+        return Ok(());
+    };
+    let mut known = Vec::new();
+    collect_numbers(&structure.clone().into(), &mut known);
+    let is_known = |number: &f64| {
+        let mut known = known.iter().flat_map(|it| [*it, it.round(), it * 100.0]);
+        known.any(|it| (it - number).abs() < 1e-6)
+    };
+    let found: Vec<f64> = numbers(text).collect();
+    let members = structure
+        .iter()
+        .filter_map(|(key, it)| Some((key, it.as_f64()?)));
+    let lower = text.to_lowercase();
+    for (key, value) in members.clone() {
+        let word = key.split('_').next().unwrap_or(key).to_lowercase();
+        let named = lower.split_once(&*word).filter(|_| word.len() > 2);
+        let line = named.and_then(|(_, after)| after.lines().next());
+        let stated = line.and_then(|line| numbers(line).next());
+        let contradicts =
+            stated.is_some_and(|stated| !is_known(&stated)) && !found.contains(&value.abs());
+        ensure!(
+            !contradicts,
+            "{key:?} is {value} in the structure, and {} in the text",
+            json!(stated)
+        );
+    }
+    ensure!(
+        found.is_empty() || members.count() == 0 || found.iter().any(is_known),
+        "the numbers in the text, {}, are none of the structure",
+        json!(found)
+    );
+    Ok(())
+}
+
+/// The numbers in `text`, without signs.
+fn numbers(text: &str) -> impl Iterator<Item = f64> {
+    let parts = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    parts.filter_map(|part| part.trim_matches('.').parse().ok())
+}
+
+/// All numbers of a value: also those in its texts, and the lengths of its arrays.
+fn collect_numbers(value: &Value, numbers: &mut Vec<f64>) {
+    match value {
+        Value::Number(number) => numbers.extend(number.as_f64().map(f64::abs)),
+        Value::String(text) => numbers.extend(self::numbers(text)),
+        Value::Array(elements) => {
+            numbers.extend(u32::try_from(elements.len()).map(f64::from));
+            elements.iter().for_each(|it| collect_numbers(it, numbers));
+        }
+        Value::Object(members) => members.values().for_each(|it| collect_numbers(it, numbers)),
+        Value::Null | Value::Bool(_) => {}
+    }
 }
 
 fn schema_means_structure(survey: &Survey) -> Verdict {
@@ -130,6 +188,33 @@ fn has_type(value: &Value, schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_the_numbers_of_the_structure() {
+        let structure = json!({"location": "Bern", "temperature_c": 8, "precipitation_probability": 0.3, "uv_index": 2,
+            "wind": [15, -3.5], "day": "2026-02-22"});
+        for right in [
+            "Current temperature in Bern: 8°C. A 30% chance of precipitation in the next 2 hours, and up to 12°C by Thursday.",
+            "Temperature: will reach 12, now 8.",
+            "It is cold in Bern.",
+            "2 winds, up to -3.5, on 22 February.",
+        ] {
+            assert_eq!(
+                has_the_numbers(right, structure.as_object()),
+                Ok(()),
+                "{right}"
+            );
+        }
+        for wrong in [
+            "- **temperature_c**: 12\n- **uv_index**: 2",
+            "It has 12 degrees.",
+            "Temperature 12, UV index 2",
+        ] {
+            let verdict = has_the_numbers(wrong, structure.as_object());
+            assert!(verdict.is_err(), "{wrong}");
+        }
+        assert_eq!(has_the_numbers("7", json!({"a": "b"}).as_object()), Ok(()));
+    }
 
     #[test]
     fn members_have_the_types_of_their_schema() {

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::answer::ErrorAnswer;
 use crate::prelude::*;
 
+use super::identifiers::completion;
+
 pub(crate) const TEXTS: &str = include_str!("unknown_variants.json");
 
 #[rustfmt::skip]
@@ -76,10 +78,7 @@ async fn in_completion(probe: &Probe<'_>) -> Verdict {
         return not_applicable("the server does not declare `completions`");
     }
     let prompt = probe.survey().item_params(&PROMPTS)?;
-    let params = json!({
-        "ref": {"type": "ref/prompt", "name": prompt.get("name")},
-        "argument": {"name": "mcp-vary-conformance", "value": ""},
-    });
+    let params = completion(&json!(prompt.get("name")), None);
     let client = probe.connect_with_list(&PROMPTS).await?;
     is_refused(&client, "completion/complete", params).await
 }

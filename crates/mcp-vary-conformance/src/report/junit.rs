@@ -47,7 +47,7 @@ fn write_suite(xml: &mut String, target: &str, era: Era, findings: &[&Finding]) 
 fn element(finding: &Finding) -> Option<&'static str> {
     match &finding.outcome {
         Outcome::NotApplicable(_) | Outcome::NotReached => Some("skipped"),
-        Outcome::Violated(_) if finding.is_failure() => Some("failure"),
+        Outcome::Violated(_) | Outcome::Missing(_) if finding.is_failure() => Some("failure"),
         Outcome::Unanswered(_) if finding.is_failure() => Some("error"),
         _ => None,
     }
@@ -87,13 +87,11 @@ fn write_case(xml: &mut String, finding: &Finding) {
 
 fn details(finding: &Finding) -> String {
     let check = finding.check;
-    let mut text = format!(
-        "{}: {}\nchecked: {}\nto do: {}\n",
-        check.source(),
-        check.sentence(),
-        check.does(),
-        check.advice()
-    );
+    let (source, sentence, does) = (check.source(), check.sentence(), check.does());
+    let mut text = format!("{source}: {sentence}\nchecked: {does}\n");
+    if !finding.advice().is_empty() {
+        _ = writeln!(text, "to do: {}", finding.advice());
+    }
     for exchange in &finding.exchanges {
         _ = writeln!(
             text,

@@ -23,10 +23,11 @@ pub(super) fn render(report: &Report) -> String {
     for (era, counts) in counts(report) {
         _ = writeln!(text, "{era}: {counts}");
     }
+    let mut advice = BTreeMap::new();
     for label in ["fail", "warn", "info"] {
         for group in groups(report, label) {
             text.push('\n');
-            write_group(&mut text, label, &group);
+            write_group(&mut text, label, &group, &mut advice);
         }
     }
     write_skipped(&mut text, report);
@@ -45,8 +46,8 @@ fn verdict(report: &Report) -> String {
     } else {
         String::new()
     };
-    match (report.passes(), count("pass")) {
-        _ if report.not_reached() > 0 => {
+    match report.verdict() {
+        "not-finished" => {
             let (late, failed) = (report.not_reached(), count("fail"));
             let checks = if late == 1 { "check" } else { "checks" };
             format!(
@@ -54,9 +55,9 @@ fn verdict(report: &Report) -> String {
                  `--time-limit 300`{declares}\n"
             )
         }
-        (true, 0) => format!("{target}: nothing could be checked{declares}\n"),
-        (true, _) => format!("{target} passes{declares}\n"),
-        (false, _) => format!(
+        "nothing-checked" => format!("{target}: nothing could be checked{declares}\n"),
+        "pass" => format!("{target} passes{declares}\n"),
+        _ => format!(
             "{target} does not pass: {} failed{declares}\n",
             count("fail")
         ),
@@ -116,7 +117,10 @@ fn groups<'a>(report: &'a Report, label: &str) -> Vec<Group<'a>> {
     groups
 }
 
-fn write_group(text: &mut String, label: &str, group: &[&Finding]) {
+/// What was advised, with the check that showed it.
+type Advised = BTreeMap<&'static str, &'static str>;
+
+fn write_group(text: &mut String, label: &str, group: &[&Finding], advised: &mut Advised) {
     let Some(finding) = group.first() else {
         return;
     };
@@ -136,12 +140,12 @@ fn write_group(text: &mut String, label: &str, group: &[&Finding]) {
         _ = writeln!(text, "{label} {} more checks", names.len() - NAMES);
     }
     _ = writeln!(text, "  found:    {}", visible(finding.text()));
-    if names.len() == 1 {
-        write_details(text, finding);
+    if names.len() == 1 && !matches!(finding.outcome, Outcome::Missing(_)) {
+        write_details(text, finding, advised);
     }
 }
 
-fn write_details(text: &mut String, finding: &Finding) {
+fn write_details(text: &mut String, finding: &Finding, advised: &mut Advised) {
     let check = finding.check;
     let title = match check.level() {
         Level::Decision => "decision:",
@@ -150,7 +154,13 @@ fn write_details(text: &mut String, finding: &Finding) {
     _ = writeln!(text, "  {title} {}", check.sentence());
     _ = writeln!(text, "            {}", check.source());
     _ = writeln!(text, "  checked:  {}", check.does());
-    _ = writeln!(text, "  to do:    {}", check.advice());
+    let advice = finding.advice();
+    let shown = *advised.entry(advice).or_insert(check.id());
+    if shown == check.id() {
+        _ = writeln!(text, "  to do:    {advice}");
+    } else {
+        _ = writeln!(text, "  to do:    see {shown}");
+    }
     let left_out = finding.exchanges.len().saturating_sub(EXCHANGES);
     if left_out > 0 {
         _ = writeln!(

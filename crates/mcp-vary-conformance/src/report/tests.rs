@@ -114,6 +114,54 @@ fn what_differs_in_nothing_but_its_check_is_shown_once() {
 }
 
 #[test]
+fn advice_is_shown_once() {
+    let mut report = report("SV-1/unique-ids", Outcome::Violated("x".to_owned()));
+    let other = self::report("SV-1/ids-are-text", Outcome::Violated("y".to_owned()));
+    report.findings.extend(other.findings);
+    let text = report.render(Format::Plain);
+    assert_eq!(
+        text.matches("  to do:    Give each variant an `id`")
+            .count(),
+        1
+    );
+    assert!(text.contains("  to do:    see SV-1/unique-ids\n"), "{text}");
+}
+
+#[test]
+fn there_is_no_advice_where_nothing_was_tested() {
+    let missing = Outcome::Missing("no result was checked".to_owned());
+    let report = report("CN-9/agent-json-is-structured", missing);
+    assert!(report.fails());
+    let text = report.render(Format::Plain);
+    assert!(
+        text.ends_with("\n  found:    no result was checked\n"),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&report.render(Format::Json)).unwrap();
+    assert_eq!(json["findings"][0]["advice"], "");
+    let junit = report.render(Format::Junit);
+    assert!(
+        junit.contains("failures=\"1\"") && !junit.contains("to do"),
+        "{junit}"
+    );
+}
+
+#[test]
+fn json_has_a_verdict_also_where_nothing_was_checked() {
+    for (outcome, verdict) in [
+        (Outcome::Passed, "pass"),
+        (Outcome::Violated("x".to_owned()), "fail"),
+        (Outcome::NotReached, "not-finished"),
+        (Outcome::NotApplicable("x".to_owned()), "nothing-checked"),
+    ] {
+        let json = report("SV-1/unique-ids", outcome).render(Format::Json);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["verdict"], verdict);
+        assert!(json["passes"].is_boolean());
+    }
+}
+
+#[test]
 fn a_run_without_any_passed_check_is_not_called_a_pass() {
     let text = report("SV-1/unique-ids", Outcome::NotApplicable("none".to_owned()));
     let text = text.render(Format::Plain);

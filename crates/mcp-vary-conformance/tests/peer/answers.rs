@@ -41,6 +41,8 @@ impl Peer {
                 let is_wrong = self.has("CN-15/json-resources-are-json");
                 let is_wrong = is_wrong && request.tags(self).is_some();
                 let text = if is_wrong { "a: 1" } else { "{\"a\":1}" };
+                let is_other = self.has("CN-15/contents-have-the-uri");
+                let uri = if is_other { "test://other" } else { uri };
                 let content = json!({"uri": uri, "mimeType": "application/json", "text": text});
                 Ok(json!({"contents": [content]}))
             }
@@ -60,9 +62,20 @@ impl Peer {
                 Err(invalid("Not subscribed", Value::Null))
             }
             "resources/unsubscribe" => Ok(json!({})),
-            "completion/complete" => Ok(json!({"completion": {"values": []}})),
+            "completion/complete" => self.complete(request, &variant),
             method => Err(unknown_method(method)),
         }
+    }
+
+    fn complete(&self, request: &IncomingRequest<'_>, variant: &str) -> Result<Value, Refusal> {
+        let is_leaky = self.has("SV-12/completions-of-another-variant");
+        let variant = if is_leaky { "standard" } else { variant };
+        let mut prompts = elements("prompts/list", variant).into_iter();
+        let is_known = prompts.any(|it| it["name"] == request.params["ref"]["name"]);
+        let refusal = about_variant("Unknown prompt", variant, false);
+        is_known
+            .then(|| json!({"completion": {"values": []}}))
+            .ok_or(refusal)
     }
 
     /// The variant of a request.
@@ -235,10 +248,11 @@ impl Peer {
         let nameless = format!("SV-12/unknown-{kind}-names-the-variant");
         let is_hidden = request.is_guest && name == "debug";
         let is_hidden = is_hidden && !self.has("SV-20/variants-open-no-tools");
-        if !is_hidden && has(variant) || (self.has(&leaky) && has("standard")) {
+        let subscribes = request.method == "resources/subscribe";
+        if !is_hidden && has(variant) || (self.has(&leaky) && !subscribes && has("standard")) {
             return Ok(name);
         }
-        let is_nameless = self.has(&nameless) && request.method != "resources/subscribe";
+        let is_nameless = self.has(&nameless) && !subscribes;
         let message = format!("Unknown: {name}");
         Err(about_variant(&message, variant, is_nameless))
     }

@@ -18,6 +18,9 @@ impl Peer {
         if self.has("EXT-4/served-without-extensions") && request.capabilities == json!({}) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
+        if self.has("SV-4/hints-are-optional") && self.hints(request).is_null() {
+            return Err(Refusal(-32602, "No hints".to_owned(), Value::Null));
+        }
         let mut capabilities = json!({
             "tools": {}, "resources": {"subscribe": true}, "prompts": {}, "completions": {},
             "extensions": {NEGOTIATION: {"version": "1.0"}},
@@ -148,6 +151,9 @@ impl Peer {
             }
             "SV-1/replacement-is-another" => {
                 variants[3]["deprecationInfo"]["replacement"] = json!("old")
+            }
+            "SV-1/replacement-exists" => {
+                variants[3]["deprecationInfo"]["replacement"] = json!("nowhere")
             }
             "SV-3/few-variants" => {
                 variants.extend(["five", "six"].map(|id| variant(id, id, "stable")));

@@ -1,8 +1,10 @@
-"""Small MCP servers of 2025-11-25 that know both extensions, by their documents alone.
+"""Small MCP servers of both revisions that know both extensions, by their documents alone.
 
 `small.py` listens on a port of its own, and prints the address. Each path is a server: `/DEFAULT/MUTATION`. DEFAULT is what
 clients get that declare nothing: `structure`, `markdown` (without a structure, of tools that do not say that they only
-read), `tags-only` (the same of tools that do), or `word` (all tools answer one word).
+read), `tags-only` (the same of tools that do), `word` (all tools answer one word), `text` (markdown or plain text, and never
+a structure), or `no-tools` (resources and prompts alone). `sessions` is `structure` with the variants in another order for
+every other session. `swift` and `typescript` are the reference examples of content negotiation, line for line.
 MUTATION breaks one sentence of the documents; `right` breaks none.
 """
 
@@ -21,6 +23,56 @@ LISTS = {
 }
 
 
+# What a mutation changes of the variant at a place.
+VARIANT_MUTATIONS = {
+    "no-description": (1, {"description": None}),
+    "hint-a-list": (1, {"hints": {"contextSize": ["compact"]}}),
+    "unknown-status": (2, {"status": "beta"}),
+    "no-message": (3, {"deprecationInfo": {"replacement": "full"}}),
+    "unknown-replacement": (3, {"deprecationInfo": {"message": "Use newer.", "replacement": "newer"}}),
+    "unreadable-date": (3, {"deprecationInfo": {"message": "Use full.", "removalDate": "next summer"}}),
+}
+NEGOTIATION_MUTATIONS = {"version-a-number": {"version": 1}, "features-declared": {"features": ["agent"]}}
+
+
+def equals(tags, key, *values):
+    """The first of `values` that a tag `key=value` has; else the first of them."""
+    return next((tag[len(key) + 1 :] for tag in tags if tag in [f"{key}={value}" for value in values]), values[0])
+
+
+def swift(tags):
+    """`WeatherServer`: JSON as a text."""
+    form = equals(tags, "format", "markdown", "json", "text")
+    verbosity = equals(tags, "verbosity", "standard", "compact", "verbose")
+    lines = ["## Weather in Bern", "- **Temperature**: 8°C", "- **Humidity**: 72%"]
+    if verbosity == "verbose":
+        lines += ["- **UV Index**: 2 (low)", "", "_Data provided by WeatherAPI. Valid for 60 minutes._"]
+    written = "\n".join(lines)
+    if "agent" in tags and form == "json":
+        more = {} if verbosity == "compact" else {"units": "metric", "source": "WeatherAPI", "valid_for_minutes": 60}
+        written = json.dumps(DATA | more, sort_keys=True)
+    return {"content": [{"type": "text", "text": written}]}
+
+
+def typescript(tags):
+    """`getWeatherToolResponse`: a structure with a wrapper for agents, and null for all others."""
+
+    def markdown(verbosity):
+        more = ["- **UV Index**: 2 (low)"] if verbosity == "verbose" else []
+        return [{"type": "text", "text": "\n".join(["## Weather in Bern", "- **Temperature**: 8°C", *more])}]
+
+    if "agent" in tags and "format=json" in tags:
+        hints = {"reasoning_hints": ["8°C suggests appropriate clothing"]} if "sampling" in tags else {}
+        return {"content": [], "structuredContent": {"type": "object", "properties": DATA | hints}}
+    if "agent" not in tags:
+        verbosity = equals(tags, "verbosity", "standard", "compact", "verbose")
+        return {"content": markdown(verbosity), "structuredContent": None}
+    return {"content": markdown("standard"), "structuredContent": DATA}
+
+
+REFERENCES = {"swift": swift, "typescript": typescript}
+
+
 class Refused(Exception):
     def __init__(self, code, message, **data):
         self.error = {"code": code, "message": message, "data": data}
@@ -29,10 +81,13 @@ class Refused(Exception):
 class Session:
     def __init__(self, default, mutation):
         self.default, self.mutation, self.client = default, mutation, {"extensions": {}}
+        self.is_modern, self.requests, self.number = False, 0, len(Handler.sessions)
 
     def tags(self):
         settings = self.client["extensions"].get(NEGOTIATION)
         features = settings.get("features", []) if isinstance(settings, dict) else []
+        if self.mutation == "tags-remembered" and self.is_modern:
+            features = Session.last = features or getattr(Session, "last", [])
         return [tag for tag in features if isinstance(tag, str)] if isinstance(features, list) else []
 
     def hints(self):
@@ -46,10 +101,20 @@ class Session:
             return {"id": name, "description": f"{name} descriptions", "hints": {"contextSize": size}, "status": status}
 
         offered = [variant("full", "standard"), variant("short", "compact"), variant("next", "verbose", "experimental")]
+        offered.append(variant("old", "tiny", "deprecated") | {"deprecationInfo": {"message": "Use full.", "replacement": "full"}})
+        if self.mutation in VARIANT_MUTATIONS:
+            at, changed = VARIANT_MUTATIONS[self.mutation]
+            offered[at] |= changed
+        if self.mutation == "set-shrinks" and self.requests > 1:
+            offered.pop()
+        if self.mutation == "deprecated-first":
+            offered.insert(0, offered.pop())
+        if self.default == "sessions" and self.number % 2 == 1 and not self.is_modern and not self.hints():
+            offered.insert(0, offered.pop(1))
         wanted = self.hints().get("contextSize")
         wanted = wanted[0] if isinstance(wanted, list) and wanted else wanted
         if self.mutation == "experimental-first":
-            offered.reverse()
+            offered.insert(0, offered.pop(2))
         elif wanted == "compact":
             offered[:2] = offered[1::-1]
         if self.mutation == "duplicate-id":
@@ -60,15 +125,28 @@ class Session:
         settings = {"availableVariants": self.variants()}
         if self.mutation == "lone-variant":
             settings["moreVariantsAvailable"] = True
-        declared = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}}
+        if self.mutation == "more-as-text":
+            settings["moreVariantsAvailable"] = "yes"
+        if self.mutation == "empty-variants":
+            settings["availableVariants"] = []
+        declared = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}}
+        if self.default == "no-tools":
+            del declared["tools"]
         if (self.mutation == "capability-by-tag" and "agent" in self.tags()) or (self.mutation == "capability-by-hint" and self.hints()):
             declared["logging"] = {}
-        return declared | {"extensions": {NEGOTIATION: {}, VARIANTS: settings}}
+        extensions = {NEGOTIATION: NEGOTIATION_MUTATIONS.get(self.mutation, {}), VARIANTS: settings}
+        if self.mutation == "bare-identifier":
+            extensions["flag"] = {}
+        if self.mutation == "undeclared":
+            del extensions[NEGOTIATION]
+        return declared | {"extensions": extensions}
 
     def select(self, method, params):
         ids = [variant["id"] for variant in self.variants()]
         meta = params.get("_meta", {})
-        if SELECTOR not in meta or (self.mutation == "selector-ignored-in-call" and method == "tools/call"):
+        ignored = {"selector-ignored-in-call": method == "tools/call", "selector-ignored-in-get": method == "prompts/get"}
+        ignored["selector-ignored-in-modern"] = self.is_modern
+        if SELECTOR not in meta or ignored.get(self.mutation):
             return ids[1] if self.mutation == "default-is-the-second" else ids[0]
         if meta[SELECTOR] in ids:
             return meta[SELECTOR]
@@ -102,11 +180,11 @@ class Session:
         more = {"nextCursor": base64.b64encode(f"{variant}:{start + 1}".encode()).decode()} if start + 1 < len(names) else {}
         return {kind: elements} | more
 
-    def resolve(self, kind, params, variant):
-        key, names = LISTS[kind]
-        known = names if variant == "full" or self.mutation == "ids-not-scoped" else names[:-1]
-        if params.get(key) not in known:
-            raise Refused(-32602, f"Unknown: {params.get(key)}", activeVariant=variant)
+    def resolve(self, kind, verb, name, variant):
+        names = LISTS[kind][1]
+        known = names if variant == "full" or self.mutation in ("ids-not-scoped", f"{verb}-outside") else names[:-1]
+        if name not in known:
+            raise Refused(-32602, f"Unknown: {name}", activeVariant=variant)
 
     def result(self):
         """The weather, in the form that the client declared."""
@@ -116,12 +194,19 @@ class Session:
 
         if self.default == "word":
             return text("sunny")
+        if self.default in REFERENCES:
+            return REFERENCES[self.default](self.tags())
         declared = [] if self.mutation == "every-tag-ignored" else self.tags()
         lines = [f"- **{name}**: {value}" for name, value in DATA.items()]
         lines = lines[:2] if "verbosity=compact" in declared else lines
         markdown = text("\n".join(["## Weather in Bern", *lines]))
+        if self.mutation == "text-contradicts":
+            markdown = text("## Weather in Bern\n- **temperature_c**: 12\n- **humidity_percent**: 72")
         structure = {"structuredContent": DATA}
-        formats = [tag[7:] for tag in declared if tag in ("format=json", "format=text", "format=markdown")]
+        known = ("format=text", "format=markdown") if self.default == "text" else ("format=json", "format=text", "format=markdown")
+        formats = [tag[7:] for tag in declared if tag in known]
+        if self.mutation == "unknown-value-empties" and any(tag.startswith("format=") and tag not in known for tag in declared):
+            return {"content": []}
         wanted = formats[0] if formats else "markdown" if "human" in declared else None
         if wanted == "json" and self.mutation == "json-alone-ignored" and "agent" not in declared:
             wanted = None
@@ -136,39 +221,66 @@ class Session:
         if wanted == "markdown":
             written = text(json.dumps(DATA)) if self.mutation == "markdown-as-json" else markdown
             return written | structure if self.mutation == "markdown-with-structure" else written
+        if self.default == "text":
+            return markdown
         if "agent" in declared or (self.mutation == "structure-for-all" and NEGOTIATION in self.client["extensions"]):
             return text("Bern: 8 degrees.") | structure
-        return markdown | structure if self.default == "structure" else markdown
+        return markdown | structure if self.default in ("structure", "sessions") else markdown
+
+    def read(self, uri):
+        """A page of a resource, in the form that the client declared."""
+        declared = self.tags()
+        kind, written = "text/plain", "Bern lies on the Aare."
+        if "agent" in declared and "format=json" in declared:
+            kind, written = "application/json", json.dumps({"city": "Bern", "river": "Aare"})
+        elif "human" in declared:
+            kind, written = "text/markdown", "# Bern\nIt lies on the *Aare*."
+        if self.mutation == "json-resource-as-text" and kind == "application/json":
+            written = "city: Bern"
+        if self.mutation == "markdown-resource-as-json" and kind == "text/markdown":
+            kind = "application/json"
+        uri = "doc://elsewhere" if self.mutation == "other-uri" else uri
+        return {"contents": [{"uri": uri, "mimeType": kind, "text": written}]}
 
     def answer(self, method, params):
-        if method == "initialize":
-            self.client = {"extensions": {}} | params["capabilities"]
+        self.requests += 1
+        if self.is_modern:
+            self.client = {"extensions": {}} | params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+        if method in ("initialize", "server/discover"):
+            self.client = {"extensions": {}} | params.get("capabilities", self.client)
+            if self.mutation == "hints-required" and not self.is_modern and not self.hints():
+                raise Refused(-32602, "Hints are missing")
             if self.mutation == "unknown-hints-refused" and any("/" in key for key in self.hints()):
                 raise Refused(-32602, "Unknown hint")
             if self.mutation == "invalid-tag-refused" and any("@" in tag for tag in self.tags()):
                 raise Refused(-32602, "Invalid tag")
             served = {"name": "small", "version": "1"}
+            if self.is_modern:
+                return {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": self.capabilities()}
             return {"protocolVersion": "2025-11-25", "capabilities": self.capabilities(), "serverInfo": served}
         if method == "ping":
             return {}
-        if method == "server/discover":
-            raise Refused(-32601, "Method not found")
         variant = self.select(method, params)
         kind, _, verb = method.partition("/")
         if verb == "unsubscribe" and self.mutation == "unsubscribe-refused":
             raise Refused(-32602, "Not subscribed")
         if method == "resources/unsubscribe":
             return {}
-        if kind not in LISTS or verb not in ("list", "call", "read", "get", "subscribe"):
+        if method == "completion/complete":
+            self.resolve("prompts", verb, params["ref"].get("name"), variant)
+            return {"completion": {"values": ["Bern", "Thun"]}}
+        if kind not in LISTS or (kind == "tools" and self.default == "no-tools") or verb not in ("list", "call", "read", "get", "subscribe"):
             raise Refused(-32601, "Method not found")
         if verb == "list":
             return self.page(kind, params, variant)
-        self.resolve(kind, params, variant)
+        self.resolve(kind, verb, params.get(LISTS[kind][0]), variant)
         if verb == "call":
             return self.result()
         if verb == "read":
-            return {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": "Bern lies on the Aare."}]}
-        return {} if verb == "subscribe" else {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}]}
+            return self.read(params["uri"])
+        block = {"type": "text", "text": "Hello."}
+        content = [block] if self.mutation == "prompt-content-a-list" else block
+        return {} if verb == "subscribe" else {"messages": [{"role": "user", "content": content}]}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -180,6 +292,7 @@ class Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         session = self.sessions.get(self.headers["Mcp-Session-Id"]) or Session(*self.path.split("/")[1:3])
         headers = {}
+        session.is_modern = self.headers["MCP-Protocol-Version"] == "2026-07-28"
         if message["method"] == "initialize":
             headers = {"Mcp-Session-Id": str(len(self.sessions))}
             self.sessions[headers["Mcp-Session-Id"]] = session
