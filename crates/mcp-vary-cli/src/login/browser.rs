@@ -59,6 +59,26 @@ impl UserAgent for Browser {
         )));
     }
 
+    fn confirm_hosts<'a>(
+        &'a self,
+        server: &'a str,
+        authorization: &'a str,
+        token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(async move {
+            let question = format!(
+                "{} sends you to {authorization}, but {token} gets the token for what you permit there. Do both belong to one \
+                 service? [y/N] ",
+                server.split('?').next().unwrap_or_default()
+            );
+            let is_asked = question::has_person();
+            is_asked
+                && question::is_confirmed(&sanitize(&question))
+                    .await
+                    .unwrap_or(false)
+        })
+    }
+
     fn show_device_code(&self, code: &DeviceCode) {
         print::notice(&sanitize(&format!(
             "To log in, open {} on any device, and enter the code {}",
