@@ -8,6 +8,21 @@ export async function launch() {
   return browserType.launch({ executablePath: await chromium.executablePath(), args: ["--no-sandbox", "--disable-gpu"] });
 }
 
+/** The token that `address` of `vary open` exchanges its code for. */
+export async function tokenOf(address) {
+  return (await post(address, "/api/token", new URL(address).hash.replace("#code=", ""))).token;
+}
+
+/** An address that opens the page once, as `vary open` prints it. */
+export async function newAddress(address, token) {
+  return new URL(`/#code=${(await post(address, "/api/code", token)).code}`, address).href;
+}
+
+async function post(address, path, token) {
+  const response = await fetch(new URL(path, address), { method: "POST", headers: { Authorization: `Bearer ${token}` } });
+  return response.json();
+}
+
 let failed = 0;
 
 /** Runs a check, and prints what came of it. */

@@ -1,4 +1,4 @@
-// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS`, where ADDRESS has the token,
+// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT METRICS`, where ADDRESS has a code,
 // FOLDER is for screenshots, calls are made at ENDPOINT, and METRICS is the address of a scrape. Prints a line of JSON for
 // each check. `gateway.yaml` has what the checks need of the gateway; a check without it fails.
 
@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
+import { Visitor, check, equal, failures, holds, launch, newAddress, tokenOf } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
@@ -17,7 +17,7 @@ import { checkPictures } from "./picture-files.mjs";
 
 const [address, folder, endpoint, metrics] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const token = new URL(address).hash.replace("#token=", "");
+const token = await tokenOf(address);
 const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
 const SIZES = [[1400, 900], [380, 800]];
 
@@ -65,7 +65,7 @@ async function clientWithoutDelete() {
 
 mkdirSync(folder, { recursive: true });
 const browser = await launch();
-const visitor = await Visitor.open(browser, address);
+const visitor = await Visitor.open(browser, await newAddress(address, token));
 const { page } = visitor;
 await visitor.first();
 
@@ -431,7 +431,7 @@ async function isAccessible(page) {
 
 /** Opens each view in a window of a size: a picture, and what axe finds. */
 async function look(colorScheme, width, height) {
-  const other = await Visitor.open(browser, address, { viewport: { width, height }, colorScheme });
+  const other = await Visitor.open(browser, await newAddress(address, token), { viewport: { width, height }, colorScheme });
   for (const [name, address] of Object.entries(LOOKS)) {
     await check(`${name}, ${width} pixels wide, ${colorScheme}: it fits, and axe finds nothing`, async () => {
       const [fragment, act] = [await address()].flat();
@@ -448,7 +448,7 @@ async function look(colorScheme, width, height) {
 }
 
 await check("nothing moves while calls come", async () => {
-  const other = await Visitor.open(browser, address);
+  const other = await Visitor.open(browser, await newAddress(address, token));
   await other.page.waitForSelector(".calls .grid");
   const moved = await other.page.evaluate(async () => {
     let sum = 0;
@@ -466,7 +466,7 @@ await check("without a token there is a field for it, and a wrong one is refused
   const field = stranger.page.getByLabel("Token");
   await field.fill("wrong");
   await stranger.page.keyboard.press("Enter");
-  await stranger.page.getByText("This is not the token.").waitFor({ timeout: 5_000 });
+  await stranger.page.getByText("this is not the token;").waitFor({ timeout: 5_000 });
   await stranger.page.screenshot({ path: join(folder, "without-token.png") });
   await isAccessible(stranger.page);
   await field.fill(token);
@@ -477,10 +477,27 @@ await check("without a token there is a field for it, and a wrong one is refused
   await stranger.page.context().close();
 });
 
-await check("the address keeps no token", async () => {
-  const other = await Visitor.open(browser, address);
-  holds(!other.page.url().includes(token), other.page.url());
+await check("an address opens the page once, and keeps no code", async () => {
+  const once = await newAddress(address, token);
+  const other = await Visitor.open(browser, once);
+  await other.page.waitForSelector(".pulse:not(:empty)");
+  equal(other.page.url(), new URL("/", address).href, "address");
   await other.page.context().close();
+  const late = await Visitor.open(browser, once);
+  const problem = "the address has been opened already, or is older than a minute; run `vary open` again";
+  equal(await late.text(".problem"), problem, "problem");
+  // The tab goes on with an address that works.
+  await late.page.evaluate((next) => location.assign(next), await newAddress(address, token));
+  await late.page.waitForSelector(".pulse:not(:empty)");
+  await late.page.context().close();
+});
+
+await check("an address of no view shows what there is", async () => {
+  for (const name of ["constructor", "__proto__", "nothing"]) {
+    await visitor.view(`/${name}`);
+    equal(await visitor.text("main .empty"), "There is no such view. The views are above.", name);
+  }
+  await visitor.first();
 });
 
 await check("all files of the page are at most 120 KB, compressed", async () => {

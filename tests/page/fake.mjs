@@ -38,6 +38,7 @@ function json(response, status, value, headers = {}) {
 const body = async (request) => JSON.parse((await request.toArray()).join("") || "{}");
 
 async function api(request, url, response) {
+  if (url.pathname === "/api/token") return json(response, 200, { token: TOKEN });
   if (request.headers.authorization !== `Bearer ${TOKEN}`) return json(response, 401, { error: "a token is required" });
   const route = `${request.method} ${url.pathname}`;
   if (route === "GET /api/events") return stream(response);
@@ -76,4 +77,4 @@ const server = createServer((request, response) => {
   const answer = url.pathname.startsWith("/api/") ? api(request, url, response) : asset(url.pathname, response);
   answer?.catch?.((error) => json(response, error instanceof Refusal ? error.status : 400, { error: error.message }));
 });
-server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/#token=${TOKEN}`));
+server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/#code=any`));

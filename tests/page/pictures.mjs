@@ -38,7 +38,7 @@ const PICTURES = {
   },
 };
 
-/** A gateway with a configuration, from which the page may call tools: `{address, stop}`. */
+/** A gateway with a configuration, from which the page may call tools: `{newAddress, stop}`. */
 async function serve(configuration) {
   const folder = await mkdtemp(join(tmpdir(), "vary-pictures-"));
   const file = join(folder, "vary.yaml");
@@ -51,10 +51,9 @@ async function serve(configuration) {
     await rm(folder, { recursive: true });
   };
   const admin = await printed(gateway, /status: vary status (\S+)/);
-  const { stdout } = await promisify(execFile)(vary, ["open", admin, "--print"], options);
-  const address = stdout.trim();
-  await isUp(address);
-  return { address, stop };
+  const newAddress = async () => (await promisify(execFile)(vary, ["open", admin, "--print"], options)).stdout.trim();
+  await isUp(`http://${admin}`);
+  return { newAddress, stop };
 }
 
 /** What a program prints, as soon as it matches. */
@@ -75,9 +74,8 @@ function printed(program, pattern) {
 
 /** Waits for the servers: cargo may compile them first. */
 async function isUp(address) {
-  const headers = { Authorization: `Bearer ${new URL(address).hash.replace("#token=", "")}` };
   for (let waited = 0; waited < 600; waited++) {
-    const status = await (await fetch(new URL("/api/status", address), { headers })).json();
+    const status = await (await fetch(new URL("/status", address))).json();
     if (status.servers.every(({ state, tools }) => state === "up" && tools !== undefined)) return;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
@@ -100,9 +98,9 @@ async function webp(browser, png) {
 
 const browser = await launch();
 for (const [name, { configuration, width, height, view, act }] of Object.entries(PICTURES)) {
-  const { address, stop } = await serve(configuration);
+  const { newAddress, stop } = await serve(configuration);
   for (const colorScheme of ["light", "dark"]) {
-    const visitor = await Visitor.open(browser, address, { viewport: { width, height }, deviceScaleFactor: SCALE, colorScheme });
+    const visitor = await Visitor.open(browser, await newAddress(), { viewport: { width, height }, deviceScaleFactor: SCALE, colorScheme });
     await visitor.view(view);
     await act(visitor.page);
     await visitor.page.waitForTimeout(400);

@@ -59,7 +59,7 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
     ))
 }
 
-/// The address of the page, with its token, of the gateway whose operator connects to `admin`.
+/// The address of the page, with a code, of the gateway whose operator connects to `admin`.
 fn address(vary: &PathBuf, state: &Path, admin: &str) -> Result<String, String> {
     let mut open = process::command(vary);
     open.args(["open", admin, "--print"])

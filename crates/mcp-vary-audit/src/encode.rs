@@ -127,6 +127,7 @@ impl Encoder {
             ranking: record.ranking.as_ref(),
             rule: record.rule.as_ref(),
             change: record.change.as_ref(),
+            count: record.count,
             arguments: record.arguments.as_ref().map(|it| self.arguments(it)),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,

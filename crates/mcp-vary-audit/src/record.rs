@@ -61,6 +61,8 @@ pub struct Record {
     pub rule: Option<Text>,
     /// What changed: `new`, `gone`, or the names of members.
     pub change: Option<Text>,
+    /// How many such there were in the minute: the others have no record.
+    pub count: Option<u64>,
     /// The arguments of a call. They are written as the configuration of the log says.
     pub arguments: Option<Arguments>,
     /// The length of the request's body.
@@ -88,7 +90,7 @@ impl Record {
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A request was answered, or refused by a rule.

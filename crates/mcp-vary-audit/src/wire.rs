@@ -46,6 +46,8 @@ pub(crate) struct WireRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) change: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<WireArguments>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_in: Option<u64>,

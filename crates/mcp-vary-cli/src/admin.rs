@@ -1,6 +1,6 @@
 //! The listeners for the operator of a running gateway: the status, and probes with metrics.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ pub(crate) struct OperatorListeners {
     probes: Option<(TcpListener, SocketAddr)>,
     /// What gets the page.
     operator: Operator,
-    /// The token for the page, if there is one.
-    page_token: Option<AdminToken>,
+    /// Whether the page can be opened.
+    has_token: bool,
     page_calls: bool,
     file: Option<PathBuf>,
     /// The token that was made, until the listeners are closed.
@@ -134,7 +134,7 @@ impl OperatorListeners {
             admin,
             probes: probes.map(with_address).transpose()?,
             operator: operator.clone(),
-            page_token: token.as_ref().map(AdminToken::for_page),
+            has_token: token.is_some(),
             page_calls: addresses.admin_calls,
             file: addresses.file.clone(),
             token: file,
@@ -174,8 +174,8 @@ impl OperatorListeners {
                 gateway.serve_admin(listener, until).await
             }));
             progress(&format!("status: vary status {address}"));
-            if let Some(token) = &self.page_token {
-                progress(&page_line(address, token));
+            if self.has_token {
+                progress(&format!("page: vary open {address}"));
             }
         }
         if let Some((listener, address)) = self.probes {
@@ -200,21 +200,6 @@ impl OperatorListeners {
             _socket: socket,
         }
     }
-}
-
-/// The line about the page: its address with the token, for a person who sees it. Elsewhere it would be in a log.
-fn page_line(address: SocketAddr, token: &AdminToken) -> String {
-    if io::stderr().is_terminal() {
-        let url = page_address(&address.to_string(), token.expose());
-        format!("page: {url}")
-    } else {
-        format!("page: vary open {address}")
-    }
-}
-
-/// The address of the page with its token, which a browser sends to nobody.
-pub(crate) fn page_address(authority: &str, token: &str) -> String {
-    format!("http://{authority}/#token={token}")
 }
 
 /// The socket of this process, if it can be opened. It cannot in a container whose files are read-only.

@@ -1,7 +1,7 @@
 //! Asks before the servers of a file are started that nobody named: a directory from elsewhere can contain any command.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead, IsTerminal as _, Read as _, Write};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use mcp_vary_base::io_error;
@@ -12,13 +12,14 @@ use crate::failure::Failure;
 use crate::file::{self, unreadable};
 use crate::print::table::table;
 use crate::print::{notice, sanitize};
+use crate::question;
 
 /// Returns once the user has confirmed what the file does at `path` with this `text`, now or at an earlier start.
 ///
 /// # Errors
 ///
 /// If the file is invalid or too long to be shown, if the user declines, or if there is no terminal to ask at.
-pub(crate) fn confirm(
+pub(crate) async fn confirm(
     path: &Path,
     text: &str,
     servers: &[String],
@@ -31,7 +32,7 @@ pub(crate) fn confirm(
     if known.as_ref().is_some_and(|known| known.contains(&line)) {
         return Ok(());
     }
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !question::has_person() {
         return Err(Failure::command(format!(
             "{shown} was found, but not named, and starts servers; name it as in `{usage} {shown}`, or add --yes"
         )));
@@ -48,16 +49,7 @@ pub(crate) fn confirm(
         "{shown} was found in this directory. This is what it does:\n{list}Use it? Vary asks again when the file changes. \
          [y/N] "
     );
-    let is_wanted = ask(
-        &sanitize(&question),
-        &mut io::stdin().lock(),
-        &mut io::stderr(),
-    );
-    let unanswered = |error| {
-        let why = io_error::describe(&error);
-        Failure::command(format!("no answer can be read: {why}"))
-    };
-    if !is_wanted.map_err(unanswered)? {
+    if !question::is_confirmed(&sanitize(&question)).await? {
         return Err(Failure::command(format!("{shown} is not used")));
     }
     let stored = known.map_or(Ok(()), |known| known.add(&line));
@@ -68,16 +60,6 @@ pub(crate) fn confirm(
         ));
     }
     Ok(())
-}
-
-/// Asks a question that is answered with yes or no.
-fn ask(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
-    write!(output, "{question}")?;
-    output.flush()?;
-    let mut answer = String::new();
-    input.take(LONGEST_ANSWER).read_line(&mut answer)?;
-    let answer = answer.trim().to_lowercase();
-    Ok(answer == "y" || answer == "yes")
 }
 
 /// What the user is asked to confirm: what the file starts, and what it sends and writes elsewhere.
@@ -178,8 +160,6 @@ pub(crate) fn variable(name: &str) -> Option<PathBuf> {
 const MOST_LINES: usize = 100;
 /// The most bytes of one of them.
 const LONGEST_LINE: usize = 2000;
-/// The most bytes of an answer.
-const LONGEST_ANSWER: u64 = 100;
 /// The most files that are remembered.
 const MOST_FILES: usize = 1000;
 /// The most bytes of the list that are read.
@@ -189,27 +169,6 @@ const LONGEST_LIST: u64 = 8 << 20;
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn answers(typed: &str, expected: bool) {
-        let mut output = Vec::new();
-        assert_eq!(
-            ask("Use them? ", &mut typed.as_bytes(), &mut output).unwrap(),
-            expected,
-            "{typed:?}"
-        );
-        assert_eq!(output, b"Use them? ");
-    }
-
-    #[test]
-    fn only_yes_is_yes() {
-        answers("y\n", true);
-        answers(" YES \n", true);
-        answers("\n", false);
-        answers("", false);
-        answers("yesterday\n", false);
-        answers("n\ny\n", false);
-    }
-
     #[test]
     fn what_a_file_does_is_listed_for_the_question() {
         let text = "servers:\n  a: {command: npx, args: [-y, a b, '--key=${KEY}'], env: {PATH: /x}, cwd: sub}\n  \
@@ -217,10 +176,10 @@ mod tests {
                     audit: {to: file log}\n";
         let listed = |only: &[String]| list(&effects("vary.yaml", text, only).unwrap()).unwrap();
         let expected = "  a         starts npx -y 'a b' '--key=${KEY}'\n            sets PATH=/x\n            \
-                        in the directory sub\n  b         connects to https://example.com:1/mcp\n            \
+                        in the directory sub\n  b         connects to https://example.com:1/mcp, with your login there if you have one\n            \
                         timeout: ${T:-5s}\n  audit.to  file log\n";
         assert_eq!(listed(&[]), expected);
-        let only = "  b         connects to https://example.com:1/mcp\n            timeout: ${T:-5s}\n  audit.to  \
+        let only = "  b         connects to https://example.com:1/mcp, with your login there if you have one\n            timeout: ${T:-5s}\n  audit.to  \
                     file log\n";
         assert_eq!(listed(&["b".to_owned()]), only);
     }

@@ -23,7 +23,7 @@ use self::arguments::Arguments;
 
 /// Calls the tool once per client, and prints the results. Always closes the server.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
-    let called = CallRequest::from_args(&args)?;
+    let called = CallRequest::from_args(&args).await?;
     let variant = args.client.variant.as_deref();
     let tool = &called.tool;
     let needed = Some(Needed { tool, variant });
@@ -138,7 +138,7 @@ impl CallRequest {
         })
     }
 
-    fn from_args(args: &Call) -> Result<Self, Failure> {
+    async fn from_args(args: &Call) -> Result<Self, Failure> {
         let mut arguments = Arguments::default();
         let mut targets = Vec::new();
         for word in &args.arguments_and_target {
@@ -154,7 +154,9 @@ impl CallRequest {
             )));
         }
         let target = &args.client.target;
-        let target = target.resolve(targets.first().copied(), "vary call TOOL")?;
+        let target = target
+            .resolve(targets.first().copied(), "vary call TOOL")
+            .await?;
         let personas: Result<Vec<ClientIdentity>, Failure> = match args.features.as_slice() {
             [] => Ok(vec![ClientIdentity::default()]),
             several => several

@@ -39,7 +39,10 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
         let report = check_client(&args, &options, &mut stop).await?;
         return print_report(&report, args.format);
     }
-    let named = args.target.resolve(args.named.as_deref(), "vary check")?;
+    let named = args
+        .target
+        .resolve(args.named.as_deref(), "vary check")
+        .await?;
     let report = match &named {
         ServerTarget::File(_) | ServerTarget::Command(_) if !args.other_headers.is_empty() => {
             let error = "--other-header needs a URL; only requests to a URL have headers";

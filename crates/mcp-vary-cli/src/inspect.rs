@@ -38,7 +38,9 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
     let identity = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
     let identity = identity.selecting_variants(true).named(&args.client);
     let target = &args.client.target;
-    let target = target.resolve(args.named.as_deref(), "vary inspect")?;
+    let target = target
+        .resolve(args.named.as_deref(), "vary inspect")
+        .await?;
     if args.admin.is_some() && !matches!(target, ServerTarget::Url { .. }) {
         return Err(Failure::command(
             "--admin is the address of a running gateway, so TARGET must be its URL",

@@ -38,6 +38,7 @@ mod operator_token;
 mod page_variants;
 mod passed_sockets;
 mod print;
+mod question;
 mod refused_variant;
 mod reload;
 mod review;

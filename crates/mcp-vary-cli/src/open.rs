@@ -5,10 +5,10 @@ pub(crate) mod args;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use mcp_vary_operator::AdminToken;
+use mcp_vary_operator::{AdminToken, PAGE_CODE};
+use serde_json::Value;
 
 use self::args::Open;
-use crate::admin::page_address;
 use crate::failure::{Failure, Verdict};
 use crate::login::browser;
 use crate::operate::{written_token, wrong_token};
@@ -33,10 +33,11 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
     let token = token.map(|token| token.parse::<AdminToken>()).transpose();
     let token = token.map_err(|error| Failure::command(format!("the token {error}")))?;
     let token = token.map(|token| token.for_page());
-    stop.unless_requested(check(&address, token.as_ref()))
+    let code = stop
+        .unless_requested(page_code(&address, token.as_ref()))
         .await?;
-    let token = token.ok_or_else(|| wrong_token(&address))?;
-    let url = page_address(address.authority(), token.expose());
+    // A browser sends what follows the `#` to nobody.
+    let url = format!("http://{}/#code={code}", address.authority());
     if args.print {
         print::data(&format!("{}\n", sanitize(&url)))?;
         return Ok(Verdict::Fine);
@@ -132,22 +133,28 @@ fn other_pages() -> String {
     }
 }
 
-/// Whether the page is there, and accepts the token.
-async fn check(address: &GatewayAddress, token: Option<&AdminToken>) -> Result<(), Failure> {
+/// A code for the address of the page, which works once.
+async fn page_code(
+    address: &GatewayAddress,
+    token: Option<&AdminToken>,
+) -> Result<String, Failure> {
     let token = token.map(AdminToken::expose);
-    let request = address.request(Method::GET, "/api/status", token);
+    let request = address.request(Method::POST, PAGE_CODE, token);
     let answer = tokio::time::timeout(TIMEOUT, request).await;
     let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
     let no_page =
         |why: &str| Failure::command(format!("no page at {address}: {why}; {}", other_pages()));
-    match answer.unwrap_or_else(|_| late()) {
-        Ok((StatusCode::OK, _)) => Ok(()),
-        Ok((StatusCode::UNAUTHORIZED, _)) => Err(wrong_token(address)),
-        Ok((status, _)) => Err(no_page(&format!(
+    let (status, body) = answer
+        .unwrap_or_else(|_| late())
+        // What follows is about other commands.
+        .map_err(|why| no_page(why.split("; ").next().unwrap_or_default()))?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    match (status, body["code"].as_str()) {
+        (StatusCode::OK, Some(code)) => Ok(code.to_owned()),
+        (StatusCode::UNAUTHORIZED, _) => Err(wrong_token(address)),
+        _ => Err(no_page(&format!(
             "it answers {status}: that is an address for clients, or not of Vary"
         ))),
-        // What follows is about other commands.
-        Err(why) => Err(no_page(why.split("; ").next().unwrap_or_default())),
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn run(
         operator,
         reloader: reloading,
         source,
-    } = ServeConfig::from_args(&args, &log)?;
+    } = ServeConfig::from_args(&args, &log).await?;
     if reloading.is_none() {
         stop = stop.with_hangup()?;
     }

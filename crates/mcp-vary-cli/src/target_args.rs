@@ -64,7 +64,11 @@ impl TargetArgs {
     ///
     /// When nothing or two things are named, options do not fit to what is named, a file cannot be read, or the user
     /// does not want the servers of a file that was found.
-    pub(crate) fn resolve(&self, word: Option<&str>, usage: &str) -> Result<ServerTarget, Failure> {
+    pub(crate) async fn resolve(
+        &self,
+        word: Option<&str>,
+        usage: &str,
+    ) -> Result<ServerTarget, Failure> {
         let target = match (word, &self.command[..]) {
             (Some(word), [_, ..]) => {
                 return Err(Failure::command(format!(
@@ -74,7 +78,7 @@ impl TargetArgs {
             }
             (None, [_, ..]) => ServerTarget::Command(self.command.clone()),
             (Some(word), []) => self.named(word, usage)?,
-            (None, []) => ServerTarget::File(self.found(usage)?),
+            (None, []) => ServerTarget::File(self.found(usage).await?),
         };
         self.check_options(&target)?;
         Ok(target)
@@ -103,7 +107,7 @@ impl TargetArgs {
     }
 
     /// The file of this directory, once the user has confirmed its servers.
-    fn found(&self, usage: &str) -> Result<TargetFile, Failure> {
+    async fn found(&self, usage: &str) -> Result<TargetFile, Failure> {
         let path = find_file().ok_or_else(|| {
             Failure::command(format!(
                 "no server is named, and this directory has neither {}; name a file or a URL as in `{usage} FILE`, or \
@@ -113,7 +117,7 @@ impl TargetArgs {
         })?;
         let text = file::text(path)?;
         if !self.yes {
-            approval::confirm(path, &text, &self.servers, usage)?;
+            approval::confirm(path, &text, &self.servers, usage).await?;
         }
         Ok(self.file(path.to_owned(), text, !self.yes))
     }

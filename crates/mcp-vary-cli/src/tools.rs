@@ -25,7 +25,7 @@ use crate::{operator_client, tokens, unknown_tool};
 /// Reads the tools and prints them. Always closes the server.
 pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
     let target = &args.client.target;
-    let target = target.resolve(args.named.as_deref(), "vary tools")?;
+    let target = target.resolve(args.named.as_deref(), "vary tools").await?;
     let target = match &target {
         ServerTarget::Url { url, .. } if args.diff => served_file(url, &mut args.client)?,
         _ => target,

@@ -57,7 +57,9 @@ pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, D
         let others = root.iter().filter(|entry| {
             !matches!(entry.key.as_str(), "servers" | "$schema") && !entry.key.starts_with("x-")
         });
-        others.for_each(|entry| find_others(&entry.key, &entry.node, &mut effects));
+        others.for_each(|Entry { key, node, .. }| {
+            find_others(key, node, !HARMLESS.contains(&key.as_str()), &mut effects);
+        });
     }
     Ok(effects)
 }
@@ -67,12 +69,17 @@ fn server_effect(server: &Entry) -> Effect {
     let mut lines = Vec::new();
     let mut others = Vec::new();
     let mut command = Vec::new();
+    let login = if has_authorization(server) {
+        ""
+    } else {
+        ", with your login there if you have one"
+    };
     for Entry { key, node, .. } in entries(&server.node) {
         match key.as_str() {
             "command" => command.insert(0, word(node)),
             "args" => command.extend(items(node).iter().map(word)),
             "url" | "serverUrl" | "httpUrl" => {
-                lines.push(format!("connects to {}", address(&written(node))))
+                lines.push(format!("connects to {}{login}", address(&written(node))))
             }
             "env" => others.extend(environment(node)),
             "headers" => others.extend(headers(node)),
@@ -80,7 +87,7 @@ fn server_effect(server: &Entry) -> Effect {
             "cwd" => others.push(format!("in the directory {}", word(node))),
             _ => {
                 let mut found = Vec::new();
-                find_others(key, node, &mut found);
+                find_others(key, node, TRUST.contains(&key.as_str()), &mut found);
                 let lines = found
                     .into_iter()
                     .map(|it| format!("{}: {}", it.name, it.lines.join(" ")));
@@ -98,39 +105,90 @@ fn server_effect(server: &Entry) -> Effect {
     }
 }
 
-/// The settings at `path` that name variables, files, or other machines.
-fn find_others(path: &str, node: &Node, into: &mut Vec<Effect>) {
+/// Whether the file says how Vary authenticates at a server. Else it uses the login of the user.
+fn has_authorization(server: &Entry) -> bool {
+    let is_it = |header: &Entry| header.key.eq_ignore_ascii_case("authorization");
+    entries(&server.node).iter().any(|entry| {
+        entry.key == "auth" || entry.key == "headers" && entries(&entry.node).iter().any(is_it)
+    })
+}
+
+/// The settings at `path`: all if `is_shown`, else those that name variables, files, or other machines.
+fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) {
     match &node.value {
         Value::Table(entries) => {
             for entry in entries {
-                find_others(&join(path, &entry.key), &entry.node, into);
+                find_others(&join(path, &entry.key), &entry.node, is_shown, into);
             }
         }
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
-                find_others(&format!("{path}[{index}]"), item, into);
+                find_others(&format!("{path}[{index}]"), item, is_shown, into);
             }
         }
         Value::Text(text) | Value::Scalar(text) => {
             let is_address = text.contains("://") && !text.contains(char::is_whitespace);
             let reaches_out = match path {
-                "audit.to" => true,
-                "listen" => !is_loopback(text),
-                _ => text.contains("${") || is_address,
+                "listen" | "probes" => !is_loopback(text),
+                _ => is_shown || text.contains("${") || is_address,
             };
-            if reaches_out {
-                let shown = if is_address {
-                    address(text)
-                } else {
-                    visible(text)
-                };
-                let (name, lines) = (visible(path), vec![shown]);
-                into.push(Effect { name, lines });
+            if !reaches_out {
+                return;
             }
+            let key = path.rsplit('.').next().unwrap_or(path);
+            let key = key.split('[').next().unwrap_or(key);
+            let is_hidden = SECRETS.contains(&key) && !text.contains("${");
+            let shown = if is_hidden {
+                HIDDEN.to_owned()
+            } else if is_address {
+                address(text)
+            } else {
+                visible(text)
+            };
+            let (name, lines) = (visible(path), vec![shown]);
+            into.push(Effect { name, lines });
         }
         Value::Null => {}
     }
 }
+
+/// The settings of a file that neither reach beyond the gateway nor let anybody in, apart from what their values name.
+const HARMLESS: [&str; 30] = [
+    "access",
+    "admin",
+    "advertised-only",
+    "clients",
+    "enumerate-variants",
+    "experiments",
+    "json-content",
+    "known-clients",
+    "lift-json-text",
+    "limits",
+    "listen",
+    "log",
+    "naming",
+    "negotiation",
+    "page-size",
+    "probes",
+    "prompts",
+    "ranking",
+    "rates",
+    "read-result",
+    "ready",
+    "require",
+    "resources",
+    "results",
+    "session-lifetime",
+    "start-wait",
+    "store-failure",
+    "strict-header",
+    "variant",
+    "variants",
+];
+/// The settings of a server that say whom Vary trusts, and with what: a client's file has others, which mean nothing here.
+const TRUST: [&str; 3] = ["auth", "ca", "key"];
+/// The settings whose values are secrets.
+const SECRETS: [&str; 4] = ["admin-token", "client-secret", "keys", "private-key"];
 
 /// A line for each variable. A value with spaces is shown whatever its name: it can have options of a program.
 fn environment(node: &Node) -> Vec<String> {
@@ -302,7 +360,7 @@ mod tests {
             "d sends Y: ${file:/of/me/.netrc}",
             "d sends Authorization: (a secret that the file contains)",
             "d sends Z: a b",
-            "e connects to https://h.example/${AWS}",
+            "e connects to https://h.example/${AWS}, with your login there if you have one",
         ];
         shows(text, &expected);
         let text = "servers: {a: {command: x, env: {LD_LIBRARY_PATH: ./here, A_TOKEN: hidden, NODE_OPTIONS: '--require y'}}}";
@@ -345,6 +403,41 @@ mod tests {
             "store redis://r.example/0",
         ];
         shows(text, &expected);
+    }
+
+    #[test]
+    fn settings_that_let_others_in_or_say_whom_vary_trusts_are_shown() {
+        let text = "servers:\n  a: {url: 'https://h.example/', ca: evil.pem, certificate: c.pem, key: k.pem, auth: login}\n  \
+                    b: {url: 'https://h.example/', auth: {client-credentials: {issuer: 'https://i.example', client-id: v, \
+                    client-secret: hidden}}, alwaysAllow: [x]}\nprobes: 0.0.0.0:8802\nhosts: [evil.example]\n\
+                    tls: {certificate: c.pem, key: k.pem}\nauth: {issuers: [{issuer: 'https://i.example', jwks: j.json}]}\n\
+                    admin: 8801\nadmin-token: correct-horse-battery\nadmin-calls: on\nkeys: [hidden]\npage-size: 3\n\
+                    variants: {v: {description: text}}\n";
+        let expected = [
+            "a connects to https://h.example/",
+            "a ca: evil.pem",
+            "a shows the certificate c.pem",
+            "a key: k.pem",
+            "a auth: login",
+            "b connects to https://h.example/",
+            "b auth.client-credentials.issuer: https://i.example/",
+            "b auth.client-credentials.client-id: v",
+            "b auth.client-credentials.client-secret: (a secret that the file contains)",
+            "probes 0.0.0.0:8802",
+            "hosts[0] evil.example",
+            "tls.certificate c.pem",
+            "tls.key k.pem",
+            "auth.issuers[0].issuer https://i.example/",
+            "auth.issuers[0].jwks j.json",
+            "admin-token (a secret that the file contains)",
+            "admin-calls on",
+            "keys[0] (a secret that the file contains)",
+        ];
+        shows(text, &expected);
+        shows(
+            "servers: {a: {command: x}}\nprobes: 8802\nlisten: 127.0.0.1:1\n",
+            &["a starts x"],
+        );
     }
 
     #[test]

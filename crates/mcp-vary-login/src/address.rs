@@ -10,7 +10,6 @@ pub struct Address {
     /// As written: issuers are compared character for character.
     text: Box<str>,
     uri: Uri,
-    /// In lower case, without the brackets of IPv6.
     host: String,
 }
 
@@ -80,6 +79,11 @@ impl Address {
         let default = if self.is_https() { ":443" } else { ":80" };
         let authority = authority.strip_suffix(default).unwrap_or(&authority);
         format!("{scheme}://{authority}")
+    }
+
+    /// In lower case, without the brackets of IPv6.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
     }
 
     /// The path without a final slash; empty for the root.

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 
+use crate::address::Address;
 use crate::discovery::ServerMetadata;
 use crate::error::CredentialError;
 use crate::form::form;
@@ -22,6 +23,8 @@ pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) resource: &'a str,
     pub(crate) scope: &'a Scopes,
     pub(crate) user_agent: &'a dyn UserAgent,
+    /// The server that chose the authorization server, unless the operator named that.
+    pub(crate) chosen_by: Option<&'a str>,
 }
 
 impl AuthorizationRequest<'_> {
@@ -36,6 +39,11 @@ impl AuthorizationRequest<'_> {
             issuer: self.metadata.issuer.clone(),
             has_iss: self.metadata.authorization_response_iss_parameter_supported,
         };
+        // With `iss`, a code of another authorization server is refused.
+        let endpoint = self.metadata.authorization_endpoint.as_deref();
+        if let Some(endpoint) = endpoint.filter(|_| !expected.has_iss) {
+            self.confirm_hosts(endpoint).await?;
+        }
         let redirect_uri = listener.uri();
         let url = self.url(&redirect_uri, &verifier, &expected.state)?;
         let pasted = async {
@@ -60,6 +68,35 @@ impl AuthorizationRequest<'_> {
             ("resource", self.resource),
         ];
         Ok(self.endpoint.request(&parameters).await?)
+    }
+
+    /// Has the person confirm that the token endpoint may exchange what they permit at `address`, unless that host is it or
+    /// above it: else a server sends them to an authorization server that they trust, and gets the code (RFC 9700, section 4.4).
+    pub(crate) async fn confirm_hosts(&self, address: &str) -> Result<(), CredentialError> {
+        let host = |url: &str| {
+            Address::parse(url)
+                .ok()
+                .map(|address| address.host().to_owned())
+        };
+        let hosts = host(address).zip(host(self.endpoint.url));
+        let (Some(server), Some((authorization, token))) = (self.chosen_by, hosts) else {
+            return Ok(());
+        };
+        let is_below = token.ends_with(&format!(".{authorization}"));
+        if token == authorization || is_below {
+            return Ok(());
+        }
+        let confirmed = self
+            .user_agent
+            .confirm_hosts(server, &authorization, &token);
+        if confirmed.await {
+            return Ok(());
+        }
+        Err(CredentialError::OtherHost {
+            authorization,
+            token,
+            issuer: self.metadata.issuer.clone(),
+        })
     }
 
     /// The address of the authorization request.

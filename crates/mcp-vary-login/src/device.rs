@@ -47,9 +47,11 @@ impl AuthorizationRequest<'_> {
             error,
         })?;
         let code = &authorization.user_code;
-        if code.len() > MAX_CODE || code.chars().any(char::is_control) {
+        // A sentence would be an instruction.
+        if code.len() > MAX_CODE || !code.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(HttpError::Malformed.into());
         }
+        self.confirm_hosts(&authorization.verification_uri).await?;
         self.user_agent.show_device_code(&DeviceCode {
             verification_uri: authorization.verification_uri.clone(),
             user_code: code.clone(),
@@ -94,4 +96,4 @@ const MAX_INTERVAL: u64 = 60;
 /// The longest life of a code, in seconds.
 const MAX_LIFE: u64 = 1800;
 /// The longest code, in bytes.
-const MAX_CODE: usize = 64;
+const MAX_CODE: usize = 32;

@@ -70,6 +70,19 @@ pub enum CredentialError {
         /// What the server names.
         issuer: String,
     },
+    /// The host that exchanges the code is not the one at which the person would authorize.
+    #[error(
+        "you would authorize at `{authorization}`, and `{token}` would get the token for that; if both belong to one service, confirm \
+         it at a terminal, or add `issuer: {issuer}` (`--issuer` of `vary login`)"
+    )]
+    OtherHost {
+        /// Where the person would authorize.
+        authorization: String,
+        /// Where the token is.
+        token: String,
+        /// Who names both.
+        issuer: String,
+    },
     /// The person did not answer in time.
     #[error("nobody authorized the login in time")]
     Timeout,

@@ -70,7 +70,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn new(head: http::response::Parts, body: Bytes) -> Self {
+    pub(crate) fn new(head: http::response::Parts, body: Bytes) -> Self {
         Self {
             status: head.status,
             headers: head.headers,

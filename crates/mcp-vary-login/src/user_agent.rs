@@ -16,6 +16,15 @@ pub trait UserAgent: Send + Sync {
     /// unless the configuration did.
     fn show_issuer(&self, server: &str, issuer: &str);
 
+    /// Whether a person confirms that the host `token` may exchange what they permit at another host, `authorization`: `server`
+    /// chose both. Nobody confirms it where nobody can be asked.
+    fn confirm_hosts<'a>(
+        &'a self,
+        server: &'a str,
+        authorization: &'a str,
+        token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
     /// Shows the code that a person enters on another device.
     fn show_device_code(&self, code: &DeviceCode);
 }

@@ -51,7 +51,7 @@ impl AuditService {
         let mut record = http_record(Event::AuthRefused, Outcome::Denied, origin, config);
         record.status = Some(status.as_u16());
         record.rule = Some(Text::new(format!("auth: {reason}")));
-        self.record(record);
+        self.record_repeated(record);
     }
 
     /// Records that a configuration came into force.
@@ -112,7 +112,12 @@ impl AuditService {
         let mut record = http_record(Event::AdminRequest, outcome, origin, config);
         record.method = Some(Text::new(request));
         record.status = (status != StatusCode::OK).then_some(status.as_u16());
-        self.record(record);
+        // What changes something needs the token.
+        if status == StatusCode::OK && request.starts_with("POST") {
+            self.record(record);
+        } else {
+            self.record_repeated(record);
+        }
     }
 }
 

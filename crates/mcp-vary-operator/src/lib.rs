@@ -15,13 +15,14 @@
 mod command;
 mod operator;
 mod page;
+mod page_codes;
 mod probe;
 mod readiness;
 mod token;
 
 pub use command::Command;
 pub use operator::{Operator, Outcome, RefusedCommand, ReloadRequest, Requests, channel};
-pub use page::{Page, PageAccess, PageBody, PageResponse};
+pub use page::{PAGE_CODE, PAGE_TOKEN, Page, PageAccess, PageBody, PageResponse};
 pub use probe::{Probe, ProbeResponse};
 pub use readiness::{GatewayState, Readiness};
 pub use token::{AdminToken, TokenError};

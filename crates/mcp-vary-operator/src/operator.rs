@@ -1,12 +1,14 @@
 //! Commands on their way from a listener to the program that carries them out.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Command;
 use crate::page::Page;
+use crate::page_codes::PageCodes;
 use crate::token::{AdminToken, TokenDigest};
 
 /// What came of a reload, as a sentence: what changed, or why nothing did.
@@ -16,7 +18,9 @@ pub type Outcome = Result<String, String>;
 #[derive(Clone, Debug)]
 pub struct Operator {
     token: Option<TokenDigest>,
-    page_token: Option<TokenDigest>,
+    page_token: Option<AdminToken>,
+    /// Shared by all connections: a code works at any of them, once.
+    page_codes: Arc<PageCodes>,
     page: Arc<OnceLock<Arc<dyn Page>>>,
     reloads: mpsc::Sender<ReloadRequest>,
     drain: CancellationToken,
@@ -51,7 +55,8 @@ pub fn channel(token: Option<&AdminToken>) -> (Operator, Requests) {
     let (sender, reloads) = mpsc::channel(WAITING);
     let operator = Operator {
         token: token.map(AdminToken::digest),
-        page_token: token.map(|token| token.for_page().digest()),
+        page_token: token.map(AdminToken::for_page),
+        page_codes: Arc::default(),
         page: Arc::default(),
         reloads: sender,
         drain: CancellationToken::new(),
@@ -64,13 +69,32 @@ impl Operator {
     /// Whether the value of a header `Authorization` has the token.
     #[must_use]
     pub fn admits(&self, authorization: &[u8]) -> bool {
-        has_one_of([self.token], authorization)
+        let sent = sent_token(authorization);
+        sent.is_some() && sent == self.token
     }
 
     /// Whether it has the token, or that for the page.
     #[must_use]
     pub fn admits_to_page(&self, authorization: &[u8]) -> bool {
-        has_one_of([self.token, self.page_token], authorization)
+        let of_page = self.page_token.as_ref().map(AdminToken::digest);
+        let sent = sent_token(authorization);
+        sent.is_some() && [self.token, of_page].contains(&sent)
+    }
+
+    /// A code of these random bytes for the address of the page: it may be seen in the list of processes while a browser
+    /// starts, so it works once, within a minute.
+    #[must_use]
+    pub fn page_code(&self, random: [u8; 32], now: Instant) -> String {
+        let code = AdminToken::from_random(random);
+        self.page_codes.add(code.digest(), now);
+        code.expose().to_owned()
+    }
+
+    /// The token of the page, for a header `Authorization` with a code that works.
+    #[must_use]
+    pub fn page_token(&self, authorization: &[u8], now: Instant) -> Option<&AdminToken> {
+        let works = self.page_codes.take(sent_token(authorization)?, now);
+        self.page_token.as_ref().filter(|_| works)
     }
 
     /// Sets the page. The first one stays.
@@ -135,17 +159,12 @@ impl ReloadRequest {
     }
 }
 
-/// Whether a header `Authorization` has one of these tokens.
-fn has_one_of<const N: usize>(tokens: [Option<TokenDigest>; N], authorization: &[u8]) -> bool {
-    let (scheme, token) = match authorization.iter().position(|byte| *byte == b' ') {
-        Some(space) => authorization.split_at(space),
-        None => (authorization, &[][..]),
-    };
+/// The digest of the token in a header `Authorization`.
+fn sent_token(authorization: &[u8]) -> Option<TokenDigest> {
+    let space = authorization.iter().position(|byte| *byte == b' ')?;
+    let (scheme, token) = authorization.split_at(space);
     let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer");
-    // Compared in any case, so that the time says nothing.
-    let sent = TokenDigest::of(token.trim_ascii());
-    let has_token = tokens.map(|token| token == Some(sent)).contains(&true);
-    is_bearer && has_token
+    is_bearer.then(|| TokenDigest::of(token.trim_ascii()))
 }
 
 /// Reloads that wait to be received. Further ones wait in their connections.

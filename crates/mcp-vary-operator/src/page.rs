@@ -7,6 +7,11 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tokio::sync::mpsc;
 
+/// Where a `POST` with the operator's token gets a code for the address of the page.
+pub const PAGE_CODE: &str = "/api/code";
+/// Where the page exchanges that code, which it sends instead of a token, for its token.
+pub const PAGE_TOKEN: &str = "/api/token";
+
 /// A page in the browser of the operator, at every path of the listener that is neither the status nor a command.
 pub trait Page: Send + Sync {
     /// Answers a request whose `Host` and `Origin` were checked. Without access the page must tell nothing, and the body is

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use http::{Method, StatusCode};
 
 use crate::{
@@ -67,6 +69,42 @@ fn the_token_of_the_page_admits_to_nothing_else() {
     assert!(!operator.admits_to_page(&header(further.expose())));
     let (without, _requests) = channel(None);
     assert!(!without.admits_to_page(&page) && !without.admits_to_page(b"Bearer "));
+}
+
+/// OP-9
+#[test]
+fn a_code_of_the_page_works_once_within_a_minute() {
+    let token: AdminToken = TOKEN.parse().unwrap();
+    let (operator, _requests) = channel(Some(&token));
+    let start = Instant::now();
+    let after = |seconds| start + Duration::from_secs(seconds);
+    let exchange = |code: &str, seconds| {
+        let header = format!("Bearer {code}");
+        let token = operator
+            .clone()
+            .page_token(header.as_bytes(), after(seconds))
+            .cloned();
+        token.map(|token| token.expose().to_owned())
+    };
+    let page = Some(token.for_page().expose().to_owned());
+    let first = operator.page_code([1; 32], start);
+    let second = operator.page_code([2; 32], start);
+    let header = format!("Bearer {second}").into_bytes();
+    assert!(!operator.admits(&header) && !operator.admits_to_page(&header));
+    assert_eq!(exchange(&second, 59), page);
+    assert_eq!(exchange(&second, 59), None);
+    assert_eq!(exchange(&first, 60), None);
+    assert_eq!(exchange(TOKEN, 0), None);
+    let oldest = operator.page_code([3; 32], start);
+    let newer: Vec<_> = (4..20)
+        .map(|byte| operator.page_code([byte; 32], start))
+        .collect();
+    assert_eq!(exchange(&oldest, 1), None);
+    assert!(newer.iter().all(|code| exchange(code, 1) == page));
+    let (without, _requests) = channel(None);
+    let code = without.page_code([1; 32], start);
+    let header = format!("Bearer {code}");
+    assert!(without.page_token(header.as_bytes(), start).is_none());
 }
 
 #[test]

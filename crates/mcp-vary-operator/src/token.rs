@@ -54,8 +54,7 @@ impl AdminToken {
         &self.0
     }
 
-    /// The token for the page of the gateway whose token this is. It cannot change anything, and nobody learns this one from
-    /// it: it may be seen where addresses are, such as in the list of processes while a browser starts.
+    /// The token for the page of the gateway whose token this is. It allows no command, and nobody learns this one from it.
     #[must_use]
     pub fn for_page(&self) -> Self {
         let digest = Sha256::new_with_prefix(PAGE).chain_update(&self.0);

@@ -14,22 +14,24 @@ export function setToken(token) {
   sessionStorage.setItem(TOKEN, token);
 }
 
-/**
- * Moves the token of the address to the storage of this tab, so that neither history nor a copied link has it. Returns
- * whether there was one.
- */
-export function takeToken() {
-  const token = location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return false;
-  setToken(token);
+/** The code of an address that `vary open` made; nothing if the address names a view. */
+export function codeOfAddress() {
+  return location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("code");
+}
+
+/** Exchanges the code of the address for the token of this tab: it works once, and neither history nor a copied link keeps it. */
+export async function takeToken() {
+  const code = codeOfAddress();
+  if (!code) return;
   history.replaceState(null, "", location.pathname);
-  return true;
+  const response = await request("/api/token", { method: "POST", headers: { Authorization: `Bearer ${code}` } });
+  setToken((await response.json()).token);
 }
 
 async function request(path, options = {}) {
   // A proxy that signs people in adds their own token.
   const token = sessionStorage.getItem(TOKEN);
-  const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
+  const headers = { ...(token && { Authorization: `Bearer ${token}` }), ...options.headers };
   let response;
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store" });

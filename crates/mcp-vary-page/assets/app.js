@@ -1,6 +1,6 @@
 // The page: its frame, the token, and the view that the address names.
 
-import { get, setToken, takeToken } from "./api.js";
+import { codeOfAddress, get, setToken, takeToken } from "./api.js";
 import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
@@ -13,6 +13,8 @@ import { Variants } from "./variants.js";
 import { Who } from "./who.js";
 
 const VIEWS = {
+  // An address may name any member of an object.
+  __proto__: null,
   now: ["Now", Now],
   variants: ["Variants", Variants],
   calls: ["Compare calls", Compare],
@@ -25,9 +27,11 @@ const VIEWS = {
 /** Milliseconds between two readings of the status. */
 const INTERVAL = 2000;
 
+const NOT_THE_TOKEN = "this is not the token; without `admin-token` it changes at each start of `vary serve`: run `vary open` again";
+
 class App extends Component {
   main = createRef();
-  state = { route: route() };
+  state = { route: route(), refused: this.props.refused };
 
   componentDidMount() {
     addEventListener("hashchange", () => this.moved());
@@ -36,7 +40,7 @@ class App extends Component {
   }
 
   moved() {
-    if (takeToken()) this.poll();
+    if (codeOfAddress()) return location.reload();
     const before = this.state.route.view;
     this.setState({ route: route() }, () => {
       if (this.state.route.view !== before) this.main.current?.querySelector("h1")?.focus();
@@ -61,7 +65,7 @@ class App extends Component {
 
   unlock = (token) => {
     setToken(token);
-    this.poll().then(() => this.setState(({ locked }) => ({ refused: locked })));
+    this.poll().then(() => this.setState(({ locked }) => ({ refused: locked && NOT_THE_TOKEN })));
   };
 
   render(_, { route, status, silentSince }) {
@@ -116,8 +120,8 @@ function Locked({ unlock, refused }) {
   };
   return html`<form class="locked" onSubmit=${submit}>
     <p>
-      This page needs a token. <code>vary open</code> opens it with one; <code>vary open --print</code> prints the
-      ${" "}address, which ends with the token.
+      This page needs a token. <code>vary open</code> opens it with one, and <code>vary open --print</code> prints an
+      ${" "}address that does so once, within a minute.
     </p>
     <label class="field"
       >Token
@@ -131,13 +135,9 @@ function Locked({ unlock, refused }) {
       />
     </label>
     <button>Show the page</button>
-    ${refused &&
-    html`<p id="refused" class="problem" role="alert">
-      <strong>This is not the token.</strong> Without <code>admin-token</code> it changes at each start of
-      ${" "}<code>vary serve</code>: run <code>vary open</code> again.
-    </p>`}
+    ${refused && html`<p id="refused" class="problem" role="alert">${refused}</p>`}
   </form>`;
 }
 
-takeToken();
-render(html`<${App} />`, document.getElementById("page"));
+const refused = await takeToken().catch((error) => error.message);
+render(html`<${App} refused=${refused} />`, document.getElementById("page"));

@@ -44,6 +44,8 @@ mod variants;
 pub use counting::{Count, MAX_IN_FLIGHT, Verdict};
 pub use ended::{ENDED_ID, MAX_ENDED, SessionKey};
 pub use heirs::SessionHome;
+#[doc(hidden)]
+pub use mailbox::written_frame;
 pub use mailbox::{
     ForwardError, MAX_EXCHANGES, MAX_OF_ONE, ReplicaBody, ReplicaCall, ReplicaResponse,
     RequestHead, Responder, SILENCE, tag,

@@ -26,9 +26,10 @@ impl Carrier {
     /// The names of the texts in `_meta` and as headers.
     pub const KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-    /// Reads the texts with a function that returns the one with a name.
+    /// Reads the texts with a function that returns the one with a name. A text that is too long for a header is left out.
     pub fn read(mut get: impl FnMut(&str) -> Option<String>) -> Self {
-        let [traceparent, tracestate, baggage] = Self::KEYS.map(&mut get);
+        let read = |name| get(name).filter(|text| text.len() <= LONGEST);
+        let [traceparent, tracestate, baggage] = Self::KEYS.map(read);
         Self {
             traceparent,
             tracestate,
@@ -67,6 +68,9 @@ impl Carrier {
     }
 }
 
+/// The most bytes of a text: those of a baggage (W3C Baggage, section 3.3.2).
+const LONGEST: usize = 8192;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +87,12 @@ mod tests {
         assert_eq!(carrier.context().unwrap().to_string(), parent);
         headers.append("traceparent", parent.parse().unwrap());
         assert_eq!(Carrier::of_headers(&headers).context(), None);
+    }
+
+    #[test]
+    fn a_text_that_no_header_should_have_is_left_out() {
+        let read = |length| Carrier::read(|_| Some("x".repeat(length)));
+        assert_eq!(read(8193), Carrier::default());
+        assert_eq!(read(8192).baggage.map(|text| text.len()), Some(8192));
     }
 }

@@ -12,11 +12,13 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::sse::{self, Parser};
 
 pub use self::http_front::http_front;
-pub use self::private::{challenge, event_id, headers, lines, session_id, splice};
+pub use self::page::page;
+pub use self::private::{challenge, event_id, frame, headers, lines, metadata, session_id, splice};
 pub use self::readers::members;
 
 mod http_front;
 pub mod locations;
+mod page;
 mod paths;
 mod private;
 mod readers;
@@ -33,10 +35,13 @@ pub const CHECKS: &[Check] = &[
     ("envelope", envelope),
     ("event_id", event_id),
     ("events", events),
+    ("frame", frame),
     ("headers", headers),
     ("http_front", http_front),
     ("lines", lines),
     ("members", members),
+    ("metadata", metadata),
+    ("page", page),
     ("session_id", session_id),
     ("splice", splice),
     ("tool", tool),

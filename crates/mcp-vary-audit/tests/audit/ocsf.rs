@@ -117,7 +117,7 @@ fn members_without_choice(record: &Value) -> Map<String, Value> {
         "http_request": {"length": record.get("bytes_in")},
         "http_response": {"length": record.get("bytes_out"), "code": record.get("status")},
         "duration": record["duration_ms"].as_f64().map(|ms| ms as u64),
-        "trace": {"uid": text("/trace_id")},
+        "trace": {"uid": text("/trace_id")}, "count": record.get("count"),
         "metadata": {
             "uid": format!("{run}-{seq}"), "sequence": seq, "event_code": text("/event"),
             "log_name": "audit", "log_version": record["v"].to_string(),

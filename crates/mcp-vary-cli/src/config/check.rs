@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let name = path.display().to_string();
     let text = crate::file::text(path)?;
     if args.file.is_none() && !args.offline && !args.yes {
-        approval::confirm(path, &text, &[], usage)?;
+        approval::confirm(path, &text, &[], usage).await?;
     }
     let secrets = SecretFiles::beside(path);
     let file = match crate::file::parse(&name, &text, &[], &secrets, None) {

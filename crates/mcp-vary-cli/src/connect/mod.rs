@@ -59,7 +59,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         }
         return Ok(Verdict::Fine);
     }
-    let written = write::write(&plan, args.move_servers)?;
+    let written = write::write(&plan, args.move_servers).await?;
     let mut undo = format!("to undo it: {}", remove_command(args.client, args.project));
     if written.has_others {
         undo.push_str(&format!(" --name {}", plan.name));

@@ -1,6 +1,5 @@
 //! Which servers of the client's files Vary serves as well, which of them are taken out, and what is said of the others.
 
-use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use mcp_vary_upstream::command_line::shell_word;
@@ -12,6 +11,7 @@ use super::places;
 use super::{Plan, remove_command};
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
+use crate::question::{has_person, is_confirmed};
 
 /// What is taken out.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Chosen<'a> {
 /// Chooses what is taken out: everything that Vary serves as well, if `is_moving` or if the user agrees, else nothing.
 /// `present` are the servers beside the entry. Of the other places, only those of the project are changed: what the user
 /// has for all projects stays, where Vary is for one.
-pub(super) fn choose<'a>(
+pub(super) async fn choose<'a>(
     plan: &'a Plan,
     present: &[(String, Value)],
     is_moving: bool,
@@ -73,8 +73,7 @@ pub(super) fn choose<'a>(
         }
     }
     let nothing = here.is_empty() && elsewhere.is_empty();
-    if !nothing && !is_moving && !confirmed("take them out? the command to undo it follows [y/N] ")
-    {
+    if !nothing && !is_moving && !is_agreed().await? {
         let line = format!("they stay; to take them out: {}", plan.moving_command);
         notice(&sanitize(&line));
         return Ok(Chosen::default());
@@ -91,15 +90,10 @@ pub(super) fn choose<'a>(
     })
 }
 
-/// Asks at a terminal; without one the answer is no.
-fn confirmed(question: &str) -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return false;
-    }
-    crate::print::prompt(question);
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+/// Whether the user agrees at a terminal; without one the answer is no.
+async fn is_agreed() -> Result<bool, Failure> {
+    let question = "take them out? the command to undo it follows [y/N] ";
+    Ok(has_person() && is_confirmed(question).await?)
 }
 
 /// Names what the client has besides the entry, here and in the places that are `left` as they are, if Vary serves it or

@@ -23,7 +23,7 @@ pub(super) struct Outcome {
 }
 
 /// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees.
-pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
+pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     let file = &plan.file;
     file.check_writable()?;
     let syntax = plan.client().syntax;
@@ -37,7 +37,7 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
         .map_err(located)?;
     let mut moved = take_moved(&mut entries, &plan.name, &container);
     present.retain(|(name, _)| !moved.contains(name));
-    let chosen = moving::choose(plan, &present, is_moving)?;
+    let chosen = moving::choose(plan, &present, is_moving).await?;
     moved.extend(chosen.here.iter().cloned());
     let is_native = container.len() > plan.client().container.len();
     entries.push(Written {

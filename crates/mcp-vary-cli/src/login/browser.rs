@@ -1,7 +1,6 @@
 //! How the command line shows a person where to authorize.
 
 use std::future::Future;
-use std::io::{self, Read as _};
 use std::pin::Pin;
 use std::process::Stdio;
 
@@ -11,6 +10,7 @@ use tokio::process::Command;
 
 use crate::environment::variable;
 use crate::print::{self, sanitize};
+use crate::question;
 
 /// Whether the address is opened, or a person opens it on another machine.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ impl UserAgent for Browser {
                         "To log in, open this address in a browser:\n  {url}\n\
                          It ends at an address that begins with http://127.0.0.1. If the browser cannot open that, paste it here:"
                     )));
-                    match tokio::task::spawn_blocking(line).await {
-                        Ok(Ok(line)) if !line.trim().is_empty() => Ok(line),
+                    match question::line().await {
+                        Ok(line) if !line.trim().is_empty() => Ok(line),
                         // The browser may run on this machine.
                         _ => std::future::pending().await,
                     }
@@ -59,19 +59,32 @@ impl UserAgent for Browser {
         )));
     }
 
+    fn confirm_hosts<'a>(
+        &'a self,
+        server: &'a str,
+        authorization: &'a str,
+        token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(async move {
+            let question = format!(
+                "{} sends you to {authorization}, but {token} gets the token for what you permit there. Do both belong to one \
+                 service? [y/N] ",
+                server.split('?').next().unwrap_or_default()
+            );
+            let is_asked = question::has_person();
+            is_asked
+                && question::is_confirmed(&sanitize(&question))
+                    .await
+                    .unwrap_or(false)
+        })
+    }
+
     fn show_device_code(&self, code: &DeviceCode) {
         print::notice(&sanitize(&format!(
             "To log in, open {} on any device, and enter the code {}",
             code.verification_uri, code.user_code
         )));
     }
-}
-
-/// A line of standard input.
-fn line() -> io::Result<String> {
-    let mut line = String::new();
-    io::BufRead::read_line(&mut io::stdin().lock().take(LONGEST_ADDRESS), &mut line)?;
-    Ok(line)
 }
 
 /// Starts the browser. The address is one argument and passes no shell.
@@ -120,6 +133,3 @@ const SYSTEM: &[&str] = if cfg!(windows) {
 } else {
     &["xdg-open"]
 };
-
-/// The most bytes of an address that is pasted.
-const LONGEST_ADDRESS: u64 = 16 << 10;

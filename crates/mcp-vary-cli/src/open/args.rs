@@ -9,7 +9,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  vary open\n  vary open 8801 --print")]
 pub(crate) struct Open {
-    /// Print the address of the page instead of opening it. It contains a token for the page
+    /// Print the address of the page instead of opening it. It works once, within a minute
     #[arg(long)]
     pub(crate) print: bool,
     /// `admin-token` of the gateway's configuration; without it, the token that the gateway wrote for its user

@@ -37,8 +37,11 @@ pub(super) struct ConfigSource {
 }
 
 impl ServeConfig {
-    pub(super) fn from_args(args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
-        let target = args.target.resolve(args.named.as_deref(), "vary serve")?;
+    pub(super) async fn from_args(args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
+        let target = args
+            .target
+            .resolve(args.named.as_deref(), "vary serve")
+            .await?;
         let server = match &target {
             ServerTarget::File(file) => return Self::from_file(file, args, log),
             ServerTarget::Url { url, headers, ca } => target::url(url, headers, ca.as_deref())?,

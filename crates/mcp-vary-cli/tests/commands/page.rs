@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_vary_operator::AdminToken;
 use serde_json::{Value, json};
 
-use crate::program::{Run, Server, VARY, command_with_state, file, get, run, sky, state};
+use crate::program::{self, Run, Server, VARY, command_with_state, file, run, sky, state};
 use crate::text::{assert_lacks, assert_starts};
 
 /// The address of the page that `vary open` prints.
@@ -16,19 +15,49 @@ fn printed(state: &Path, args: &[&str]) -> String {
     Run::with_state(state, &args).data(0).trim().to_owned()
 }
 
-/// What the page whose address this is gets.
+/// The text that a request to the page gets, with this token or code.
 #[track_caller]
-fn data(address: &str, path: &str) -> Value {
-    let (address, token) = address
-        .strip_prefix("http://")
-        .unwrap()
-        .split_once("/#token=")
-        .unwrap();
-    let path = format!("{path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nX-Path:");
-    let answer = get(address, &path);
+fn answer(address: &str, method: &str, path: &str, token: &str) -> String {
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nX-Version:");
+    program::answer(address, &request)
+}
+
+/// The JSON of an answer that succeeded.
+#[track_caller]
+fn json_of(answer: &str) -> Value {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
     serde_json::from_str(body).unwrap()
+}
+
+/// The page that an address opens: where it is, and its token.
+struct Opened {
+    address: String,
+    token: String,
+}
+
+impl Opened {
+    #[track_caller]
+    fn at(url: &str) -> Self {
+        let (address, code) = parts(url);
+        let token = json_of(&answer(address, "POST", "/api/token", code));
+        let token = token["token"].as_str().unwrap().to_owned();
+        let address = address.to_owned();
+        Self { address, token }
+    }
+
+    #[track_caller]
+    fn data(&self, path: &str) -> Value {
+        json_of(&answer(&self.address, "GET", path, &self.token))
+    }
+}
+
+/// The host and the code of an address.
+#[track_caller]
+fn parts(url: &str) -> (&str, &str) {
+    let url = url.strip_prefix("http://").unwrap();
+    url.split_once("/#code=").unwrap()
 }
 
 #[test]
@@ -40,18 +69,35 @@ fn the_page_is_found_by_the_user_of_the_gateway() {
     let server = Server::with_state(&state, &args);
     let address = server.admin();
     assert_eq!(server.printed("page: "), format!("vary open {address}"));
-    let page = printed(&state, &[]);
-    assert_eq!(page, printed(&state, &[&address]));
-    assert_starts(&page, &format!("http://{address}/#token="));
-    assert_eq!(data(&page, "/api/status")["servers"][0]["state"], "up");
-    // The token of the operator is not in an address.
-    let written = state
-        .join("vary/gateways")
-        .join(format!("{}.token", address.replace(':', "_")));
-    let token = fs::read_to_string(written).unwrap();
-    assert_lacks(&page, &[&token]);
-    let token: AdminToken = token.parse().unwrap();
-    assert!(page.ends_with(token.for_page().expose()), "{page}");
+    let (first, second) = (printed(&state, &[]), printed(&state, &[&address]));
+    for url in [&first, &second] {
+        assert_starts(url, &format!("http://{address}/#code="));
+        let page = Opened::at(url);
+        assert_eq!(page.data("/api/status")["servers"][0]["state"], "up");
+        // No token is in an address, which others may see while a browser starts.
+        let written = state
+            .join("vary/gateways")
+            .join(format!("{}.token", address.replace(':', "_")));
+        let token = fs::read_to_string(written).unwrap();
+        assert_lacks(url, &[&token, &page.token]);
+        assert_ne!(token, page.token);
+        let (_, code) = parts(url);
+        for (method, path) in [
+            ("POST", "/api/token"),
+            ("GET", "/api/status"),
+            ("POST", "/api/code"),
+        ] {
+            let answer = answer(&address, method, path, code);
+            assert_starts(&answer, "HTTP/1.1 401");
+        }
+        let used = answer(&address, "POST", "/api/token", code);
+        let why =
+            "the address has been opened already, or is older than a minute; run `vary open` again";
+        assert!(used.contains(why), "{used}");
+        let drain = answer(&address, "POST", "/drain", &page.token);
+        assert_starts(&drain, "HTTP/1.1 401");
+    }
+    assert_ne!(first, second);
 }
 
 #[cfg(unix)]
@@ -91,7 +137,10 @@ fn the_browser_gets_the_address() {
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     };
-    assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
+    assert_eq!(
+        Opened::at(&url).data("/api/status")["servers"][0]["name"],
+        "sky"
+    );
     drop(server);
     let nobody = Run::with_state(&state, &["open", "127.0.0.1:1"]);
     nobody.refuses(&[
@@ -109,14 +158,14 @@ fn the_page_has_the_variants_of_the_file() {
     let lines = "listen: 0\nadmin: 0\nadmin-calls: on\n";
     let path = file("page-variants.yaml", &format!("{servers}{variants}{lines}"));
     let server = Server::with_state(&state, &["serve", &path]);
-    let page = printed(&state, &[&server.admin()]);
-    assert_eq!(data(&page, "/api/status")["calls"], true);
-    let few = data(&page, "/api/variant?id=few");
+    let page = Opened::at(&printed(&state, &[&server.admin()]));
+    assert_eq!(page.data("/api/status")["calls"], true);
+    let few = page.data("/api/variant?id=few");
     assert_eq!(few["value"], json!({"tools": ["*a*"]}));
     // The file as it is now.
     let variants = variants.replace("['*a*']", "['*b*']");
     fs::write(&path, format!("{servers}{variants}{lines}")).unwrap();
-    let few = data(&page, "/api/variant?id=few");
+    let few = page.data("/api/variant?id=few");
     assert_eq!(few["yaml"], "few:\n  tools: [\"*b*\"]\n");
 }
 
@@ -134,8 +183,8 @@ variants:\n  standard: {{}}\n  compact: {{}}\n  directory: {{}}\n  read-only: {{
         ),
     );
     let server = Server::with_state(&state, &["serve", &path]);
-    let page = printed(&state, &[&server.admin()]);
-    let catalog = data(&page, "/api/catalog");
+    let page = Opened::at(&printed(&state, &[&server.admin()]));
+    let catalog = page.data("/api/catalog");
     let inspected = run(&["inspect", &path, "--json"]).json(0);
     let shown = catalog["variants"].as_array().unwrap();
     assert_eq!(shown.len(), 5);

@@ -347,10 +347,15 @@ impl Drop for Server {
 
 /// The whole HTTP response to a `GET`.
 pub(crate) fn get(address: &str, path: &str) -> String {
+    answer(address, &format!("GET {path}"))
+}
+
+/// What a server answers to a request that begins so, as text.
+pub(crate) fn answer(address: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     write!(
         socket,
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
     )
     .unwrap();
     let mut response = String::new();

@@ -79,14 +79,17 @@ fn a_configuration_comes_before_the_file_of_a_client() {
         .refuses(&["vary.yaml:1:10: `servers` has no server `of-client`; it has `ours`"]);
 }
 
-/// Runs the program at a terminal on which `typed` is typed, and returns what the terminal shows and the exit code.
+/// Runs the program at a terminal on which `typed` is typed, Ctrl-C after a question, and returns what the terminal shows and the exit code.
 #[cfg(unix)]
 fn at_terminal(command: &Command, typed: &str) -> (String, Option<i32>) {
     const TERMINAL: &str = "import os, pty, sys
 child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-os.write(terminal, sys.argv[1].encode())
+typed = sys.argv[1].encode()
+interrupts = typed == b'\\x03'
+if not interrupts:
+    os.write(terminal, typed)
 shown = b''
 try:
     while True:
@@ -94,6 +97,9 @@ try:
         if not more:
             break
         shown += more
+        if interrupts and b'[y/N] ' in shown:
+            os.write(terminal, typed)
+            interrupts = False
 except OSError:
     pass
 sys.stdout.buffer.write(shown)
@@ -136,6 +142,10 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     let (shown, code) = ask("\n");
     assert_contains(&shown, &[&question]);
     assert_ends(&shown, "error: ./vary.yaml is not used\n");
+    assert_eq!(code, Some(2));
+    // Ctrl-C.
+    let (shown, code) = ask("\u{3}");
+    assert_ends(&shown, "[y/N] ^C\nerror: interrupted\n");
     assert_eq!(code, Some(2));
     let (shown, code) = ask("y\n");
     assert_contains(&shown, &[&question, "\"get_weather\""]);

@@ -2,11 +2,14 @@
 //! where others of this machine can connect, too.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use mcp_vary_operator::{Command, PageAccess, PageBody, RefusedCommand};
+use mcp_vary_operator::{
+    Command, Operator, PAGE_CODE, PAGE_TOKEN, PageAccess, PageBody, RefusedCommand,
+};
 use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use serde_json::json;
 
@@ -84,7 +87,7 @@ async fn respond(
         return Ok(json_response(StatusCode::OK, status));
     };
     if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {
-        return Ok(unauthorized());
+        return Ok(unauthorized(NO_TOKEN));
     }
     Ok(match operator.run(command).await {
         Ok(message) => json_response(StatusCode::OK, json!({"message": message}).to_string()),
@@ -114,6 +117,9 @@ async fn page(
     })?;
     let has_token = || is_admitted(&head.headers, |value| operator.admits_to_page(value));
     let is_operator = !needs_token || has_token();
+    if let Some(response) = page_session(snapshot, head, operator, is_operator) {
+        return Ok(response);
+    }
     let reader = if is_operator {
         None
     } else {
@@ -141,6 +147,39 @@ async fn page(
     }))
 }
 
+/// The response to a request for a code of the page, or for the token that is given for one.
+fn page_session(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    operator: &Operator,
+    is_operator: bool,
+) -> Option<Response<Body>> {
+    if head.method != Method::POST {
+        return None;
+    }
+    let now = Instant::now();
+    let body = match head.uri.path() {
+        PAGE_CODE if is_operator => {
+            let mut random = [0; 32];
+            (snapshot.config.environment.random)(&mut random);
+            json!({"code": operator.page_code(random, now)})
+        }
+        PAGE_TOKEN => {
+            let code = head.headers.get(AUTHORIZATION);
+            let token = code.and_then(|code| operator.page_token(code.as_bytes(), now));
+            let Some(token) = token else {
+                return Some(unauthorized(USED_CODE));
+            };
+            json!({"token": token.expose()})
+        }
+        _ => return None,
+    };
+    let mut response = json_response(StatusCode::OK, body.to_string());
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, no_store);
+    Some(response)
+}
+
 /// Who sends the request, if an access token shows that they may read the page.
 async fn reader(snapshot: &ConfigSnapshot, head: &Parts) -> Option<Authenticated> {
     let readers = snapshot.config.admin_readers.as_ref()?;
@@ -163,9 +202,7 @@ fn is_admitted(headers: &HeaderMap, is_right: impl Fn(&[u8]) -> bool) -> bool {
     values.next().is_none() && first.is_some_and(|value| is_right(value.as_bytes()))
 }
 
-fn unauthorized() -> Response<Body> {
-    let why = "the token is missing or wrong; send `Authorization: Bearer TOKEN` with `admin-token` of the configuration, or \
-         without one with the token that this gateway wrote into its state directory";
+fn unauthorized(why: &str) -> Response<Body> {
     let body = json!({"error": why}).to_string();
     let mut response = json_response(StatusCode::UNAUTHORIZED, body);
     let challenge = HeaderValue::from_static("Bearer");
@@ -177,3 +214,8 @@ fn json_response(status: StatusCode, body: String) -> Response<Body> {
     let body = Body::from(bytes::Bytes::from(body));
     typed_response(status, "application/json", body)
 }
+
+const NO_TOKEN: &str = "the token is missing or wrong; send `Authorization: Bearer TOKEN` with `admin-token` of the configuration, or \
+     without one with the token that this gateway wrote into its state directory";
+const USED_CODE: &str =
+    "the address has been opened already, or is older than a minute; run `vary open` again";

@@ -72,6 +72,24 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
     }
 }
 
+#[tokio::test]
+async fn who_is_refused_again_and_again_fills_no_disk() {
+    let recorded = Recorded::with(settings(), with_keys).await;
+    for _ in 0..130 {
+        assert_eq!(ask(&recorded, None, "tools/list", json!({})).await, 401);
+    }
+    let refused = recorded.sink.wait_for("auth.refused", 62).await;
+    assert_eq!(refused.len(), 62);
+    assert_eq!(refused[59]["count"], json!(null));
+    refused[60].has("/count", 64);
+    refused[61].has("/count", 128);
+    // Others are recorded as ever.
+    let scheme = Some("Basic YTpi");
+    assert_eq!(ask(&recorded, scheme, "tools/list", json!({})).await, 400);
+    let refused = recorded.sink.wait_for("auth.refused", 63).await;
+    assert_eq!(refused[62]["count"], json!(null));
+}
+
 /// Only if the operator chooses so, names are written.
 #[tokio::test]
 async fn identities_in_full_have_names() {

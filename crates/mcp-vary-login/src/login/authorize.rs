@@ -116,6 +116,7 @@ impl Shared {
             resource: &resource.resource,
             scope: &scope,
             user_agent: &*interaction.user_agent,
+            chosen_by: (self.settings.issuer.is_none()).then(|| self.settings.server.as_str()),
         };
         let tokens = match &listener {
             Some(listener) => request.by_code(listener).await?,

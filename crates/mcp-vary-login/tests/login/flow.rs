@@ -440,6 +440,43 @@ async fn a_first_login_shows_where_it_is() {
     assert_eq!(*scene.person.issuers.lock().unwrap(), [expected]);
 }
 
+/// A server can name an honest authorization server for the person, and get the code itself.
+#[tokio::test]
+async fn a_person_confirms_that_another_host_gets_the_token() {
+    let device = |url: String| json!({"device_code": "d", "user_code": "c", "verification_uri": url, "expires_in": 60, "interval": 1});
+    let expected =
+        "you would authorize at `127.0.0.1`, and `localhost` would get the token for that";
+    for is_trusting in [false, true] {
+        let scene = Scene::with_person(Person {
+            is_trusting,
+            ..Person::default()
+        });
+        let scene = scene.await;
+        let token = scene.peer.url("/token").replace("127.0.0.1", "localhost");
+        scene.peer.metadata(json!({"token_endpoint": token}));
+        scene.respond("/device", "200 OK", &device(scene.peer.url("/d")));
+        for logged_in in [
+            scene.try_log_in(scene.settings()).await,
+            soon(scene.device().log_in()).await.map(drop),
+        ] {
+            let error = logged_in.map_err(|error| error.to_string()).err();
+            assert_eq!(error.is_none(), is_trusting, "{error:?}");
+            assert!(error.is_none_or(|error| error.contains(expected)));
+        }
+        let hosts = ["127.0.0.1", "localhost"].map(str::to_owned);
+        assert_eq!(*scene.person.hosts.lock().unwrap(), [hosts.clone(), hosts]);
+        let (opened, shown) = (&scene.person.opened, &scene.person.device_codes);
+        assert_eq!(opened.lock().unwrap().is_empty(), !is_trusting);
+        assert_eq!(shown.lock().unwrap().is_empty(), !is_trusting);
+        // The operator's word is enough.
+        let mut named = scene.settings();
+        named.issuer = Some(Address::parse(&scene.peer.url("")).unwrap());
+        scene.peer.forget();
+        scene.try_log_in(named).await.unwrap();
+        assert_eq!(scene.person.hosts.lock().unwrap().len(), 2);
+    }
+}
+
 #[tokio::test]
 async fn a_person_logs_in_on_another_device() {
     let scene = Scene::new().await;
@@ -461,6 +498,11 @@ async fn a_person_logs_in_on_another_device() {
     scene.respond("/device", "200 OK", &evil);
     let error = soon(scene.device().log_in()).await.unwrap_err().to_string();
     assert!(error.contains("`verification_uri`"), "{error}");
+    let sentence = json!({"device_code": "d", "user_code": "call us first", "verification_uri": scene.peer.url("/d"), "expires_in": 60});
+    scene.respond("/device", "200 OK", &sentence);
+    let error = soon(scene.device().log_in()).await.unwrap_err().to_string();
+    assert!(error.contains("is not the JSON object"), "{error}");
+    assert_eq!(scene.person.device_codes.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

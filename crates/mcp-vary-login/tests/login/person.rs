@@ -16,6 +16,10 @@ pub(crate) struct Person {
     pub(crate) opened: Mutex<Vec<String>>,
     /// The servers and issuers that the person was shown.
     pub(crate) issuers: Mutex<Vec<[String; 2]>>,
+    /// The hosts that the person was asked about.
+    pub(crate) hosts: Mutex<Vec<[String; 2]>>,
+    /// Whether the person confirms them.
+    pub(crate) is_trusting: bool,
     pub(crate) device_codes: Mutex<Vec<DeviceCode>>,
     /// What is added to the query of the redirect instead of a code.
     pub(crate) answer: Option<String>,
@@ -50,6 +54,17 @@ impl UserAgent for Person {
     fn show_issuer(&self, server: &str, issuer: &str) {
         let shown = [server, issuer].map(str::to_owned);
         self.issuers.lock().unwrap().push(shown);
+    }
+
+    fn confirm_hosts<'a>(
+        &'a self,
+        _: &'a str,
+        authorization: &'a str,
+        token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        let hosts = [authorization, token].map(str::to_owned);
+        self.hosts.lock().unwrap().push(hosts);
+        Box::pin(async { self.is_trusting })
     }
 
     fn show_device_code(&self, code: &DeviceCode) {

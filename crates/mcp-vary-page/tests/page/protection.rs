@@ -56,7 +56,7 @@ async fn data_needs_the_token_and_files_do_not() {
     }
 }
 
-/// OP-9: Others may see the token of the page, since its address has it. So it allows reading alone.
+/// OP-9
 #[tokio::test]
 async fn the_token_of_the_page_is_no_token_for_commands() {
     let shown = Shown::with("").await;

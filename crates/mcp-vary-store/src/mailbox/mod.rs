@@ -44,6 +44,14 @@ pub use self::exchange::{ReplicaBody, ReplicaCall, Responder};
 pub use self::message::RequestHead;
 pub use self::shares::MAX_OF_ONE;
 
+/// A message that was opened, as its frame is written; `None` if it is not a frame. For the fuzz target, not part of the API.
+#[doc(hidden)]
+#[must_use]
+pub fn written_frame(message: &[u8]) -> Option<Vec<u8>> {
+    let frame = Frame::decode(Bytes::copy_from_slice(message))?;
+    Some(frame.encode())
+}
+
 /// The most exchanges of a replica, those that it asks for and those that it answers.
 pub const MAX_EXCHANGES: usize = 1024;
 /// How long a replica may give no sign of life.

@@ -222,7 +222,7 @@ fn only() -> VariantConfig {
 }
 
 /// A server of 2025-11-25 that has more than the variant shows.
-fn serve_mcp() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+pub(super) fn serve_mcp() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let reached = Arc::<Mutex<Vec<String>>>::default();

@@ -1,5 +1,6 @@
 //! What parsers behind private modules of `mcp_vary_gateway` must hold.
 
+use std::net::IpAddr;
 use std::sync::OnceLock;
 
 use http::{HeaderName, HeaderValue};
@@ -8,6 +9,9 @@ use mcp_vary_gateway::fuzzing::{
     SessionIds, headers_agree, splice_cut, splice_get, splice_rename, splice_set,
 };
 use mcp_vary_gateway::{call_headers, fuzzing};
+use mcp_vary_login::address::Address;
+use mcp_vary_login::fuzzing::endpoints;
+use mcp_vary_store::written_frame;
 use mcp_vary_upstream::read_lines;
 
 /// Only what was sealed opens, letter for letter, here and at a gateway with the same keys.
@@ -146,3 +150,28 @@ pub fn headers(data: &[u8]) {
 
 /// Bytes of a line.
 const LINE: usize = 16;
+
+/// A message between replicas is a frame that is written as it was read, but for unknown flags.
+pub fn frame(data: &[u8]) {
+    if let Some(written) = written_frame(data) {
+        assert_eq!(written.len(), data.len());
+        assert_eq!((written[0], &written[2..]), (data[0], &data[2..]));
+        assert_eq!(written_frame(&written), Some(written));
+    }
+}
+
+/// Whatever an authorization server names, it is asked over `https`, and not in a private network.
+pub fn metadata(data: &[u8]) {
+    let server = Address::parse("https://mcp.example/mcp").expect("an address");
+    for url in endpoints(data, &server) {
+        let uri: http::Uri = url.parse().expect("a URL");
+        assert_eq!(uri.scheme_str(), Some("https"), "{url}");
+        let host = uri.host().expect("a host").trim_matches(['[', ']']);
+        let is_private = match host.parse() {
+            Ok(IpAddr::V4(ip)) => ip.is_private() || ip.is_loopback() || ip.is_link_local(),
+            Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+            Err(_) => host.eq_ignore_ascii_case("localhost"),
+        };
+        assert!(!is_private, "{url}");
+    }
+}
