@@ -339,7 +339,10 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);
     let access_names = access.names();
-    draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
+    let declared = draft.variants.variant_set.as_ref();
+    let variants = declared.unwrap_or(&draft.config.variant_set);
+    let naming = draft.config.naming;
+    draft.config.access = access.finish(reader, &field, naming, variants, &draft.servers);
     let names = claim_names(&draft.config, &draft.servers);
     draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
