@@ -464,7 +464,8 @@ fn unmarked(result: &str) -> String {
     let text = format!("{}{}", members.to_json(), meta.to_json());
     let mut parts = text.split(URI);
     let first = parts.next().unwrap_or_default();
-    let others = parts.map(|part| &part[32..]);
+    let is_random = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let others = parts.map(|part| part.trim_start_matches(is_random));
     std::iter::once(first)
         .chain(others)
         .collect::<Vec<_>>()
