@@ -415,7 +415,7 @@ fn ids_that_are_only_a_version_are_noted() {
     let text = |id: &str| format!("servers: {{a: {{command: x}}}}\nvariants: {{\"{id}\": {{}}}}\n");
     for id in ["v2", "2.0.1", "1", "V1-0"] {
         let note = format!(
-            "2:13: `variants.{id}` says nothing: clients, and models, choose variants by their names; name it for its use, `reviewer` for example"
+            "2:12: `variants.{id}` says nothing: clients, and models, choose variants by their names; name it for its use, `reviewer` for example"
         );
         assert_eq!(notes(&read("vary.yaml", &text(id))), [note]);
     }
