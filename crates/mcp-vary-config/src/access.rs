@@ -23,6 +23,7 @@ use super::clients::Named;
 use super::reader::{Located, Reader, did_you_mean, meant_or_known};
 use super::schema_builder::SchemaBuilder;
 use super::server::Servers;
+use super::variants::Declared;
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::Value;
 
@@ -164,7 +165,7 @@ impl PartialAccess {
         reader: &mut Reader<'_>,
         root: &Located<'_>,
         naming: Naming,
-        variants: &VariantSet,
+        declared: &Declared,
         servers: &Servers,
     ) -> Option<AccessSettings> {
         let has = |key| root.keys().contains(&key);
@@ -195,7 +196,7 @@ impl PartialAccess {
         if self.rules.is_empty() {
             return None;
         }
-        self.check_variants(reader, &field, variants);
+        self.check_variants(reader, &field, declared);
         let policy = reader.usable(&field, AccessPolicy::new(self.rules))?;
         Some(AccessSettings {
             policy: Arc::new(policy),
@@ -204,7 +205,9 @@ impl PartialAccess {
     }
 
     /// Adds a note for each rule that leaves its clients no stable variant.
-    fn check_variants(&self, reader: &mut Reader<'_>, field: &Located<'_>, variants: &VariantSet) {
+    fn check_variants(&self, reader: &mut Reader<'_>, field: &Located<'_>, declared: &Declared) {
+        let built_in = VariantSet::built_in();
+        let variants = declared.variant_set.as_deref().unwrap_or(&built_in);
         let items = reader.items(field, EXAMPLE);
         // Those that servers offer are not known here.
         let may_be_stable = |id: &VariantId| {
