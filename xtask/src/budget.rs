@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::modules::Sources;
+use crate::modules::{Sources, lines};
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
@@ -69,26 +69,17 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
 fn counted(sources: &Sources) -> BTreeMap<Part, usize> {
     let mut counted = BTreeMap::new();
     for (path, text) in sources {
-        let (part, mut lines) = (part(path), text.lines().map(str::trim));
-        let mut count = |section, lines: &mut dyn Iterator<Item = &str>| {
-            let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
-            *counted.entry((section, part.1.clone())).or_default() += lines.count();
-        };
-        if part.0 == "product" {
-            let code = &mut lines
-                .by_ref()
-                .take_while(|line| !line.starts_with("#[cfg(test)]"));
-            let code: Vec<&str> = code.collect();
-            let tests_follow = text.lines().count() > code.len();
-            count("product", &mut code.into_iter());
-            // The attribute is a line of the tests.
-            let attribute = tests_follow.then_some("#[cfg(test)]");
-            count("tests", &mut attribute.into_iter().chain(lines));
-        } else {
-            count(part.0, &mut lines);
+        let part = part(path);
+        let lines = lines(text).into_iter();
+        let is_code = |line: &str| !line.is_empty() && !line.starts_with("//");
+        for (_, is_test) in lines.filter(|(line, _)| is_code(line.trim())) {
+            let section = match part.0 {
+                "product" if is_test => "tests",
+                section => section,
+            };
+            *counted.entry((section, part.1.clone())).or_default() += 1;
         }
     }
-    counted.retain(|_, lines| *lines > 0);
     counted
 }
 

@@ -8,6 +8,20 @@ use crate::rust::{self, Token, text_at};
 /// Source texts by their path in the workspace.
 pub(crate) type Sources = BTreeMap<String, String>;
 
+/// The lines of a source file, each with whether it is of tests: `#[cfg(test)]` and the item after it. Tests with a body
+/// are the end of a file.
+pub(crate) fn lines(text: &str) -> Vec<(&str, bool)> {
+    let is_attribute = |line: &str| line.starts_with("#[cfg(test)]");
+    let (mut is_after, mut is_in_body) = (false, false);
+    let lines = text.lines().map(|line| {
+        is_in_body |= is_after && !line.ends_with(';');
+        let is_test = is_in_body || is_after || is_attribute(line);
+        is_after = is_attribute(line);
+        (line, is_test)
+    });
+    lines.collect()
+}
+
 /// A module: a file, or a block `mod name { … }` of one.
 #[derive(Debug)]
 pub(crate) struct Module {

@@ -39,3 +39,4 @@ pub mod unmatched;
 pub mod variant_config;
 pub mod variant_set;
 pub mod view;
+mod visible_items;

@@ -25,13 +25,14 @@ pub enum Naming {
     AsNeeded,
     /// `server_name`, even with a single server.
     Always,
-    /// Unchanged. If two servers have the same name, the one that was configured first wins.
+    /// Unchanged. Of two servers with the same name, a variant shows the one that was configured first, of those whose
+    /// item it shows at all.
     Never,
     /// Unchanged, except for names that several servers have.
     OnCollision,
 }
 
-/// Two servers offer an item with the same name, so that only one of them can be reached.
+/// Two servers offer an item with the same name, so that a variant that shows both reaches only one of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Collision {
     /// The method of the list, `tools/list` for example.
@@ -103,14 +104,20 @@ pub struct MergedList {
     pub servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
     pub is_complete: bool,
-    /// Items that are hidden because another server's item has their name or URI.
+    /// For each name or URI that several servers have, the server that it refers to where a view shows the items of all.
+    pub(super) owners: SharedOwners,
+    /// The items of the others.
     pub collisions: Vec<Collision>,
 }
+
+/// The owners of names that several servers have.
+pub(super) type SharedOwners = BTreeMap<Arc<str>, ServerIndex>;
 
 impl MergedList {
     /// Merges the servers' lists of `kind`, in the order of configuration, without the variants that servers offer
     /// themselves: those have the same names, and [lists](Self::of_upstream_variant) of their own. Items that are unchanged since `before` are
-    /// reused. A name or URI that is `assigned` to one server cannot refer to an item of another.
+    /// reused. A name or URI that is `assigned` to one server refers to an item of another only in views that show no such
+    /// item of the first.
     pub(super) fn new(
         kind: ListKind,
         all: &[ServerListing],
@@ -127,7 +134,8 @@ impl MergedList {
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
-        let mut owners: BTreeMap<Arc<str>, ServerIndex> = BTreeMap::new();
+        let mut owners = SharedOwners::new();
+        let mut shared = SharedOwners::new();
         let assignee = |id: &Arc<str>| {
             let server = assigned.get(id)?;
             ServerIndex::find(parts, |part| part.server == *server)
@@ -141,11 +149,11 @@ impl MergedList {
                 let item = known.get_or_create(at, part, item, &renamed.name(part, item));
                 let owner = owners.entry(Arc::clone(&item.id));
                 let owner = *owner.or_insert_with(|| assignee(&item.id).unwrap_or(at));
-                if owner == at {
-                    items.push(item);
-                } else if let Some(reachable) = owner.get(parts)
+                if owner != at
+                    && let Some(reachable) = owner.get(parts)
                     && reported.insert(Arc::clone(&item.id))
                 {
+                    shared.insert(Arc::clone(&item.id), owner);
                     collisions.push(Collision {
                         list: kind.method(),
                         id: item.id.to_string(),
@@ -153,6 +161,7 @@ impl MergedList {
                         hidden: part.server.to_string(),
                     });
                 }
+                items.push(item);
             }
         }
         Self {
@@ -162,6 +171,7 @@ impl MergedList {
             items: read_failure(parts).map_or(Ok(items), Err),
             servers: server_names(all),
             is_complete: parts.iter().all(ServerListing::is_readable),
+            owners: shared,
             collisions,
         }
     }
@@ -212,6 +222,7 @@ impl MergedList {
             items: Ok(Vec::new()),
             servers: server_names(all),
             is_complete: true,
+            owners: SharedOwners::new(),
             collisions: Vec::new(),
         }
     }
@@ -243,6 +254,7 @@ impl MergedList {
             items,
             servers,
             is_complete: part.is_readable(),
+            owners: SharedOwners::new(),
             collisions: Vec::new(),
         }
     }
@@ -250,6 +262,12 @@ impl MergedList {
     /// The items; empty if no server's list could be read.
     pub fn items(&self) -> &[Arc<Item>] {
         self.items.as_deref().unwrap_or_default()
+    }
+
+    /// Whether another server's item has the name of `item` wherever a view shows both.
+    pub fn is_shadowed(&self, item: &Item) -> bool {
+        let owner = self.owners.get(&item.id);
+        owner.is_some_and(|owner| *owner != item.item_ref.server)
     }
 
     /// The name of the server that has an item of this list.
@@ -513,7 +531,8 @@ mod tests {
             None,
             &AssignedServers::new(),
         );
-        let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
+        let reached = merged.items().iter().filter(|it| !merged.is_shadowed(it));
+        let names: Vec<_> = reached.map(|item| &*item.id).collect();
         assert_eq!(names, expected, "{naming:?}");
         for item in merged.items() {
             assert_eq!(

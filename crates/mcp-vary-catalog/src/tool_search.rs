@@ -166,6 +166,7 @@ mod tests {
             items: Ok(items.to_vec()),
             servers: vec!["files".into()],
             is_complete: true,
+            owners: crate::merge::SharedOwners::new(),
             collisions: Vec::new(),
         };
         let directory = &layout.variants.configs()[2];

@@ -1,7 +1,7 @@
 //! A variant's view of what the servers list: its items, and the bytes of its lists.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use mcp_vary_view::{PreparedTool, UriTemplate, ViewDiagnostic, is_worth_describing, uri_identity};
@@ -11,10 +11,11 @@ use tracing::warn;
 
 use super::item::{Item, ItemRef};
 use super::listing::ListKind;
-use super::merge::{MergedList, server_name};
+use super::merge::{MergedList, SharedOwners, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem, VisibleItem};
 use super::tool_search::{Query, ToolSearch};
+use super::visible_items::visible_items;
 use crate::layout::Layout;
 use crate::list_cursor::CursorIndex;
 use crate::variant_config::{NameScope, VariantConfig};
@@ -33,6 +34,7 @@ pub struct View {
     prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
     /// The names of the servers.
     servers: Vec<Arc<str>>,
+    owners: SharedOwners,
     cursor_index: OnceLock<CursorIndex>,
     tool_search: OnceLock<Arc<ToolSearch>>,
     /// The search over the tools that the list had when it was last searched.
@@ -78,7 +80,7 @@ impl View {
             kind: merged.kind,
             frame: Arc::clone(&merged.frame),
             passthrough: whole.cloned(),
-            items: visible_items(merged.kind, &showings, &mut diagnostics),
+            items: visible_items((variant, &names), merged, &showings, &mut diagnostics),
         };
         log_new_collisions(variant, &diagnostics, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
@@ -98,6 +100,7 @@ impl View {
             tools: BTreeMap::new(),
             prompts: BTreeMap::new(),
             servers: merged.servers.clone(),
+            owners: merged.owners.clone(),
             cursor_index: OnceLock::new(),
             tool_search: OnceLock::new(),
             previous_search: before.and_then(|view| view.known_search()).cloned(),
@@ -123,6 +126,7 @@ impl View {
     ) -> bool {
         self.items.len() == showings.len()
             && std::iter::zip(&self.items, showings).all(|(one, other)| Arc::ptr_eq(one, other))
+            && self.owners == merged.owners
             && self.contents.frame == merged.frame
             && self.contents.passthrough.as_ref() == whole
             && self.pages.as_ref().err() == merged.items.as_ref().err()
@@ -409,44 +413,6 @@ fn view_items(
     showings.collect()
 }
 
-/// The items that are shown. Items that share a name in `standard` are shown only if all of them are visible. If
-/// several items have the same name in the variant, the first one is shown, and renamed items come before others: an
-/// item that a server adds later cannot take a name that the operator assigned.
-fn visible_items(
-    kind: ListKind,
-    showings: &[Arc<ViewItem>],
-    diagnostics: &mut Vec<ViewDiagnostic>,
-) -> Vec<Arc<ViewItem>> {
-    let hidden = showings.iter().filter(|it| it.visible.is_none());
-    let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
-    let listed = showings
-        .iter()
-        .filter_map(|it| Some((it, it.visible.as_ref()?)));
-    let named: Vec<_> = listed
-        .filter(|(it, _)| !hidden.contains(&*it.item.id))
-        .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
-        .collect();
-    let (renamed, retained): (Vec<_>, Vec<_>) = named
-        .iter()
-        .partition(|(_, upstream_name, name)| upstream_name != name);
-    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-    for (_, upstream_name, name) in renamed.into_iter().chain(retained) {
-        owners.entry(name).or_insert(upstream_name);
-    }
-    let shown = named
-        .iter()
-        .filter(|(_, upstream_name, name)| owners[name] == *upstream_name);
-    let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
-    if all.len() < named.len() {
-        let pairs: BTreeSet<_> = named
-            .iter()
-            .map(|(_, upstream_name, name)| (*upstream_name, *name))
-            .collect();
-        diagnostics.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
-    }
-    all
-}
-
 /// Logs items that are newly hidden by another item with the same name.
 fn log_new_collisions(
     variant: &VariantConfig,
@@ -498,6 +464,7 @@ mod tests {
             items: Ok(texts.iter().map(item).collect()),
             servers: vec!["a".into()],
             is_complete: true,
+            owners: SharedOwners::new(),
             collisions: Vec::new(),
         }
     }

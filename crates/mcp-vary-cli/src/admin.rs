@@ -181,7 +181,8 @@ impl OperatorListeners {
         if let Some((listener, address)) = self.probes {
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
-                gateway.serve_probes(listener, until).await
+                gateway.serve_probes(listener, until).await;
+                Ok(())
             }));
             progress(&format!("metrics: http://{address}/metrics"));
         }
@@ -189,7 +190,8 @@ impl OperatorListeners {
         let socket = self.socket.map(|(listener, file)| {
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
-                gateway.serve_admin_socket(listener, until).await
+                gateway.serve_admin_socket(listener, until).await;
+                Ok(())
             }));
             file
         });

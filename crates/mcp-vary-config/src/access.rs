@@ -9,8 +9,10 @@ pub(super) use self::when::{read as read_when, shape as when_shape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES};
 use mcp_vary_catalog::merge::Naming;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_settings::access::AccessSettings;
 use mcp_vary_view::Pattern;
 use serde_json::json;
@@ -21,6 +23,7 @@ use super::clients::Named;
 use super::reader::{Located, Reader, did_you_mean, meant_or_known};
 use super::schema_builder::SchemaBuilder;
 use super::server::Servers;
+use super::variants::Declared;
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::Value;
 
@@ -162,6 +165,7 @@ impl PartialAccess {
         reader: &mut Reader<'_>,
         root: &Located<'_>,
         naming: Naming,
+        declared: &Declared,
         servers: &Servers,
     ) -> Option<AccessSettings> {
         let has = |key| root.keys().contains(&key);
@@ -192,11 +196,31 @@ impl PartialAccess {
         if self.rules.is_empty() {
             return None;
         }
+        self.check_variants(reader, &field, declared);
         let policy = reader.usable(&field, AccessPolicy::new(self.rules))?;
         Some(AccessSettings {
             policy: Arc::new(policy),
             trusted_annotations: Arc::new(servers.trusted_annotations.clone()),
         })
+    }
+
+    /// Adds a note for each rule that leaves its clients no stable variant.
+    fn check_variants(&self, reader: &mut Reader<'_>, field: &Located<'_>, declared: &Declared) {
+        let built_in = VariantSet::built_in();
+        let variants = declared.variant_set.as_deref().unwrap_or(&built_in);
+        let items = reader.items(field, EXAMPLE);
+        // Those that servers offer are not known here.
+        let may_be_stable = |id: &VariantId| {
+            let known = variants.variants.iter().find(|known| known.id == *id);
+            known.is_none_or(|known| known.status == Status::Stable)
+        };
+        for (item, rule) in items.iter().zip(&self.rules) {
+            let ids = rule.variants();
+            if ids.is_some_and(|ids| !ids.iter().any(may_be_stable)) {
+                let what = "has no stable variant, which clients that choose none should get";
+                reader.note(&item.deepest(&["variants"]), what, "add one");
+            }
+        }
     }
 
     /// Adds a note for each pattern that matches nothing of these servers.

@@ -339,17 +339,17 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);
     let access_names = access.names();
-    draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
+    let naming = draft.config.naming;
+    draft.config.access = access.finish(reader, &field, naming, &draft.variants, &draft.servers);
     let names = claim_names(&draft.config, &draft.servers);
     draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
     let listener = &mut draft.config.listener;
     let certificates = listener.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
     let accepts_tokens = draft.authentication.has_issuers();
-    draft.config.authentication =
-        draft
-            .authentication
-            .finish(reader, &field, public_url, certificates.is_some());
+    let is_mutual = certificates.is_some();
+    let authentication = &mut draft.authentication;
+    draft.config.authentication = authentication.finish(reader, &field, public_url, is_mutual);
     let public_host = public_url.and_then(HostName::of_public_url);
     listener.hosts.splice(..0, public_host);
     listener.public_url = public_url.cloned();

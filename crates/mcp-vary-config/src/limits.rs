@@ -3,8 +3,9 @@
 use mcp_vary_settings::limits::Limits;
 
 use super::reader::MOST;
-use crate::key_spec::ValueKind::{Count, Duration, Size};
+use crate::key_spec::ValueKind::{Count, Duration, Other, Size};
 use crate::key_spec::{KeySpec, keys};
+use crate::schema_builder::SchemaBuilder;
 
 /// The settings under `limits`.
 pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
@@ -39,7 +40,9 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     "write-timeout" = "1m" => Duration(|limits| &mut limits.write_timeout),
     /// how long clients are still accepted at shutdown, while `/readyz` is 503: longer than load balancers need to
     /// notice
-    "drain-delay" = "1ms" => Duration(|limits| &mut limits.drain_delay),
+    "drain-delay" = "off" => Other(SchemaBuilder::duration_or_off, |reader, field, limits| {
+        reader.duration_or_off(field, &mut limits.drain_delay)
+    }),
     /// how long requests in flight may take to finish at shutdown; the rest get an error
     "drain" = "10s" => Duration(|limits| &mut limits.drain),
     /// bytes of all stored results of which clients got a part (`verbosity=compact`); one result may take a quarter

@@ -97,7 +97,15 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
             "{description: ..., tools: [...]}",
         );
         match entry.key.parse::<VariantId>() {
-            Ok(id) => draft.id = Some(id),
+            Ok(id) => {
+                if is_version(id.as_str()) {
+                    let what = "says nothing: clients, and models, choose variants by their names";
+                    let note = Diagnostic::new(entry.at, member.path.as_str(), what);
+                    let note = note.with_fix("name it for its use, `reviewer` for example");
+                    reader.notes.push(note);
+                }
+                draft.id = Some(id);
+            }
             Err(error) => {
                 let diagnostic = Diagnostic::new(
                     entry.at,
@@ -124,6 +132,15 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
     if reader.diagnostics.len() == before {
         into.variant_set = VariantSet::new(variants).ok().map(Arc::new);
     }
+}
+
+/// Whether an id has nothing but a number or a version: `2`, `v2`, `2.0.1`.
+fn is_version(id: &str) -> bool {
+    let number = id.trim_start_matches(['v', 'V']);
+    number.starts_with(|c: char| c.is_ascii_digit())
+        && number
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'))
 }
 
 /// Reports errors that concern the variants as a whole, even if single variants have errors.

@@ -150,6 +150,7 @@ impl Gateway {
             let list = lists.merged.kind.method();
             let mut known = BTreeSet::new();
             let items = lists.merged.items().iter();
+            let items = items.filter(|item| !lists.merged.is_shadowed(item));
             let items = items.map(|item| (&item.id, &item.item_ref));
             let views = lists.views.iter().flat_map(|view| view.item_refs());
             for (id, item_ref) in items.chain(views) {

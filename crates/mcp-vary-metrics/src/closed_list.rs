@@ -66,7 +66,7 @@ pub const METHODS: ClosedList = ClosedList(&[
 pub(crate) const TOOLS_CALL: &str = "tools/call";
 
 /// The eras of the protocol: which revisions clients speak.
-pub const ERAS: ClosedList = ClosedList(&["before-2026-07-28", "2026-07-28"]);
+pub const ERAS: ClosedList = ClosedList(&["before-2026-07-28", "2026-07-28", OTHER]);
 
 /// What can decide the variant of a request.
 pub const REASONS: ClosedList = ClosedList(&[
@@ -175,6 +175,7 @@ mod tests {
     #[test]
     fn an_unknown_value_is_the_last_one() {
         assert_eq!(METHODS.value(METHODS.position("x/y")), OTHER);
+        assert_eq!(ERAS.value(ERAS.position("2030-01-01")), OTHER);
         assert_eq!(METHODS.value(METHODS.position("ping")), "ping");
         assert_eq!(METHODS.position(TOOLS_CALL), 0);
     }

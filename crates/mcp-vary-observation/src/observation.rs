@@ -13,6 +13,7 @@ use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::{Era, Revision};
+use serde_json::Value;
 
 use crate::audit_service::AuditService;
 use crate::call_counters::CountedCall;
@@ -166,6 +167,14 @@ impl Observation {
         }
         if let Some(meter) = &self.meter {
             meter.denied_by(rule);
+        }
+    }
+
+    /// The client selected a variant that does not exist for it.
+    pub fn refuse_variant(&self, requested: &Value) {
+        if let Some(record) = &self.record {
+            let text = requested.as_str().map(str::to_owned);
+            record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
         }
     }
 

@@ -23,6 +23,7 @@ mod rule;
 pub mod rules;
 pub mod shaper;
 mod template;
+mod upstream_report;
 pub mod uri_rewriter;
 mod variant_scope;
 

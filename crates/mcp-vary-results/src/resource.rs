@@ -45,8 +45,8 @@ pub enum ResourceFormat {
 /// Applies `rules` to the result of `resources/read` of the server named `server` in `variant`, for a client with
 /// `features`. The result has the URIs of a view; rules match the server's own URIs.
 ///
-/// A resource whose media type is JSON, and that no rule is about, is rendered for clients that ask for markdown or
-/// text. The rendering has every key and every scalar of the JSON.
+/// A resource whose media type is JSON is rendered for clients that ask for markdown or text, unless a rule gives them
+/// something else. The rendering has every key and every scalar of the JSON.
 pub fn apply_resource_rules(
     rules: &[ResourceRule],
     variant: &VariantId,
@@ -111,16 +111,13 @@ fn is_json(content: &Members<'_>) -> bool {
     media_type.and_then(|media_type| media_type.format()) == Some(Format::Json)
 }
 
-/// The representations of JSON that no rule is about.
-fn rendered_json() -> Representations {
+/// The representations of JSON: those of rules, and a rendering in each other format.
+fn with_renderings(of_rules: Representations) -> Representations {
     let rendered = [Rendering::Markdown, Rendering::Text];
-    rendered
-        .into_iter()
-        .fold(Representations::default(), |all, rendering| {
-            let rendering = Representation::Rendered(rendering);
-            // Each has a format of its own.
-            all.clone().with(rendering).unwrap_or(all)
-        })
+    rendered.into_iter().fold(of_rules, |all, rendering| {
+        let rendering = Representation::Rendered(rendering);
+        all.clone().with(rendering).unwrap_or(all)
+    })
 }
 
 /// The representations that `rules` give each of the contents.
@@ -145,26 +142,33 @@ fn representations(
             hints: None,
         };
         let mut all = Representations::default();
-        let mut matching = rules
+        let matching = rules
             .iter()
-            .filter(|rule| rule.uris.selects_resource(candidate))
-            .peekable();
-        if matching.peek().is_none() && is_json(&content) {
-            return Some((uri, rendered_json()));
-        }
+            .filter(|rule| rule.uris.selects_resource(candidate));
+        // What a template that failed was for stays as served.
+        let mut is_rendered = is_json(&content);
         for rule in matching {
-            if let Some(one) = rule.representation(&uri, &text, server) {
-                all = match &rule.when {
-                    when if rule.applies_to_all => {
-                        all.with_for_all(when.clone().unwrap_or_default(), one)
-                    }
-                    Some(when) => all.with_under(when.clone(), one),
-                    // If two rules give the same format, the first one counts.
-                    None => all.clone().with(one).unwrap_or(all),
-                };
-            }
+            let Some(one) = rule.representation(&uri, &text, server) else {
+                is_rendered = false;
+                continue;
+            };
+            all = match &rule.when {
+                when if rule.applies_to_all => {
+                    all.with_for_all(when.clone().unwrap_or_default(), one)
+                }
+                Some(when) => all.with_under(when.clone(), one),
+                // If two rules give the same format, the first one counts.
+                None => all.clone().with(one).unwrap_or(all),
+            };
         }
-        Some((uri, all))
+        Some((
+            uri,
+            if is_rendered {
+                with_renderings(all)
+            } else {
+                all
+            },
+        ))
     });
     known.collect()
 }

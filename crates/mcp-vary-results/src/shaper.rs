@@ -3,6 +3,7 @@
 use crate::link_index::LinkSource;
 use crate::name_rewriter::NameRewriter;
 use crate::result_store::{ResultOwner, ResultStore};
+use crate::upstream_report::shape_beside;
 use crate::{
     CallContext, DeclaredOutput, OutputValidator, PromptRule, ResourceRule, ResultTransform,
     TransformedResult, apply_prompt_rules, apply_resource_rules,
@@ -145,15 +146,16 @@ pub struct ResourceShaper {
 
 impl ResourceShaper {
     fn apply(&self, result: &str) -> Shaped {
-        let ShapeTarget { features, .. } = &self.target;
-        apply_resource_rules(
-            &self.rules,
-            &self.target.rules_of,
-            (&self.server, &self.uris),
-            result,
-            features,
-            self.target.report(),
-        )
+        shape_beside(result, |result| {
+            apply_resource_rules(
+                &self.rules,
+                &self.target.rules_of,
+                (&self.server, &self.uris),
+                result,
+                &self.target.features,
+                self.target.report(),
+            )
+        })
     }
 }
 
@@ -172,15 +174,16 @@ pub struct PromptShaper {
 
 impl PromptShaper {
     fn apply(&self, result: &str) -> Shaped {
-        let ShapeTarget { features, .. } = &self.target;
-        apply_prompt_rules(
-            &self.rules,
-            &self.target.rules_of,
-            (&self.id, &self.call),
-            result,
-            features,
-            self.target.report(),
-        )
+        shape_beside(result, |result| {
+            apply_prompt_rules(
+                &self.rules,
+                &self.target.rules_of,
+                (&self.id, &self.call),
+                result,
+                &self.target.features,
+                self.target.report(),
+            )
+        })
     }
 }
 
@@ -254,6 +257,21 @@ impl ResultShaper {
     }
 
     fn negotiated<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        if self.features.is_none() && self.matched_rule.is_none() {
+            return Cow::Borrowed(result);
+        }
+        let shaped = shape_beside(result, |result| self.negotiate(result));
+        if let Some(features) = &self.features {
+            let variant = self.variant.as_ref().map(VariantId::as_str);
+            negotiation_log::log_shaped("result", features, variant, &shaped);
+        }
+        match shaped {
+            Shaped::Changed { result, .. } => Cow::Owned(result),
+            Shaped::Unchanged => Cow::Borrowed(result),
+        }
+    }
+
+    fn negotiate(&self, result: &str) -> Shaped {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
         let whole = self.uri_of_texts(result, features);
@@ -288,22 +306,12 @@ impl ResultShaper {
         let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
         let shaped = shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy));
-        if let Some(features) = &self.features {
-            negotiation_log::log_shaped("result", features, policy.variant, &shaped);
+        if let (Shaped::Changed { applied, .. }, Some(uri)) = (&shaped, &whole)
+            && applied.omits_texts
+        {
+            self.spill(uri, Some(result.to_owned()), None);
         }
-        match shaped {
-            Shaped::Changed {
-                result: shaped,
-                applied,
-            } => {
-                let whole = whole.filter(|_| applied.omits_texts);
-                if let Some(uri) = whole {
-                    self.spill(&uri, Some(result.to_owned()), None);
-                }
-                Cow::Owned(shaped)
-            }
-            Shaped::Unchanged => Cow::Borrowed(result),
-        }
+        shaped
     }
 
     /// The URI for the whole result if the client gets none of its texts: an agent that asked for JSON alone, and reads
@@ -322,11 +330,9 @@ impl ResultShaper {
         result: &ReadableResult<'_>,
         features: &Features,
     ) -> Option<TransformedResult> {
-        let MatchedRule {
-            transform: recipe,
-            call: called,
-        } = self.matched_rule.as_ref()?;
-        recipe.apply(result, self.lift_json_text, called, features)
+        let rule = self.matched_rule.as_ref()?;
+        let transform = &rule.transform;
+        transform.apply(result, self.lift_json_text, &rule.call, features)
     }
 
     /// The operator's limits for the result.
@@ -365,11 +371,9 @@ impl ResultShaper {
         };
         let bounds = self.bounds();
         let say = |value: &Json<'_>| {
-            let MatchedRule {
-                transform: recipe,
-                call: called,
-            } = self.matched_rule.as_ref()?;
-            recipe.render_value(value, transformed?, called, features)
+            let rule = self.matched_rule.as_ref()?;
+            let transform = &rule.transform;
+            transform.render_value(value, transformed?, &rule.call, features)
         };
         let rendered = transformed.and_then(|transformed| {
             Some(CustomText {

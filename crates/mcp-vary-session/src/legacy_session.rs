@@ -256,7 +256,14 @@ impl Session {
             request.cancel();
         }
         if let Some(outbox) = &mut active.outbox {
-            outbox.wake_all();
+            outbox.close_all();
+        }
+    }
+
+    /// Closes all streams, so that its client notices that it has to begin anew. Requests in flight go on.
+    pub fn close_streams(&self) {
+        if let Some(outbox) = &mut self.active.lock().outbox {
+            outbox.close_all();
         }
     }
 

@@ -31,8 +31,15 @@ pub(super) struct Outbox {
 pub(super) struct StreamSlot {
     number: u64,
     waker: Option<Waker>,
-    /// Its client read too slowly.
+    /// Its client read too slowly, or its session has ended or expired.
     closed: bool,
+}
+
+impl StreamSlot {
+    fn close(&mut self) {
+        self.closed = true;
+        self.waker.take().into_iter().for_each(Waker::wake);
+    }
 }
 
 #[derive(Debug)]
@@ -86,13 +93,11 @@ impl Outbox {
         self.open.iter_mut().rev().find(|reader| !reader.closed)
     }
 
-    /// Wakes all streams when the session ends.
-    pub(super) fn wake_all(&mut self) {
-        let wakers = self
-            .open
-            .iter_mut()
-            .filter_map(|reader| reader.waker.take());
-        wakers.for_each(Waker::wake);
+    /// Closes all streams.
+    pub(super) fn close_all(&mut self) {
+        for reader in &mut self.open {
+            reader.close();
+        }
     }
 
     /// Queues a message. Returns `false` if there is no room; a stream that was not read is closed.
@@ -106,8 +111,7 @@ impl Outbox {
         };
         if self.waiting.len() >= messages || self.bytes + message.len() > bytes {
             if let Some(slow) = self.newest() {
-                slow.closed = true;
-                slow.waker.take().into_iter().for_each(Waker::wake);
+                slow.close();
             }
             return false;
         }

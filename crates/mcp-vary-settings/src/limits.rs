@@ -83,7 +83,7 @@ impl Default for Limits {
             subscriptions: 1024,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
-            drain_delay: Duration::from_millis(1),
+            drain_delay: Duration::ZERO,
             drain: Duration::from_secs(10),
             result_store: 64 << 20,
             result_ttl: Duration::from_secs(600),

@@ -1,5 +1,6 @@
 //! What source files must not contain: effects that belong in the command line, paths of one machine.
 
+use crate::modules::lines;
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
@@ -35,11 +36,11 @@ pub(super) fn effects(workspace: &Workspace) -> Result<(), String> {
 
 /// The lines of code outside tests and comments that contain a banned text.
 fn banned_lines(file: &str, text: &str, banned: &[impl AsRef<str>]) -> Vec<String> {
-    text.lines()
+    lines(text)
+        .into_iter()
         .enumerate()
-        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
-        .filter(|(_, line)| !line.trim_start().starts_with("//"))
-        .flat_map(|(at, line)| {
+        .filter(|(_, (line, is_test))| !is_test && !line.trim_start().starts_with("//"))
+        .flat_map(|(at, (line, _))| {
             banned
                 .iter()
                 .map(AsRef::as_ref)
@@ -103,9 +104,14 @@ mod tests {
 
     #[test]
     fn tests_and_comments_may_say_what_code_may_not() {
-        let text = "/// like println!(1)\nlet a = std::env::args();\n#[cfg(test)]\nuse std::env;\n";
+        let text = "/// like println!(1)\nlet a = std::env::args();\n#[cfg(test)]\nuse std::env;\nprintln!(2);\n\
+            #[cfg(test)]\nmod tests {\nprintln!(3);\n}\n";
         let broken = banned_lines("lib.rs", text, &["println!(", "std::env"]);
-        assert_eq!(broken, ["lib.rs:2: `std::env` belongs in the cli"]);
+        let expected = ["lib.rs:2: `std::env`", "lib.rs:5: `println!(`"];
+        assert_eq!(
+            broken,
+            expected.map(|it| format!("{it} belongs in the cli"))
+        );
     }
 
     #[test]

@@ -177,21 +177,19 @@ impl Rankings {
         Arc::clone(&cached.ranked)
     }
 
-    /// The ranking for such a client in the order of a model (SV-6); `None` if `order` is not a permutation of the
-    /// variants that the client may see. It is not cached.
+    /// The ranking for such a client in the order of a model (SV-6), or of the rules if `order` is not a
+    /// permutation of the variants that the client may see. It is not cached.
     pub fn reordered(
         &self,
         hints: &VariantHints,
         visible: Option<&[VariantIndex]>,
         order: &[VariantId],
         scope: Reordering,
-    ) -> Option<RankedVariants> {
+    ) -> RankedVariants {
         let mut ranking = rank(self.visible(visible), hints, &self.weights);
-        if !ranking.reorder(order, scope) {
-            return None;
-        }
+        ranking.reorder(order, scope);
         self.add_unranked(&mut ranking, visible);
-        Some(self.advertise(&ranking))
+        self.advertise(&ranking)
     }
 
     /// The ranking for such a client with the variants of each server in the server's order (EXT-9): they have the places

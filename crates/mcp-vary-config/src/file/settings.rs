@@ -113,8 +113,8 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// the servers by name; at least one
     "servers" => Other(server::shape, |reader, field, draft| server::read_all(reader, field, &mut draft.servers)),
     /// whether names of tools and prompts have the prefix of their server. `as-needed`: `name_tool` if there are
-    /// several servers. `always`: `name_tool`. `never`: none; of two with one name the first server's is served.
-    /// `on-collision`: `name_tool` only for names that several servers have
+    /// several servers. `always`: `name_tool`. `never`: none; of two with one name, a variant that shows both has
+    /// that of the first server. `on-collision`: `name_tool` only for names that several servers have
     "naming" = "as-needed" => choice!(NAMINGS, |draft| &mut draft.config.naming),
     /// where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need [`auth` and
     /// encryption](other-machines.md). `--listen` wins

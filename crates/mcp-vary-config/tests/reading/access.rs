@@ -298,6 +298,18 @@ fn rules_that_cannot_do_what_they_say_are_noted() {
     );
 }
 
+/// SV-3: their clients have no default as it should be.
+#[test]
+fn rules_without_a_stable_variant_are_noted() {
+    let rules = "variants: {a: {}, old: {status: deprecated}, new: {status: experimental}}\n\
+        access: [{when: {anyone: on}, variants: [old, new]}]";
+    notes_of(
+        rules,
+        "4:41: `access[0].variants` has no stable variant, which clients that choose none should get; add one",
+    );
+    notes_of(&rules.replace("[old, new]", "[old, a]"), "");
+}
+
 #[test]
 fn rules_that_cannot_tell_clients_apart_are_noted() {
     let rules = "servers: {a: {command: x}}\naccess: [{when: {anyone: on}, allow: [b]}]\n";

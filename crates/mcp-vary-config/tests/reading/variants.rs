@@ -408,3 +408,18 @@ fn what_excludes_or_needs_schemas_on_demand_is_said_at_its_line() {
          9:55: `variants.g.keep-schemas` is empty; name tools, or leave it out",
     );
 }
+
+/// SV-1: "SHOULD prefer descriptive names".
+#[test]
+fn ids_that_are_only_a_version_are_noted() {
+    let text = |id: &str| format!("servers: {{a: {{command: x}}}}\nvariants: {{\"{id}\": {{}}}}\n");
+    for id in ["v2", "2.0.1", "1", "V1-0"] {
+        let note = format!(
+            "2:12: `variants.{id}` says nothing: clients, and models, choose variants by their names; name it for its use, `reviewer` for example"
+        );
+        assert_eq!(notes(&read("vary.yaml", &text(id))), [note]);
+    }
+    for id in ["v", "agent-v2", "gpt-4", "2-eyes", "video"] {
+        assert_eq!(notes(&read("vary.yaml", &text(id))), [""; 0], "{id}");
+    }
+}

@@ -55,7 +55,8 @@ impl Gateway {
             ..HttpServer::new(ListenerKind::Mcp, self)
         };
         let endpoint = self.new_endpoint();
-        self.serve(server, listener, shutdown, Some(endpoint)).await
+        self.serve(server, listener, shutdown, Some(endpoint)).await;
+        Ok(())
     }
 
     /// Answers `GET /status` with the [`Status`](crate::Status) as JSON until `shutdown`. With
@@ -81,21 +82,18 @@ impl Gateway {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let server = HttpServer::new(ListenerKind::Admin, self);
-        self.serve(server, listener, shutdown, None).await
+        self.serve(server, listener, shutdown, None).await;
+        Ok(())
     }
 
     /// Answers as [`serve_admin`](Self::serve_admin) does, on a socket whose file only the operator can open. So commands need
     /// no token there.
-    ///
-    /// # Errors
-    ///
-    /// Never at the moment.
     #[cfg(unix)]
     pub async fn serve_admin_socket(
         self: &Arc<Self>,
         listener: tokio::net::UnixListener,
         shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
+    ) {
         let server = HttpServer::new(ListenerKind::AdminSocket, self);
         let accept = async {
             loop {
@@ -115,7 +113,6 @@ impl Gateway {
             () = shutdown => {}
         }
         server.close(self, None).await;
-        Ok(())
     }
 
     /// Answers `GET /livez`, `/readyz`, `/healthz` and `/metrics` until `shutdown`, to anybody who can connect.
@@ -123,17 +120,13 @@ impl Gateway {
     /// There are no secrets, but metrics show the names of servers, tools, variants and rules, those included that access
     /// rules hide from clients. There are metrics only if the gateway was opened with
     /// [`Config::metrics`](crate::Config::metrics).
-    ///
-    /// # Errors
-    ///
-    /// Never at the moment.
     pub async fn serve_probes(
         self: &Arc<Self>,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
+    ) {
         let server = HttpServer::new(ListenerKind::Probes, self);
-        self.serve(server, listener, shutdown, None).await
+        self.serve(server, listener, shutdown, None).await;
     }
 
     /// The TLS of a listener on `address`, if the configuration has any. A configuration must not be held for as long as
@@ -152,7 +145,7 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
-    ) -> io::Result<()> {
+    ) {
         let (stopping, forwarded) = (server.stopping.clone(), server.forwarded.clone());
         let is_mcp = matches!(server.kind, ListenerKind::Mcp);
         let mut answer_replicas = pin!(async {
@@ -193,7 +186,6 @@ impl Gateway {
             () = closing => {}
             () = answer_replicas => {}
         }
-        Ok(())
     }
 
     /// Accepts connections, without end and as many at once as the limits allow. If there are more, one is closed.

@@ -111,10 +111,7 @@ pub(crate) fn record_refused_variant(
         return;
     };
     counters.increment(Counter::RefusedUnknownVariants);
-    if let Some(record) = caller.observation.record() {
-        let text = requested.as_str().map(str::to_owned);
-        record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
-    }
+    caller.observation.refuse_variant(&requested);
 }
 
 /// What leaves a client without a variant if no access rule does.

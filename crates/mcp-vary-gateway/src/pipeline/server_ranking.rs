@@ -5,7 +5,6 @@
 //! `server/discover` wait for it, a moment. It does not decide the default of clients of 2026-07-28, whose requests may
 //! go to replicas with other answers.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,10 +183,9 @@ impl ServerRanking {
         if orders.is_empty() {
             return Known::Nothing;
         }
-        let Ok(ranked) = RankedByEra::new(|scope| {
-            let ranked = &self.rankings;
-            Ok::<_, Infallible>(ranked.in_server_orders(hints, visible, orders, scope))
-        });
+        let rankings = &self.rankings;
+        let ranked =
+            RankedByEra::new(|scope| rankings.in_server_orders(hints, visible, orders, scope));
         Known::Order(Arc::new(ranked))
     }
 }

@@ -88,28 +88,23 @@ impl SubscriptionHub {
     /// Sends notifications about the changed lists of `catalog`, each with its variant (SV-16).
     ///
     /// The subscriber of a resource that was removed with the change is notified once that the list changed, and of
-    /// nothing afterwards (SV-14).
+    /// nothing until it is back (SV-14).
     pub(crate) fn lists_changed(&self, catalog: CatalogId, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut subscribers = self.lock();
         let present = subscribers.entries.iter_mut();
         let present = present.filter(|(_, subscriber)| subscriber.placement.shows(catalog));
-        let (mut removed, mut missed) = (Vec::new(), Vec::new());
+        let mut removed = Vec::new();
         let mut notifications = EncodedLists::default();
         for (number, subscriber) in present {
-            let lost: Vec<_> = subscriber.take_lost();
-            if !send_list_changes(subscriber, &changed, &lost, &mut notifications) {
+            let losses = subscriber.take_losses();
+            if !send_list_changes(subscriber, &changed, &losses, &mut notifications) {
                 removed.push(*number);
             }
-            missed.extend(lost.into_iter().map(|uri| (*number, uri)));
         }
-        let unbound: Vec<_> = missed
-            .iter()
-            .filter_map(|(number, uri)| subscribers.unbind(*number, uri))
-            .collect();
         let removed = subscribers.remove_all(removed);
         drop(subscribers);
-        drop((unbound, removed));
+        drop(removed);
     }
 
     /// Notifies the subscribers of resources that changed on a connection.
@@ -184,18 +179,14 @@ impl EncodedLists {
     }
 }
 
-/// Notifies a subscriber of the lists that `changed`, and of lists that lost a subscribed resource. Returns `false` if
+/// Notifies a subscriber of the lists that `changed`, and of lists that `missed` a subscribed resource. Returns `false` if
 /// it can no longer be notified.
 pub(crate) fn send_list_changes(
     subscriber: &Subscriber,
     changed: &BTreeMap<VariantIndex, BTreeSet<Kind>>,
-    missed: &[Arc<str>],
+    missed: &BTreeSet<VariantIndex>,
     notifications: &mut EncodedLists,
 ) -> bool {
-    let missed = missed
-        .iter()
-        .filter_map(|uri| subscriber.resources.get(uri));
-    let missed: BTreeSet<_> = missed.map(|resource| resource.variant).collect();
     let seen: BTreeSet<_> = subscriber.placement.variants.iter().copied().collect();
     let only_missed = missed.difference(&seen).copied();
     let variants = subscriber

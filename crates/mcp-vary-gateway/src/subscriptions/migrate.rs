@@ -24,7 +24,7 @@ type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
 
 impl SubscriptionHub {
     /// Moves all subscribers to `after` and notifies them of lists that differ. Streams whose variant was removed end
-    /// in order; sessions with a removed variant have expired.
+    /// in order, and so do the `GET` streams of sessions with a removed variant, which have expired.
     pub(crate) async fn follow(&self, after: &Arc<Placements>) {
         let numbers: Vec<_> = {
             let mut subscribers = self.lock();
@@ -165,10 +165,15 @@ impl SubscriptionHub {
             .ok()
             .and_then(|class| migrate_placement(subscriber, after, class, key));
         let Some(placement) = placement else {
-            // Dropping a stream ends it in order.
             let removed = subscribers.remove(number);
             drop(subscribers);
-            return drop(removed);
+            // Dropping a modern stream ends it in order.
+            if let Some(NotificationSink::Session(session)) = removed.map(|it| it.sink)
+                && let Some(session) = session.upgrade()
+            {
+                session.close_streams();
+            }
+            return;
         };
         let left = subscribers.move_to(number, placement, known);
         drop(subscribers);
@@ -316,16 +321,21 @@ fn rebind(
         let name = previous.source.name();
         ServerIndex::find(sources, |source| source.name() == name)
     };
-    let unlisted = || same().filter(|_| !previous.was_listed).filter(shows);
+    let may_be_unlisted = !previous.was_listed || previous.is_lost;
+    let unlisted = || same().filter(|_| may_be_unlisted).filter(shows);
     let server = listed.or_else(unlisted)?;
     let source = server.get(sources)?;
     // While the server is the same, the connection is, too.
-    let dedicated = previous.dedicated.clone();
-    let dedicated = dedicated.filter(|_| Arc::ptr_eq(source, &previous.source));
+    let is_same_server = Arc::ptr_eq(source, &previous.source);
+    let dedicated = previous.dedicated.clone().filter(|_| is_same_server);
     let connection = dedicated
         .as_ref()
         .map_or(&source.connection, KeepAliveLease::connection);
-    let subscription = connection.resubscribe(&address.upstream_uri);
+    let subscription = if is_same_server && *previous.subscription.uri == *address.upstream_uri {
+        connection.subscribe(&address.upstream_uri)
+    } else {
+        connection.resubscribe(&address.upstream_uri)
+    };
     Some(ResourceSubscription {
         variant,
         view,
@@ -334,7 +344,8 @@ fn rebind(
         dedicated,
         subscription,
         memory: Arc::clone(&previous.memory),
-        was_listed: listed.is_some(),
+        was_listed: listed.is_some() || previous.is_lost,
+        is_lost: listed.is_none() && previous.is_lost,
     })
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct ResourceSubscription {
     pub(crate) memory: Arc<Lease>,
     /// Whether the view has listed it, or had a template for it, so that its loss is reported.
     pub(crate) was_listed: bool,
+    /// Whether its loss was reported, and it has not come back.
+    pub(crate) is_lost: bool,
 }
 
 impl ResourceSubscription {
@@ -144,18 +146,20 @@ impl Subscriber {
         found.map(|(known, _)| Arc::clone(known))
     }
 
-    /// The subscribed resources that its variant no longer has.
-    pub(super) fn take_lost(&mut self) -> Vec<Arc<str>> {
+    /// The variants that have lost a subscribed resource since the last call.
+    pub(super) fn take_losses(&mut self) -> BTreeSet<VariantIndex> {
         let catalog = self.placement.class.catalog.current();
-        let mut missed = Vec::new();
-        for (uri, resource) in &mut self.resources {
+        let mut losses = BTreeSet::new();
+        for resource in self.resources.values_mut() {
             let is_listed = resource.is_listed(&catalog);
-            if resource.was_listed && !is_listed {
-                missed.push(Arc::clone(uri));
+            let is_lost = resource.was_listed && !is_listed;
+            if is_lost && !resource.is_lost {
+                losses.insert(resource.variant);
             }
+            resource.is_lost = is_lost;
             resource.was_listed |= is_listed;
         }
-        missed
+        losses
     }
 }
 

@@ -73,6 +73,8 @@ async fn gateway(
     let config = config.with_limits(limits()).with_key([3; 32]);
     let mut config = config.with_page_size(NonZeroUsize::new(case.page).unwrap());
     config.servers = servers;
+    let variants = case.variants(name == GATEWAYS[0]);
+    config = config.with_variants_of(variants).unwrap();
     config.stdio_principal = Some(Arc::new(case.principal()));
     config.authentication = Some(key_with(KEY, case.claims()));
     config.access = Some(AccessSettings {
@@ -100,7 +102,7 @@ fn questions(case: &Case, is_modern: bool) -> Vec<(&'static str, Value)> {
                 all.push(("prompts/get", json!({"name": id})));
                 all.push(completion(json!({"type": "ref/prompt", "name": id})));
             }
-            Kind::Resource | Kind::Mark => {
+            Kind::Resource | Kind::Shared | Kind::Mark => {
                 all.push(("resources/read", json!({"uri": item.uri()})));
             }
             Kind::Template => {
@@ -190,7 +192,8 @@ impl Client {
 
     /// Subscribes to all lists, and to all resources there could be.
     async fn subscribe(&mut self, case: &Case) {
-        let has_uri = |item: &Item| matches!(item.kind, Kind::Resource | Kind::Template);
+        let has_uri =
+            |item: &Item| matches!(item.kind, Kind::Resource | Kind::Shared | Kind::Template);
         let items = possible(case.servers).filter(has_uri);
         let uris = items.map(|item| item.uri());
         let uris: Vec<String> = uris.chain((0..case.servers).map(mark)).collect();
@@ -337,7 +340,7 @@ async fn statuses(gateway: &Arc<Gateway>) -> Vec<String> {
     let (address, stop) = serve(gateway).await;
     let mut http = RawHttp::connect(address).await;
     let key = bearer(KEY);
-    let opening = HttpRequest::initialize(&json!({}));
+    let opening = HttpRequest::initialize(&declaring_variants());
     let opened = http.ask(&opening.with("Authorization", &*key)).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let mut all = vec![format!("initialize: {} {}", opened.status, opened.text())];

@@ -150,35 +150,56 @@ prompts: [{text: Plan it well.}]
     }
 }
 
-/// CN-19: what says that it was shaped goes out byte for byte, whatever a client declared and an operator
-/// wants.
+/// What a server can write about its own result, which got no tags of its client.
+const MARKS: [&str; 3] = [
+    r#"{"vary/applied": {"format":"text"} }"#,
+    r#"{"vary\u002fapplied":{}}"#,
+    r#"{"vary/applied":null}"#,
+];
+
+/// CN-19: it makes no difference to clients that declared something.
 #[tokio::test]
-async fn nothing_is_shaped_twice() {
-    const SHAPED: &str = r#"{"vary/applied": {"format":"text"} }"#;
-    let harness = harness(SHAPED, ruled).await;
-    for tags in FORMATS {
-        for way in ClientKind::ALL {
-            for method in [CALL, READ, GET] {
-                let answer = way
-                    .text(&harness, &features(tags), method, params(method))
-                    .await;
-                let served = served(method, SHAPED).unwrap();
-                // What a revision requires is added.
-                let text = &served[1..served.len() - 1];
-                assert!(answer.contains(text), "{way:?} {method} {tags:?}: {answer}");
+async fn a_server_without_the_tags_reports_nothing() {
+    let plain = harness("{}", ruled).await;
+    for mark in MARKS {
+        let marked = harness(mark, ruled).await;
+        for tags in FORMATS {
+            for way in ClientKind::ALL {
+                for method in [CALL, READ, GET] {
+                    let declared = features(tags);
+                    let expected = ask_as(&plain, way, &declared, method, params(method)).await;
+                    let answer = ask_as(&marked, way, &declared, method, params(method)).await;
+                    assert_eq!(answer, expected, "{way:?} {method} {tags:?} {mark}");
+                    assert!(answer["result"]["_meta"]["vary/applied"]["variant"].is_string());
+                }
             }
         }
     }
-    // The same, not said to be shaped, is.
-    let harness = self::harness("{}", ruled).await;
-    for tags in FORMATS {
-        for method in [CALL, READ, GET] {
-            let (declared, params) = (features(tags), params(method));
-            let answer = ClientKind::HttpModern.text(&harness, &declared, method, params);
-            let answer = answer.await;
-            let served = served(method, "{}").unwrap();
-            let is_untouched = answer.contains(&served[1..served.len() - 1]);
-            assert!(!is_untouched, "{method} {tags:?}: {answer}");
+}
+
+/// CN-19: rules for everyone apply, and what is not replaced by a report stays as the server wrote it.
+#[tokio::test]
+async fn a_server_switches_no_rule_off() {
+    for mark in MARKS {
+        let everyone = harness(mark, |mut config| {
+            config.results =
+                read_results("[{for: everyone, project: '{first: .rows[0].id}'}]").unwrap();
+            config.resource_results = read_resources("[{for: everyone, as: markdown}]").unwrap();
+            config.prompt_results = read_prompts("[{for: everyone, text: Plan it well.}]").unwrap();
+            config
+        });
+        let harness = everyone.await;
+        for way in ClientKind::ALL {
+            for (method, path, expected) in [
+                (CALL, "/result/content/0/text", "{\"first\":1}"),
+                (READ, "/result/contents/0/mimeType", "text/markdown"),
+                (GET, "/result/messages/0/content/text", "Plan it well."),
+            ] {
+                let answer = harness.ask(way, method, params(method)).await;
+                answer.has(path, expected);
+                let meta: Value = serde_json::from_str(mark).unwrap();
+                answer.has("/result/_meta", meta);
+            }
         }
     }
 }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::json::{Json, Members, edit, elements};
 use mcp_vary::shape::META_APPLIED;
 use mcp_vary_config::read_results;
+use mcp_vary_upstream::Passthrough;
 use mcp_vary_view::ResultFields;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -63,12 +65,21 @@ struct Told {
 }
 
 impl Told {
-    async fn start(server: Era, rules: &str, batch: &Batch) -> Self {
+    async fn start(server: Era, has_tags: bool, rules: &str, batch: &Batch) -> Self {
         let says = Arc::new(Mutex::new(String::new()));
         let tools = tools(batch);
         let reported = Arc::clone(&says);
         let peer = ScriptedServer::start(move |seen| {
-            answer(server, &tools, &reported.lock().unwrap(), seen)
+            let mut capabilities = json!({"tools": {}});
+            if has_tags {
+                capabilities["extensions"] = json!({CONTENT_NEGOTIATION: {}});
+            }
+            answer(
+                server,
+                capabilities,
+                (&tools, &reported.lock().unwrap()),
+                seen,
+            )
         });
         let read = read_results(rules).unwrap();
         let variant = |(id, fields)| {
@@ -84,6 +95,13 @@ impl Told {
         ];
         let harness = Harness::behind_one(peer.await, |mut config| {
             config.results = read;
+            if has_tags {
+                let server = &mut config.servers[0];
+                server.passthrough = Some(Passthrough::default());
+                // Each set of tags needs a session at a server that has sessions.
+                server.limits.connections = 999;
+                config.limits.classes = 999;
+            }
             config
                 .with_variants_of(variants.map(variant).to_vec())
                 .unwrap()
@@ -207,10 +225,15 @@ fn tools(batch: &Batch) -> String {
     json!({ "tools": tools }).to_string()
 }
 
-fn answer(era: Era, tools: &str, says: &str, seen: &ReceivedRequest) -> Option<Reply> {
+fn answer(
+    era: Era,
+    capabilities: Value,
+    (tools, says): (&str, &str),
+    seen: &ReceivedRequest,
+) -> Option<Reply> {
     let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => discovered(json!({"tools": {}})).to_string(),
-        ("initialize", Era::Legacy) => introduced("laws", json!({"tools": {}})).to_string(),
+        ("server/discover", Era::Modern) => discovered(capabilities).to_string(),
+        ("initialize", Era::Legacy) => introduced("laws", capabilities).to_string(),
         ("tools/list", _) => tools.to_owned(),
         ("tools/call", _) => says.to_owned(),
         _ => return None,
@@ -245,6 +268,19 @@ fn holds<S>(
 ) where
     S: Strategy<Value = Vec<&'static str>>,
 {
+    holds_before(false, cases, rules, tags, check);
+}
+
+/// The same, before servers that may have the tags of clients.
+fn holds_before<S>(
+    has_tags: bool,
+    cases: u32,
+    rules: &[&str],
+    tags: impl Fn() -> S,
+    check: impl AsyncFn(&mut Told, &Ask, usize, &Served),
+) where
+    S: Strategy<Value = Vec<&'static str>>,
+{
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -259,7 +295,7 @@ fn holds<S>(
             });
             let ran = runner.run(&batch(tags()), |batch| {
                 runtime.block_on(async {
-                    let mut sent = Told::start(era, rules, &batch).await;
+                    let mut sent = Told::start(era, has_tags, rules, &batch).await;
                     for (at, (served, asks)) in batch.iter().enumerate() {
                         for ask in asks {
                             check(&mut sent, ask, at, served).await;
@@ -386,19 +422,57 @@ fn nothing_is_lost_on_the_way() {
     });
 }
 
-/// CN-19: a result that says that it was shaped passes another gateway as it is, its variant's fields but for.
+/// CN-19: what a server that has the client's tags answers passes as it is, whatever it says of it.
 #[test]
 fn nothing_is_shaped_twice() {
+    let check = async |told: &mut Told, ask: &Ask, at: usize, served: &Served| {
+        for result in [served.result.clone(), marked(&served.result)] {
+            let received = told.call(ask, at, &result).await;
+            if ask.fields == "both" {
+                assert_eq!(received, required(ask, &result), "{ask:?}");
+            }
+        }
+    };
+    holds_before(true, 1, &RULES[..1], tags, check);
+}
+
+/// CN-19: what any other server says of its result makes no difference.
+#[test]
+fn a_server_without_the_tags_switches_nothing_off() {
     holds(1, RULES, tags, async |told, ask, at, served| {
-        let once = told.call(ask, at, &served.result).await;
-        if once.contains(META_APPLIED) {
-            assert_eq!(told.call(ask, at, &once).await, once, "{ask:?}");
+        if served.is_twice {
             return;
         }
-        let is_silent = ask.tags.is_empty() || once == required(ask, &served.result);
-        assert!(is_silent || ask.fields != "both", "{ask:?}: {once}");
+        let expected = told.call(ask, at, &served.result).await;
+        let received = told.call(ask, at, &marked(&served.result)).await;
+        assert_eq!(unmarked(&received), unmarked(&expected), "{ask:?}");
     });
 }
+
+/// `result` with a report of what was applied.
+fn marked(result: &str) -> String {
+    let meta = edit::get(result, "_meta").unwrap_or("{}");
+    edit::set(result, "_meta", &edit::set(meta, META_APPLIED, "null")).into_owned()
+}
+
+/// `result` without a report, blanks between its members, and what is random.
+fn unmarked(result: &str) -> String {
+    let mut members = Members::parse(result).unwrap();
+    let meta = members.remove("_meta").unwrap_or("{}".into());
+    let mut meta = Members::parse(&meta).unwrap();
+    meta.remove(META_APPLIED);
+    let text = format!("{}{}", members.to_json(), meta.to_json());
+    let mut parts = text.split(URI);
+    let first = parts.next().unwrap_or_default();
+    let is_random = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let others = parts.map(|part| part.trim_start_matches(is_random));
+    std::iter::once(first)
+        .chain(others)
+        .collect::<Vec<_>>()
+        .join(URI)
+}
+
+const URI: &str = "vary://result/";
 
 /// CN-13: what is left out is read through the links, and is what the server wrote, in every spelling.
 #[test]

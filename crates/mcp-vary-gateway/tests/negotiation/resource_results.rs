@@ -90,6 +90,9 @@ async fn a_resource_is_told_in_the_format_that_is_asked_for() {
         assert_eq!(read["_meta"]["vary/applied"]["format"], "markdown");
     }
     let way = ClientKind::HttpModern;
+    // No rule is about text.
+    let text = ask(&harness, way, &["format=text"], "resources/read", map()).await;
+    text.has("/contents/0/mimeType", "text/plain");
     let tags = &["agent", "mcp-capable", "format=markdown"];
     let served = ask(&harness, way, tags, "resources/read", map()).await;
     served.has("/contents/0/mimeType", "application/geo+json");

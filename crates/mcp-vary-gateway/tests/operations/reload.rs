@@ -413,9 +413,11 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
         let (base, harness) = offered(&["a", "b"]).await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+        let mut stream = stream_of(&harness, &client).await;
         let mut other = offering(base.clone(), &["b", "c"]);
         other.variants = !without_variants;
         harness.reload(other).await;
+        assert_eq!(soon(stream.event()).await, None);
         assert_eq!(client.ask("tools/list", json!({})).await.status, 404);
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert_eq!(client.ask("tools/list", json!({})).await.status, 200);

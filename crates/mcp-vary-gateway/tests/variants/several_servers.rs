@@ -180,6 +180,42 @@ async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
     assert_eq!(who.len(), 1);
 }
 
+/// SV-11, SV-12: names and URIs are those of the variant: what it hides takes none from what it shows.
+#[tokio::test]
+async fn what_a_variant_hides_takes_no_name() {
+    let (harness, _web) = two(|config| {
+        let mut of_web = variant("web");
+        for list in [
+            &mut of_web.tools,
+            &mut of_web.resources,
+            &mut of_web.prompts,
+        ] {
+            *list = serde_json::from_str(r#"{"include": [{"server": "web"}]}"#).unwrap();
+        }
+        let config = config.with_naming(Naming::Never);
+        config
+            .with_variants_of(vec![variant("both"), of_web])
+            .unwrap()
+    })
+    .await;
+    for (id, by) in [("both", "git"), ("web", "web")] {
+        let list = ask(&harness, "tools/list", under(id, json!({}))).await;
+        assert_eq!(names(&list), ["who"], "{id}");
+        for (method, params) in [
+            ("tools/call", tool("who")),
+            ("resources/read", json!({"uri": "same:1"})),
+            ("prompts/get", json!({"name": "greet"})),
+        ] {
+            let answer = ask(&harness, method, under(id, params)).await;
+            answer.has("/result/by", by);
+        }
+    }
+    let list = ask(&harness, "resources/list", under("web", json!({}))).await;
+    let uris = list["result"]["resources"].as_array().unwrap().iter();
+    let uris: Vec<_> = uris.map(|resource| &resource["uri"]).collect();
+    assert_eq!(uris, ["web:1", "same:1"]);
+}
+
 #[tokio::test]
 async fn a_client_meets_all_servers_as_one() {
     let (harness, _web) = two(|config| config).await;

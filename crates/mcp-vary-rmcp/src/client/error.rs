@@ -38,6 +38,9 @@ pub enum Error {
         /// The server's error.
         error: Box<ErrorData>,
     },
+    /// The server does not declare an extension that the client requires.
+    #[error("the server does not support the extension `{0}`, which this client requires")]
+    MissingExtension(&'static str),
     /// A fault of the server: its list never ends, or repeats a cursor.
     #[error("the server's list does not end; {0} pages of it were read")]
     EndlessList(usize),

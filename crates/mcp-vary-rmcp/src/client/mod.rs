@@ -3,6 +3,7 @@
 //! | step | what |
 //! |---|---|
 //! | declare features and hints | [`DeclaringClient`] around your handler |
+//! | require an extension of the server | [`Client::require`] |
 //! | list the offered variants | [`Client::offers`] |
 //! | choose a variant | [`Client::choose`] by [`ChoiceRules`], [`Client::choose_with`] a [`Model`], [`Client::variant`] by name |
 //! | send requests in it | [`VariantClient`]: lists, calls and reads |
@@ -272,6 +273,19 @@ impl Client {
         let info = self.peer().peer_info();
         let capabilities = info.and_then(|info| serde_json::to_value(&info.capabilities).ok());
         declared(&capabilities.unwrap_or(Value::Null))
+    }
+
+    /// The settings of an extension without which the client cannot work.
+    ///
+    /// # Errors
+    ///
+    /// When the server did not [declare](Self::declared) it.
+    pub fn require<D: Declaration>(&self) -> Result<D, Error> {
+        let declared = self.declared::<D>();
+        match declared.carrier {
+            Some(_) => Ok(declared.value),
+            None => Err(Error::MissingExtension(D::ID)),
+        }
     }
 
     /// Requests the offers of a modern server again; those of a legacy server are valid for the

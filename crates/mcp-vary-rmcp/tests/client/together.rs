@@ -185,6 +185,15 @@ async fn another_extension_has_settings_on_both_sides() {
         let echoed = forward(&echoed.unwrap(), Experience::Conversation).text();
         assert_eq!(echoed, "imperial");
         assert_eq!(connected.client.declared::<Tags>().carrier, None);
+        assert!(connected.client.require::<Units>().is_ok());
+        let missing = connected.client.require::<Tags>().err().unwrap();
+        assert_eq!(
+            missing.to_string(),
+            format!(
+                "the server does not support the extension `{}`, which this client requires",
+                Tags::ID
+            )
+        );
     }
 }
 

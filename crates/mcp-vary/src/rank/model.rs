@@ -3,7 +3,7 @@
 //! Source: the server variants extension, "LLM-Assisted Server Ranking".
 //!
 //! Both sides of the exchange are untrusted. The client wrote its description, and the model may follow what the
-//! description says. So an answer can only order the variants that were offered: [`parse_answer`] accepts a
+//! description says. So an answer can only order the variants that were offered: [`parse_answer`] returns a
 //! permutation of them and nothing else.
 
 use std::collections::BTreeSet;
@@ -116,9 +116,6 @@ pub enum AnswerError {
     /// It names a variant twice.
     #[error("the answer names a variant twice")]
     RepeatedVariant,
-    /// It leaves a variant out.
-    #[error("the answer leaves a variant out")]
-    MissingVariant,
 }
 
 impl AnswerError {
@@ -131,7 +128,6 @@ impl AnswerError {
             Self::WrongShape => "wrong-shape",
             Self::UnknownVariant => "unknown-variant",
             Self::RepeatedVariant => "repeated-variant",
-            Self::MissingVariant => "missing-variant",
         }
     }
 }
@@ -142,7 +138,7 @@ struct Answer {
     ranking: Vec<String>,
 }
 
-/// The order in an answer, if it is a permutation of `offered`.
+/// The order in an answer. Those of `offered` that it leaves out come last, in the order of `offered`.
 ///
 /// # Errors
 ///
@@ -178,11 +174,9 @@ pub fn parse_answer(answer: &str, offered: &[VariantId]) -> Result<Vec<VariantId
         }
         order.push(known.clone());
     }
-    if order.len() == offered.len() {
-        Ok(order)
-    } else {
-        Err(AnswerError::MissingVariant)
-    }
+    let missing = offered.iter().filter(|id| !named.contains(id));
+    order.extend(missing.cloned());
+    Ok(order)
 }
 
 /// What a model's order decides.
@@ -276,11 +270,17 @@ mod tests {
         assert_eq!(parse_answer(answer, &offered), Err(expected), "{answer}");
     }
 
-    /// SV-6: an answer is a permutation of what was offered, or nothing.
+    /// SV-6: an order is a permutation of what was offered, or nothing; what is missing in an answer comes last.
     #[test]
     fn an_answer_is_a_permutation_or_nothing() {
-        let order = parse_answer(r#"{"ranking":["c","a","b"]}"#, &ids(&["a", "b", "c"]));
-        assert_eq!(order, Ok(ids(&["c", "a", "b"])));
+        for (answer, expected) in [
+            (r#"{"ranking":["c","a","b"]}"#, ["c", "a", "b"]),
+            (r#"{"ranking":["c"]}"#, ["c", "a", "b"]),
+            (r#"{"ranking":[]}"#, ["a", "b", "c"]),
+        ] {
+            let order = parse_answer(answer, &ids(&["a", "b", "c"]));
+            assert_eq!(order, Ok(ids(&expected)), "{answer}");
+        }
         for answer in ["", "a, b, c", "{", "{\"ranking\":[\"c\",\"a\",\"b\"]} done"] {
             refuses(answer, AnswerError::NotJson);
         }
@@ -300,8 +300,6 @@ mod tests {
         );
         refuses(r#"{"ranking":["c","a","B"]}"#, AnswerError::UnknownVariant);
         refuses(r#"{"ranking":["c","a","c"]}"#, AnswerError::RepeatedVariant);
-        refuses(r#"{"ranking":["c","a"]}"#, AnswerError::MissingVariant);
-        refuses(r#"{"ranking":[]}"#, AnswerError::MissingVariant);
         let long = " ".repeat(MAX_ANSWER + 1);
         refuses(&long, AnswerError::TooLong);
     }

@@ -46,7 +46,7 @@ impl AskError {
 ///
 /// # Errors
 ///
-/// When the endpoint does not answer with a chat completion in time, or the answer is not a permutation of `offered`.
+/// When the endpoint does not answer with a chat completion in time, or the answer names something else than `offered`.
 pub(super) async fn ask(
     config: &ModelRankingConfig,
     question: &str,

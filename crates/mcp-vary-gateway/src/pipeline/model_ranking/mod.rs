@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, question};
+use mcp_vary::rank::model::{MAX_VARIANTS, question};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{self as audit, LongText, Text};
@@ -302,11 +302,9 @@ impl ModelRanking {
         )
         .await?;
         let ranked = RankedByEra::new(|scope| {
-            let ranked = self
-                .rankings
-                .reordered(&request.hints, visible, &order, scope);
-            ranked.ok_or(AskError::Answer(AnswerError::MissingVariant))
-        })?;
+            let rankings = &self.rankings;
+            rankings.reordered(&request.hints, visible, &order, scope)
+        });
         Ok((ranked, order))
     }
 }

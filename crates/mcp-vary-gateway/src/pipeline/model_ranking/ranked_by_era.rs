@@ -19,13 +19,11 @@ pub(crate) struct RankedByEra {
 
 impl RankedByEra {
     /// The variants in the order that `rank` gives them.
-    pub(crate) fn new<E>(
-        rank: impl Fn(Reordering) -> Result<RankedVariants, E>,
-    ) -> Result<Self, E> {
-        Ok(Self {
-            legacy: Arc::new(rank(Reordering::All)?),
-            modern: Arc::new(rank(Reordering::AfterDefault)?),
-        })
+    pub(crate) fn new(rank: impl Fn(Reordering) -> RankedVariants) -> Self {
+        Self {
+            legacy: Arc::new(rank(Reordering::All)),
+            modern: Arc::new(rank(Reordering::AfterDefault)),
+        }
     }
 
     /// The variants for clients of `era`.

@@ -22,7 +22,7 @@ use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use tracing::{debug, warn};
 
@@ -128,22 +128,13 @@ fn selected_variant(
     let index = index.filter(|index| offers.allows(*index));
     let index = index.ok_or_else(|| {
         let requested = json::to_value(requested).unwrap_or_default();
-        record_refused(context, &requested);
+        let counters = context.counters();
+        counters.increment(Counter::RefusedUnknownVariants);
+        context.client.observation.refuse_variant(&requested);
         let selector = &context.snapshot.selector;
         selector.invalid_variant(offers, &requested)
     })?;
     Ok((index, DecidedBy::Selector.into()))
-}
-
-/// Counts and records that the client selected a variant that does not exist for it.
-fn record_refused(context: &RequestContext<'_>, requested: &Value) {
-    context
-        .counters()
-        .increment(Counter::RefusedUnknownVariants);
-    if let Some(record) = context.client.observation.record() {
-        let text = requested.as_str().map(str::to_owned);
-        record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
-    }
 }
 
 /// Finds an item of a list. If it is missing, the list is read again, also on the client's dedicated connections

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use mcp_vary::variant::{DeprecationInfo, Status};
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, Principal, When};
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_view::Rule;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{select, subsequence};
 
 use crate::support::*;
 
@@ -23,15 +25,20 @@ const GROUPS: [&str; 2] = ["dev", "sre"];
 /// The variants in which the questions are asked.
 const VARIANTS: [&str; 4] = ["standard", "compact", "directory", "read-only"];
 
+/// A variant that is deprecated, with another as its replacement.
+pub(super) const DEPRECATED: &str = "old";
+
 /// Patterns that allow. A star is at the end only, so that what they match is plain.
-const ALLOWING: [&str; 19] = [
+const ALLOWING: [&str; 21] = [
     "*", "one_*", "two_t_*", "one_t_a*", "two_t_ab", "t_*", "t_a*", "t_b", "one_p_*", "two_p_a*",
-    "one_p_b", "p_a*", "one:*", "two:a*", "one:b", "one+*", "two+a*", "two+*", "nix",
+    "one_p_b", "p_a*", "one:*", "two:a*", "one:b", "one+*", "two+a*", "two+*", "nix", "same:*",
+    "same:a*",
 ];
 
 /// Patterns that deny. None matches a [mark](Kind::Mark).
-const DENYING: [&str; 10] = [
-    "one_t_*", "two_t_a*", "t_b*", "p_*", "one_p_a*", "two:*", "one:a*", "one:b", "one+a*", "two+*",
+const DENYING: [&str; 12] = [
+    "one_t_*", "two_t_a*", "t_b*", "p_*", "one_p_a*", "two:*", "one:a*", "one:b", "one+a*",
+    "two+*", "same:*", "same:ab",
 ];
 
 /// The kind of an item.
@@ -40,20 +47,28 @@ pub(super) enum Kind {
     Tool,
     Prompt,
     Resource,
+    /// A resource whose URI is the same on every server.
+    Shared,
     Template,
     /// The resource by which a test knows that everything before it has arrived.
     Mark,
 }
 
 impl Kind {
-    const LISTED: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
+    const LISTED: [Self; 5] = [
+        Self::Tool,
+        Self::Prompt,
+        Self::Resource,
+        Self::Shared,
+        Self::Template,
+    ];
 
     /// The list that the item is in, as notifications name it.
     pub(super) const fn list(self) -> &'static str {
         match self {
             Self::Tool => "tools",
             Self::Prompt => "prompts",
-            Self::Resource | Self::Template | Self::Mark => "resources",
+            Self::Resource | Self::Shared | Self::Template | Self::Mark => "resources",
         }
     }
 }
@@ -74,6 +89,7 @@ impl Item {
             Kind::Tool => format!("t_{name}"),
             Kind::Prompt => format!("p_{name}"),
             Kind::Resource => format!("{server}:{name}"),
+            Kind::Shared => format!("same:{name}"),
             Kind::Template => format!("{server}+{name}:{{x}}"),
             Kind::Mark => mark(self.server),
         }
@@ -207,6 +223,10 @@ pub(super) struct Case {
     /// Whether the legacy client asks for the items with even numbers, and the modern one for the others.
     pub(super) is_even_legacy: bool,
     pub(super) variant: &'static str,
+    /// The variants that the rules hide.
+    pub(super) hidden_variants: Vec<&'static str>,
+    /// The replacement of the deprecated variant.
+    pub(super) replacement: &'static str,
     pub(super) server_era: Era,
     /// What happens after the questions. Everybody sees the marks then.
     pub(super) steps: Vec<Step>,
@@ -271,7 +291,28 @@ impl Case {
         };
         let marks = AccessRule::new(When::anyone()).with_allow([marks.pattern()]);
         let marks = Some(marks).filter(|_| !self.steps.is_empty());
-        AccessPolicy::new(rules.chain(marks)).unwrap()
+        let shown = VARIANTS.into_iter().chain([DEPRECATED]);
+        let shown = shown.filter(|id| !self.hidden_variants.contains(id));
+        let shown = shown.map(|id| id.parse().unwrap());
+        let variants = AccessRule::new(When::anyone()).with_variants(shown);
+        AccessPolicy::new(rules.chain(marks).chain([variants])).unwrap()
+    }
+
+    /// The variants of both gateways, or of that which never had what is hidden.
+    pub(super) fn variants(&self, with_hidden: bool) -> Vec<VariantConfig> {
+        let is_there = |id: &str| with_hidden || !self.hidden_variants.contains(&id);
+        let mut info = DeprecationInfo::new("Old.");
+        let replacement = is_there(self.replacement).then_some(self.replacement);
+        info.replacement = replacement.map(|id| id.parse().unwrap());
+        let mut old = ServerVariant::new(DEPRECATED.parse().unwrap(), "old");
+        old = old.with_status(Status::Deprecated);
+        old.deprecation_info = Some(info);
+        let variants = VariantSet::built_in();
+        let variants = variants.configs().iter().cloned();
+        let variants = variants.chain([VariantConfig::new(old)]);
+        variants
+            .filter(|it| is_there(it.variant.id.as_str()))
+            .collect()
     }
 
     /// The rules of the gateway whose servers never had what is hidden: they allow everything of the others.
@@ -353,7 +394,9 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     let steps = prop_oneof![Just(Vec::new()), vec(step(), 1..5)];
     let era = select(&[Era::Legacy, Era::Modern][..]);
     let servers = (1..=SERVERS.len(), era, [declares(), declares()]);
-    let client = (groups, 2_usize..6, any::<bool>(), select(&VARIANTS[..]));
+    let hidden = subsequence(&["compact", "directory", "read-only", DEPRECATED][..], 0..3);
+    let variants = (select(&VARIANTS[..]), hidden, select(&VARIANTS[..]));
+    let client = (groups, 2_usize..6, any::<bool>(), variants);
     let case = (items, vec(rule(), 1..4), client, servers, steps);
     case.prop_map(|(items, rules, client, servers, mut steps)| {
         let (servers, server_era, mut declares) = servers;
@@ -374,7 +417,10 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         for item in steps.iter_mut().map(Step::item_mut) {
             item.server %= servers;
         }
-        let (groups, page, is_even_legacy, variant) = client;
+        let (groups, page, is_even_legacy, variants) = client;
+        let (variant, mut hidden_variants, replacement) = variants;
+        // The marks of steps are subscribed to under the variant.
+        hidden_variants.retain(|id| steps.is_empty() || *id != variant);
         Case {
             servers,
             declares,
@@ -384,6 +430,8 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
             page,
             is_even_legacy,
             variant,
+            hidden_variants,
+            replacement,
             server_era,
             steps,
         }

@@ -221,7 +221,7 @@ impl State {
                 })})
             }
             "resources/list" => {
-                let is_listed = |kind| matches!(kind, Kind::Resource | Kind::Mark);
+                let is_listed = |kind| matches!(kind, Kind::Resource | Kind::Shared | Kind::Mark);
                 json!({"resources": all(&is_listed, |item, description| {
                     json!({"uri": item.upstream_name(), "name": "r", "description": description})
                 })})

@@ -49,6 +49,34 @@ async fn a_reload_is_told_like_any_change() {
     }
 }
 
+/// SV-14: a reload that leaves the server as it is changes no resource.
+#[tokio::test]
+async fn a_reload_is_no_update_of_a_resource() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscribers = Vec::new();
+        for way in ClientKind::ALL {
+            let mut subscriber = listening(&harness, way, &["note:b"]).await;
+            if !way.is_modern() {
+                let params = json!({"uri": "note:b"});
+                subscriber.succeeds("resources/subscribe", params).await;
+            }
+            subscribers.push(subscriber);
+        }
+        let next = config(Target::http(harness.peer.url.clone()));
+        harness.reload(next).await;
+        // What the gateway only suspects, it would have sent by then.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stage.set_tools(&["first", "second"]);
+        stage.notify_list_changed("tools");
+        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut subscribers) {
+            let expected = changed("tools", "standard");
+            assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
+        }
+    }
+}
+
 /// What came after the change of a list is told after it, and reading the list takes its time.
 #[tokio::test]
 async fn the_order_of_changes_is_kept() {

@@ -227,6 +227,7 @@ fn subscribe_at_server(
         subscription,
         memory: Arc::new(memory),
         was_listed: listed.is_some(),
+        is_lost: false,
     }
 }
 
