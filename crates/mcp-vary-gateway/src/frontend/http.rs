@@ -174,9 +174,9 @@ impl Gateway {
             if endpoint.is_some() {
                 // Load balancers learn that it is not ready before it accepts no more connections.
                 let delay = self.current().config.limits.drain_delay;
-                if !delay.is_zero() {
-                    let _ = timeout(delay, self.accept(&listener, &server)).await;
-                }
+                // Those who wait already are accepted at any rate.
+                let delay = delay.max(Duration::from_millis(1));
+                let _ = timeout(delay, self.accept(&listener, &server)).await;
             }
             drop(listener);
             server.close(self, endpoint).await;

@@ -15,6 +15,7 @@
 mod exchange;
 mod frame;
 mod message;
+mod response;
 mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
 use mcp_vary_base::lock::Lock;
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
@@ -42,6 +42,7 @@ use self::shares::Share;
 
 pub use self::exchange::{ReplicaBody, ReplicaCall, Responder};
 pub use self::message::RequestHead;
+pub use self::response::{ForwardError, ReplicaResponse};
 pub use self::shares::MAX_OF_ONE;
 
 /// A message that was opened, as its frame is written; `None` if it is not a frame. For the fuzz target, not part of the API.
@@ -70,36 +71,6 @@ const MAX_QUEUED: usize = 4096;
 const BATCH: usize = 64;
 /// Replicas that are remembered: those that have ever sent a message to this process.
 const MAX_PEERS: usize = 65_536;
-
-/// Why another replica has not answered.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[expect(clippy::exhaustive_enums, reason = "the gateway handles all")]
-pub enum ForwardError {
-    /// It has not got the request, and will not.
-    #[error("the other replica cannot be reached")]
-    NotSent,
-    /// The same, since it has no connection to the store: it has ended, or is cut off.
-    #[error("the other replica has ended")]
-    Ended,
-    /// The same, since too many requests are forwarded, of all or of this client.
-    #[error("as many requests are forwarded as may be")]
-    Full,
-    /// It may have got the request, and handled it.
-    #[error("the other replica did not answer")]
-    Unanswered,
-}
-
-/// The response of another replica.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it has no more parts")]
-pub struct ReplicaResponse {
-    /// The status.
-    pub status: StatusCode,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The body, as it arrives.
-    pub body: ReplicaBody,
-}
 
 /// What a replica sends to others, and awaits from them.
 #[derive(Debug)]
