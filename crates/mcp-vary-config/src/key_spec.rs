@@ -183,6 +183,11 @@ fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
         return Some(format!("write `tools: {{{key}: [...]}}`"));
     }
+    if keys == ["tools", "prompts", "resources"] && nearest(key, keys).is_none() {
+        return Some(format!(
+            "overrides of tools are under `tools`: write `tools: {{{key}: ...}}`"
+        ));
+    }
     if !keys.contains(&"variants") {
         return None;
     }
