@@ -103,6 +103,30 @@ fn each_mistake_about_a_tool_has_what_to_write() {
 }
 
 #[test]
+fn a_value_in_the_wrong_place_has_the_place_where_it_belongs() {
+    let variant = "variants: {a: {overrides: {get_wether: {name: x}}}}\n";
+    for (text, expected) in [
+        (
+            "servers: {a: {command: [python3, server.py]}}\n".to_owned(),
+            ":1:24: `servers.a.command` is a list; write the program alone, as in `command: python3`, and the others into `args`, as \
+             in `args: [server.py]`\n",
+        ),
+        (
+            sky(variant),
+            "`variants.a.overrides.get_wether` is not a known key; overrides of tools are under `tools`: write `tools: {get_wether: \
+             ...}`\n",
+        ),
+        (
+            sky("variants: {a: {overrides: {tool: {}}}}\n"),
+            "`variants.a.overrides.tool` is not a known key; did you mean `tools`?\n",
+        ),
+    ] {
+        let path = file("messages-place.yaml", &text);
+        run(&["serve", &path]).refuses(&[expected]);
+    }
+}
+
+#[test]
 fn an_empty_log_level_is_one_that_is_not_set_and_a_wrong_one_has_the_name_of_its_variable() {
     for empty in ["", " "] {
         let mut list = command(&["config", "schema"]);
