@@ -235,11 +235,11 @@ mod tests {
     #[test]
     fn without_a_home_directory_the_variable_is_named() {
         let empty = files(System::Linux, &[("HOME", "")]);
-        let fix =
-            "; set it to your home directory, or write the entry into the project with --project";
+        let fix = "; set it to your home directory";
+        let project = ", or write the entry into the project with --project";
         assert_eq!(
             empty[0],
-            format!("`HOME` is not set, so the file of Claude Code is not known{fix}")
+            format!("`HOME` is not set, so the file of Claude Code is not known{fix}{project}")
         );
         let windows = files(System::Windows, &[("USERPROFILE", "/u")]);
         assert_eq!(
