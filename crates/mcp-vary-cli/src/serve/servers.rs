@@ -9,6 +9,7 @@ use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use tokio::sync::Notify;
 
+use crate::args::Serve;
 use crate::failure::Failure;
 use crate::print::servers::{first_names, is_up, unread_lists, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
@@ -18,10 +19,10 @@ use crate::start_report::{BURST, MOST_LINES, StartProgress, is_starting, server_
 use crate::stop::Stop;
 
 /// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
-/// `requires_all` if any server is down or one of its lists cannot be read.
+/// `--require-all` if any server is down or one of its lists cannot be read.
 pub(super) async fn wait_until_ready(
     gateway: &Gateway,
-    requires_all: bool,
+    args: &Serve,
     stop: &mut Stop,
 ) -> Result<(), Failure> {
     let mut started = StartProgress::new(!has_cursor(&io::stderr()));
@@ -30,8 +31,8 @@ pub(super) async fn wait_until_ready(
         false
     };
     serving::wait(gateway, stop, report).await?;
-    // While servers come one after the other, their tools are not counted yet.
-    while is_starting(gateway) && started.is_in_burst() {
+    // While servers come one after the other, their tools are not counted yet. On standard streams nothing counts them.
+    while !args.stdio && is_starting(gateway) && started.is_in_burst() {
         let moment = async {
             tokio::time::sleep(BURST).await;
             Ok(())
@@ -50,9 +51,9 @@ pub(super) async fn wait_until_ready(
         _ => None,
     });
     let is_only = servers.len() == 1;
-    let fatal = errors.filter(|error| requires_all || is_only && error.is_permanent());
+    let fatal = errors.filter(|error| args.require_all || is_only && error.is_permanent());
     let fatal: Vec<_> = fatal.cloned().collect();
-    let unread = servers.iter().filter(|_| requires_all);
+    let unread = servers.iter().filter(|_| args.require_all);
     let unread: Vec<_> = unread.flat_map(unread_lists).collect();
     let failure = match (fatal.is_empty(), unread.is_empty()) {
         (true, true) => return Ok(()),
