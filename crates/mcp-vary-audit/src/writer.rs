@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_vary_base::io_error;
-use mcp_vary_base::log_backoff::LogBackoff;
 use tracing::{info, warn};
 
 use crate::config::OnFull;
@@ -41,7 +40,8 @@ pub(crate) struct Writer {
     stakes: Vec<Stake>,
     /// How often in succession there was nothing to write.
     idle_rounds: u32,
-    failures: LogBackoff,
+    /// When the last failure was logged.
+    logged_at: Option<Instant>,
 }
 
 /// What is lost if a line is not written.
@@ -75,6 +75,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// Between two attempts to write what must not be lost.
 const RETRY: Duration = Duration::from_millis(250);
 
+/// Between two warnings that records cannot be written.
+const QUIET: Duration = Duration::from_secs(60);
+
 impl Writer {
     pub(crate) fn new(
         queue: Arc<Queue>,
@@ -95,7 +98,7 @@ impl Writer {
             batch: Vec::with_capacity(BATCH),
             stakes: Vec::with_capacity(BATCH),
             idle_rounds: IDLE_ROUNDS,
-            failures: LogBackoff::default(),
+            logged_at: None,
         }
     }
 
@@ -194,6 +197,10 @@ impl Writer {
                 .totals
                 .written
                 .fetch_add(total, Ordering::Relaxed);
+            let is_last_attempt = self.queue.is_closing.load(Ordering::SeqCst);
+            if self.on_full == OnFull::Drop || is_last_attempt {
+                self.lose_batch();
+            }
             match written.error {
                 None => self.succeeded(),
                 Some(error) => {
@@ -202,11 +209,6 @@ impl Writer {
                 }
             }
             if self.batch.is_empty() {
-                break;
-            }
-            let is_last_attempt = self.queue.is_closing.load(Ordering::SeqCst);
-            if self.on_full == OnFull::Drop || is_last_attempt {
-                self.lose_batch();
                 break;
             }
             thread::park_timeout(RETRY);
@@ -222,13 +224,18 @@ impl Writer {
     }
 
     fn failed(&mut self, error: &io::Error) {
-        self.queue.sink.set_error(io_error::describe(error));
+        let error = io_error::describe(error);
         self.queue.totals.failures.fetch_add(1, Ordering::Relaxed);
-        if let Some(failure) = self.failures.next() {
+        if self.logged_at.is_none_or(|it| it.elapsed() >= QUIET) {
+            self.logged_at = Some(Instant::now());
             let sink = self.sink.name();
             let lost = self.queue.totals.lost.load(Ordering::Relaxed);
-            warn!(sink, %error, failure, lost, "audit records could not be written");
+            warn!(
+                sink,
+                error, lost, "audit records could not be written; Vary tries again by itself"
+            );
         }
+        self.queue.sink.set_error(error);
     }
 
     /// Counts the lines that were not written. The next lines get their numbers.

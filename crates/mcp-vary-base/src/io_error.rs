@@ -50,11 +50,15 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
     let mut places = absolute.ancestors();
     let place = places.find_map(|place| Some((place, place.metadata().ok()?)));
     place.map_or(why.clone(), |(place, metadata)| {
-        let place = place.display();
-        format!(
-            "{why}: {place} {}; run Vary as its owner, or change its mode",
-            owner(&metadata)
-        )
+        // The mode of a folder that other users have as well is not to be changed.
+        let is_near = place == absolute || absolute.parent() == Some(place);
+        let mode = if is_near && place.parent().is_some() {
+            ", or change its mode"
+        } else {
+            ""
+        };
+        let (place, owner) = (place.display(), owner(&metadata));
+        format!("{why}: {place} {owner}; run Vary as its owner{mode}")
     })
 }
 
@@ -145,14 +149,18 @@ mod tests {
                 why.starts_with(&format!("permission denied: {shown} belongs to ")),
                 "{why}"
             );
-            for part in [
-                " (mode ",
-                "), and Vary runs as ",
-                "; run Vary as its owner, or change its mode",
-            ] {
+            for part in [" (mode ", "), and Vary runs as ", "; run Vary as its owner"] {
                 assert!(why.contains(part), "{why}");
             }
+            // A folder further above may be everybody's.
+            assert_eq!(
+                why.ends_with(", or change its mode"),
+                path == place,
+                "{why}"
+            );
         }
+        let top = describe_at(Path::new("/none"), &denied);
+        assert!(top.ends_with("; run Vary as its owner"), "{top}");
         let root = owner(&Path::new("/").metadata().unwrap());
         assert!(root.starts_with("belongs to root (mode "), "{root}");
         let missing = Error::from(ErrorKind::NotFound);

@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 mod schema;
 
 use mcp_vary::json;
+use mcp_vary_upstream::command_line::shell_word;
 
 use crate::args::Call;
 use crate::client::ClientIdentity;
@@ -14,7 +15,7 @@ use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
-use crate::target_args::ServerTarget;
+use crate::target_args::{ServerTarget, is_target};
 use crate::target_session::{Needed, TargetSession};
 use crate::tokens::percent;
 use crate::{refused_variant, unknown_tool};
@@ -51,6 +52,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         }
         session.note_ended_servers();
     }
+    session.warn_unmatched();
     let closed = session.close(&mut stop).await;
     let tip = ended?;
     shown.and(closed)?;
@@ -92,15 +94,16 @@ async fn call_all(
         if let Err(error) = &answer
             && tip.is_none()
         {
-            tip = match variant.and_then(|id| refused_variant::for_variant(error, id)) {
+            let refused = variant.and_then(|id| refused_variant::unknown_variant(error, id));
+            if let Some(why) = refused {
+                return Err(Failure::command(sanitize(&why)));
+            }
+            // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
+            tip = match called.missing_tool() {
                 Some(meant) => Some(meant),
-                // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
-                None => match called.missing_tool() {
-                    Some(meant) => Some(meant),
-                    None => unknown_tool::suggestion(session, &client, identity, needed)
-                        .await
-                        .unwrap_or_default(),
-                },
+                None => unknown_tool::suggestion(session, &client, identity, needed)
+                    .await
+                    .unwrap_or_default(),
             };
         }
         // A result that says so names them.
@@ -153,6 +156,9 @@ impl CallRequest {
                 "`{first}` and `{second}` are two targets; write an argument as NAME=VALUE, and a server's command after `--`"
             )));
         }
+        if let Some(why) = swapped(args, &targets) {
+            return Err(Failure::command(why));
+        }
         let target = &args.client.target;
         let target = target
             .resolve(targets.first().copied(), "vary call TOOL")
@@ -186,6 +192,30 @@ impl CallRequest {
         };
         self.identities.iter().map(title).collect()
     }
+}
+
+/// What to write if the first word is the target and not the tool. A tool can be called like a port: then the next word is the target.
+fn swapped(args: &Call, targets: &[&str]) -> Option<String> {
+    let (first, next) = (&*args.tool, targets.first());
+    if !is_target(first)
+        || next.is_some_and(|it| is_target(it))
+        || !args.client.target.command.is_empty()
+    {
+        return None;
+    }
+    let Some(tool) = next else {
+        return Some(format!(
+            "`{first}` is a target, and the tool is missing: `vary call TOOL {first}`; `vary tools {first}` lists the tools"
+        ));
+    };
+    let arguments = args.arguments_and_target.iter();
+    let arguments = arguments
+        .filter(|it| it != tool)
+        .map(|it| shell_word(it) + " ");
+    let arguments: String = arguments.collect();
+    Some(format!(
+        "the tool comes first: vary call {tool} {arguments}{first}"
+    ))
 }
 
 /// A line for each answer: the received JSON text, with the findings.

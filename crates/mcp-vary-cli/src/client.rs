@@ -265,10 +265,13 @@ impl Client {
             let request = Request::new(kind.method(), Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
                 let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
-                let reason = meant.unwrap_or_else(|| {
-                    format!("the server does not list its {list}: {}", sentence(&error))
-                });
-                Failure::looked_at(sanitize(&reason))
+                match meant {
+                    Some(why) => Failure::command(sanitize(&why)),
+                    None => Failure::looked_at(sanitize(&format!(
+                        "the server does not list its {list}: {}",
+                        sentence(&error)
+                    ))),
+                }
             })?;
             let unreadable = |error: json::JsonError| {
                 Failure::looked_at(format!(

@@ -72,6 +72,12 @@ impl Failure {
         self
     }
 
+    /// The same with an `end` of its sentence.
+    pub(crate) fn with_end(mut self, end: &str) -> Self {
+        self.text.push_str(end);
+        self
+    }
+
     /// The same with one more line.
     pub(crate) fn with_line(mut self, line: &str) -> Self {
         self.text = format!("{}\n{line}", self.text);

@@ -59,9 +59,7 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
             let review = seen.review.as_ref().map(Review::to_text);
             seen.to_text(print::width()) + &review.unwrap_or_default()
         })?;
-        for line in session.unmatched() {
-            print::notice(&line);
-        }
+        session.warn_unmatched();
         let rows = seen
             .variants
             .iter()
@@ -101,7 +99,9 @@ async fn inspect(
         variant.descriptions = DescriptionCost::read(&client, variant.id(), &variant.listed).await;
         variant.others = other_tokens(&client, variant.id()).await;
     }
-    let whole = baseline(&variants).map_or(0, |variant| variant.tokens);
+    let compared = baseline(&variants);
+    let whole = compared.map_or(0, |variant| variant.tokens);
+    let compared = compared.and_then(VariantTools::id).map(str::to_owned);
     if let Some(only) = &args.client.variant {
         variants.retain(|variant| variant.id().is_none_or(|id| id == only));
     }
@@ -113,6 +113,7 @@ async fn inspect(
     Ok(Inspection {
         review,
         whole,
+        compared,
         is_summary: args.summary,
         summary: session.summary.clone(),
         more: client.more_variants(),
@@ -290,6 +291,8 @@ struct Inspection {
     is_summary: bool,
     /// The tokens that others are compared with.
     whole: usize,
+    /// The variant that others are compared with; `None` without variants.
+    compared: Option<String>,
     summary: ServerSummary,
     more: bool,
     /// Whether every variant is known, advertised or not.

@@ -170,6 +170,9 @@ impl GatewayAddress {
     fn not_connected(&self, error: &io::Error) -> String {
         let why = io_error::describe(error);
         match self {
+            Self::Default if !has_directory() => format!(
+                "{why}; `HOME` is not set, so the gateways of this user cannot be found: set it, or name the address of `--admin`"
+            ),
             Self::Default => format!(
                 "{why}; no gateway of this user is running here: `vary serve FILE` starts one; that of another user is reached by \
                  the address of its `--admin`"
@@ -199,6 +202,21 @@ pub(crate) fn served_file(url: &str) -> Option<PathBuf> {
     let socket = GatewayAddress::parse(url).ok()?.of_clients()?;
     let about = about(&socket);
     std::fs::canonicalize(about["file"].as_str()?).ok()
+}
+
+/// What to do if nothing answers at `url`, where a gateway was expected. `command` connects to another URL that follows.
+pub(crate) fn unanswered(url: &str, command: &str) -> String {
+    let all = running().into_iter();
+    let urls = all.filter_map(|path| about(&path)["url"].as_str().map(str::to_owned));
+    let urls: Vec<_> = urls.collect();
+    let port = url.parse::<Uri>().ok().and_then(|url| url.port_u16());
+    let port = port.map_or_else(String::new, |port| format!(" --listen {port}"));
+    let fix = match &urls[..] {
+        [] => format!("start the gateway with: vary serve FILE{port}"),
+        [one] => format!("your gateway is connected with: {command} {one}"),
+        several => format!("your gateways are at {}", first_names(several)),
+    };
+    format!("nothing answers at {url}; {fix}")
 }
 
 /// The status of the gateway at a socket; `None` if it does not say so at once.
@@ -254,7 +272,13 @@ impl fmt::Display for GatewayAddress {
 }
 
 #[cfg(unix)]
-pub(crate) use crate::operator_socket::{about, running};
+pub(crate) use crate::operator_socket::{about, has_directory, running};
+
+/// There are no sockets on this system.
+#[cfg(not(unix))]
+const fn has_directory() -> bool {
+    true
+}
 
 /// There are no sockets on this system.
 #[cfg(not(unix))]

@@ -51,6 +51,11 @@ impl Drop for SocketFile {
     }
 }
 
+/// Whether it is known where the sockets of this user are.
+pub(crate) fn has_directory() -> bool {
+    directory().is_some()
+}
+
 /// The sockets of the running gateways of this user.
 pub(crate) fn running() -> Vec<PathBuf> {
     let all = directory().into_iter();

@@ -186,7 +186,7 @@ async fn on_http(
     let url = serving.url();
     progress(&format!("{} at {url}", starting_line(&gateway)));
     let _operator = operator.serve(&gateway, Some(&url));
-    wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
+    wait_until_ready(&gateway, reloads.args, stop).await?;
     progress(&format!(
         "{}\nserving at {url}",
         introduction(&gateway, source)
@@ -269,7 +269,7 @@ async fn on_stdio(
         std::future::pending::<Infallible>().await
     };
     tokio::select! {
-        ready = wait_until_ready(&gateway, reloads.args.require_all, stop) => ready?,
+        ready = wait_until_ready(&gateway, reloads.args, stop) => ready?,
         never = first_message => match never {},
     }
     progress(&introduction(&gateway, source));

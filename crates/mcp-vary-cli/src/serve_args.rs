@@ -65,25 +65,19 @@ fn with_args(
     chain::with_ancestors(config)
 }
 
-/// A warning line for each selection or override of a variant that matches nothing.
+/// A warning line for each selection or override of a variant that matches nothing, with its place in the file `name`.
+/// `config check` notes guards that match nothing now.
 pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
-    let lines = unmatched_lines(gateway, name, places).into_iter();
-    lines.map(|line| format!("\nwarning: {line}")).collect()
-}
-
-/// A line for each selection or override of a variant that matches nothing, with its place in the file `name`. `config check`
-/// notes guards that match nothing now.
-pub(crate) fn unmatched_lines(gateway: &Gateway, name: &str, places: &VariantSpans) -> Vec<String> {
     let all = gateway.unmatched_overrides().into_iter();
     let mistakes = all.filter(|(_, diagnostic)| !diagnostic.is_note());
     let lines = mistakes.map(|(variant, diagnostic)| {
         let diagnostic = places.diagnostic(&variant, &diagnostic);
-        sanitize(&format!("{name}:{diagnostic}"))
+        sanitize(&format!("\nwarning: {name}:{diagnostic}"))
     });
     let mut lines: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.
     lines.dedup();
-    lines
+    lines.concat()
 }
 
 /// How long clients wait for the slowest of several servers, and for the processes that their capabilities need. Some clients

@@ -183,7 +183,8 @@ pub(crate) fn waiting_line(gateway: &Gateway) -> String {
 fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
     let mut text = String::new();
     let runner = silent.iter().find_map(|server| server.runner.as_ref());
-    if let Some(runner) = runner.filter(|_| elapsed >= SILENT_WAIT) {
+    let is_new = (SILENT_WAIT..SILENT_WAIT + REMINDER).contains(&elapsed);
+    if let Some(runner) = runner.filter(|_| is_new) {
         text.push_str(&format!(
             "; `{runner}` downloads what is not on this machine yet: can its registry be reached?"
         ));

@@ -1,23 +1,29 @@
 //! What `vary serve` prints while servers start, and about servers and variants when clients can connect.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_gateway::{Gateway, Naming, ServerReport, Target, UpstreamConfig};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use crate::login::until;
-use crate::print::servers::{is_up, naming_note, plural, reason, unread_list};
+use crate::print::servers::{first_names, is_up, naming_note, plural, reason, unread_list};
 use crate::print::table::table;
 use crate::print::{progress, sanitize, server_line};
 
-/// Reports each of several servers when it is ready. A terminal has a progress line for that.
+/// Reports each of several servers when it is ready, and many that come together in one line. A terminal has a progress line
+/// for that.
 #[derive(Debug)]
 pub(crate) struct StartProgress {
     began: Instant,
     reported: BTreeSet<String>,
     has_lines: bool,
+    /// When the last server became ready.
+    last: Option<Instant>,
+    /// The lines of this burst, and the servers that have none yet.
+    lines: usize,
+    held: Vec<String>,
 }
 
 impl StartProgress {
@@ -27,26 +33,47 @@ impl StartProgress {
             began: Instant::now(),
             reported: BTreeSet::new(),
             has_lines,
+            last: None,
+            lines: 0,
+            held: Vec::new(),
         }
     }
 
     /// Reports the servers that have become ready.
     pub(crate) fn update(&mut self, gateway: &Gateway) {
         let servers = gateway.servers();
-        if !self.has_lines || servers.len() < 2 {
-            return;
+        if !self.is_in_burst() {
+            self.finish(servers.len());
         }
-        let ready = servers.iter().filter(|server| is_up(&server.state));
-        for server in ready {
+        for server in servers.iter().filter(|server| is_up(&server.state)) {
             if self.reported.insert(server.name.clone()) {
-                let (count, all) = (self.reported.len(), servers.len());
-                let after = self.began.elapsed().as_secs_f32();
-                let line = format!(
-                    "ready: `{}` after {after:.1}s ({count} of {all})",
-                    server.name
-                );
-                progress(&sanitize(&line));
+                self.last = Some(Instant::now());
+                self.held.push(format!("`{}`", server.name));
+                if self.lines < MOST_LINES {
+                    self.report(servers.len());
+                }
             }
+        }
+    }
+
+    /// Reports those of a burst that have no line yet.
+    pub(crate) fn finish(&mut self, all: usize) {
+        self.report(all);
+        self.lines = 0;
+    }
+
+    /// Whether the last server became ready a moment ago.
+    pub(crate) fn is_in_burst(&self) -> bool {
+        self.last.is_some_and(|last| last.elapsed() < BURST)
+    }
+
+    fn report(&mut self, all: usize) {
+        let names = first_names(&std::mem::take(&mut self.held));
+        if !names.is_empty() && self.has_lines && all > 1 {
+            let (count, after) = (self.reported.len(), self.began.elapsed().as_secs_f32());
+            let line = format!("ready: {names} after {after:.1}s ({count} of {all})");
+            progress(&sanitize(&line));
+            self.lines += 1;
         }
     }
 }
@@ -251,6 +278,10 @@ pub(crate) fn limit_of(title: &str) -> Option<usize> {
         .map(|(_, limit)| *limit)
 }
 
+/// The time without another server after which those that became ready are reported.
+pub(crate) const BURST: Duration = Duration::from_secs(1);
+/// The servers of a burst that have a line of their own.
+pub(crate) const MOST_LINES: usize = 3;
 /// Clients that do not use all tools of a long list, and how many they use.
 const CLIENT_LIMITS: [(&str, usize); 2] = [("Cursor", 40), ("VS Code", 128)];
 

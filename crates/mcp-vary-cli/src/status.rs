@@ -62,7 +62,8 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
         (false, None) => known + &shown(&status, ""),
         (false, Some(_)) => shown(&status, &gauges(&status)),
     })?;
-    Ok(Verdict::fine_if(is_up))
+    let is_audited = status["audit"]["error"].is_null();
+    Ok(Verdict::fine_if(is_up && is_audited))
 }
 
 /// The status as text, and what follows: as wide as the terminal at most, and in colour if it shows that.

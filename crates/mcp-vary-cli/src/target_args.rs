@@ -221,6 +221,12 @@ pub(crate) fn endpoint(word: &str) -> Option<String> {
     }
 }
 
+/// Whether `word` can be nothing but a target.
+pub(crate) fn is_target(word: &str) -> bool {
+    let is_file = || looks_like_a_file(word) || Path::new(word).is_file();
+    endpoint(word).is_some() || is_file()
+}
+
 /// The endings of programs that people take for configurations, and what runs them.
 const RUNNERS: [(&str, &str); 6] = [
     (".py", "python3 "),

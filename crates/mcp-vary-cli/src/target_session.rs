@@ -19,7 +19,7 @@ use crate::environment::environment;
 use crate::failure::Failure;
 use crate::login::source::{LoginMode, file_with_logins, with_logins};
 use crate::print::{notice, sanitize};
-use crate::serve_args::unmatched_lines;
+use crate::serve_args::unmatched_warnings;
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
@@ -81,12 +81,14 @@ impl TargetSession {
         Ok(session)
     }
 
-    /// A line for each selection or override of the file that matches nothing.
-    pub(crate) fn unmatched(&self) -> Vec<String> {
-        let (Some((name, spans)), Some(serving)) = (&self.spans, &self.serving) else {
-            return Vec::new();
-        };
-        unmatched_lines(serving.gateway(), name, spans)
+    /// Warns of each selection or override of the file that matches nothing.
+    pub(crate) fn warn_unmatched(&self) {
+        if let (Some((name, spans)), Some(serving)) = (&self.spans, &self.serving) {
+            let warnings = unmatched_warnings(serving.gateway(), name, spans);
+            for line in warnings.lines().filter(|line| !line.is_empty()) {
+                notice(line);
+            }
+        }
     }
 
     /// Says which variant a client with a name of its own gets that selects none, and why. Only the gateway of a

@@ -27,7 +27,9 @@ pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Fail
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary tools").await?;
     let target = match &target {
-        ServerTarget::Url { url, .. } if args.diff => served_file(url, &mut args.client)?,
+        ServerTarget::Url { url, .. } if args.diff => {
+            served_file(url, &mut args.client)?.unwrap_or(target)
+        }
         _ => target,
     };
     let mode = LoginMode::from_flag(args.client.login);
@@ -43,18 +45,16 @@ pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Fail
         })
     });
     session.summary.note_missing_servers();
+    session.warn_unmatched();
     let closed = session.close(&mut stop).await;
     shown.and(closed).map(|()| Verdict::Fine)
 }
 
 /// The file that the gateway at `url` serves: it has the servers' own tools. A variant in the address becomes that of `args`.
-fn served_file(url: &str, args: &mut ClientArgs) -> Result<ServerTarget, Failure> {
-    let path = operator_client::served_file(url).ok_or_else(|| {
-        Failure::command(format!(
-            "--diff compares with the server's own tools, which {url} does not show, and no gateway of yours serves a file there; \
-             name the file: `vary tools --diff FILE`"
-        ))
-    })?;
+fn served_file(url: &str, args: &mut ClientArgs) -> Result<Option<ServerTarget>, Failure> {
+    let Some(path) = operator_client::served_file(url) else {
+        return Ok(None);
+    };
     let variant = url
         .split_once("/mcp/v/")
         .map(|(_, id)| percent_decode_str(id));
@@ -64,7 +64,7 @@ fn served_file(url: &str, args: &mut ClientArgs) -> Result<ServerTarget, Failure
         "comparing by {}, which is served there",
         path.display()
     )));
-    args.target.resolve_file(path)
+    args.target.resolve_file(path).map(Some)
 }
 
 /// The tools of one variant.
@@ -212,8 +212,8 @@ fn tool(session: &TargetSession, json: String) -> Option<ListedTool> {
 fn compare(session: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String>, Failure> {
     let upstream = session.server_tools().ok_or_else(|| {
         Failure::command(
-            "--diff compares with the server's own tools, which a gateway does not show; name the file that it serves: `vary \
-             tools --diff FILE`",
+            "--diff compares with the server's own tools, which a gateway does not show, and no gateway of yours serves a file \
+             there; name the file, `vary tools --diff FILE`, or the command, `vary tools --diff -- COMMAND`",
         )
     })?;
     let mut hidden = Vec::new();

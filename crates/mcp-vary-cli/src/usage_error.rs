@@ -9,7 +9,7 @@ use crate::call::arguments;
 use crate::connect::client::ClientName;
 use crate::failure::Failure;
 use crate::similar::nearest;
-use crate::target_args::{endpoint, looks_like_a_file};
+use crate::target_args::{endpoint, is_target};
 
 /// The arguments of this process. Help and the version are printed here, and end the process.
 ///
@@ -36,7 +36,8 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         _ => None,
     };
     let unknown = unknown.or_else(|| client(&error));
-    match unknown.or_else(|| advice(&arguments).filter(|_| is_about_words)) {
+    let unknown = unknown.or_else(|| advice(&arguments).filter(|_| is_about_words));
+    match unknown.or_else(|| tool_argument(&arguments, &error)) {
         Some(text) => Err(Failure::command(text)),
         None => {
             // clap's tip for any unknown option is to pass it to the server's command, which hardly anybody wants.
@@ -109,6 +110,31 @@ fn other_name(arguments: &[String], word: &str) -> Option<String> {
     });
     let (_, _, instead) = known.next()?;
     Some(format!("`{flag}` does not exist; write {instead}"))
+}
+
+/// What to write for an argument of a tool that looks like an option.
+fn tool_argument(arguments: &[String], error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let has_similar = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(similar)) => nearest(flag, [similar.as_str()]).is_some(),
+        _ => false,
+    };
+    let command = arguments.get(*positionals("", arguments).first()?)?;
+    let name = flag
+        .strip_prefix("--")
+        .filter(|_| command == "call" && !has_similar)?;
+    let name = name.split('=').next()?;
+    let mut left = arguments
+        .iter()
+        .skip_while(|it| !it.starts_with(flag.as_str()));
+    let typed = left.next()?.split_once('=').map(|(_, value)| value);
+    let value = typed.or(left.next().map(String::as_str)).unwrap_or("VALUE");
+    let argument = shell_word(&format!("{name}={value}"));
+    Some(format!(
+        "`vary call` has no option `--{name}`; arguments of the tool have no dashes: write {argument}"
+    ))
 }
 
 /// What to write instead of `words`, the command line after the program's name.
@@ -186,12 +212,6 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
          {command}{tool} -- {}`",
         server.join(" ")
     ))
-}
-
-/// Whether `word` can be nothing but a target.
-fn is_target(word: &str) -> bool {
-    let is_file = || looks_like_a_file(word) || std::path::Path::new(word).is_file();
-    endpoint(word).is_some() || is_file()
 }
 
 /// The indices of the words that are neither flags nor their values.

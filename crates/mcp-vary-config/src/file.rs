@@ -29,6 +29,7 @@ use mcp_vary_access::When;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_operator::AdminToken;
+use mcp_vary_settings::audit::AuditSettings;
 use mcp_vary_settings::config::Config;
 use mcp_vary_settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_upstream::UpstreamConfig;
@@ -156,6 +157,16 @@ impl File {
     pub fn check_tls(&self) -> io::Result<()> {
         let tls = self.config.listener.tls.as_ref();
         tls.map_or(Ok(()), TlsConfig::check)
+    }
+
+    /// Checks that there is a folder for the file of the audit log, if the configuration has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`AuditSettings::check`].
+    pub fn check_audit(&self) -> io::Result<()> {
+        let audit = self.config.audit.as_ref();
+        audit.map_or(Ok(()), AuditSettings::check)
     }
 
     /// The configuration to start a gateway with.

@@ -183,6 +183,12 @@ fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
         return Some(format!("write `tools: {{{key}: [...]}}`"));
     }
+    let is_override = !member.keys().is_empty() && nearest(key, keys).is_none();
+    if keys == ["tools", "prompts", "resources"] && is_override {
+        return Some(format!(
+            "overrides of tools are under `tools`: write `tools: {{{key}: ...}}`"
+        ));
+    }
     if !keys.contains(&"variants") {
         return None;
     }

@@ -228,7 +228,12 @@ impl<'a> Reader<'a> {
                 None
             }
             Value::List(_) => {
-                self.report(field, "is a list", "write one value");
+                let fix = if field.path.ends_with(".command") {
+                    "write the program alone, as in `command: python3`, and the others into `args`, as in `args: [server.py]`"
+                } else {
+                    "write one value"
+                };
+                self.report(field, "is a list", fix);
                 None
             }
             Value::Table(_) => {

@@ -1,7 +1,7 @@
 //! The audit log that a configuration asks for.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_vary_audit::{
@@ -101,15 +101,27 @@ impl AuditSettings {
         AuditLog::start(&config, self.sink()?)
     }
 
+    /// Checks that the folder of its file exists.
+    ///
+    /// # Errors
+    ///
+    /// If it does not; the error names it.
+    pub fn check(&self) -> io::Result<()> {
+        let AuditTarget::File(path) = &self.target else {
+            return Ok(());
+        };
+        match std::path::absolute(path)?.parent() {
+            Some(folder) if !folder.exists() => {
+                Err(not_opened(path, &io::ErrorKind::NotFound.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn sink(&self) -> io::Result<Box<dyn Sink>> {
         Ok(match &self.target {
             AuditTarget::File(path) => {
-                let opened = FileSink::open(path).map_err(|error| {
-                    let cause = io_error::describe_at(path, &error);
-                    let why = format!("the audit log {} cannot be opened: {cause}", path.display());
-                    io::Error::new(error.kind(), why)
-                });
-                Box::new(opened?)
+                Box::new(FileSink::open(path).map_err(|error| not_opened(path, &error))?)
             }
             AuditTarget::Stdout => {
                 Box::new(StreamSink::new("standard output", Box::new(io::stdout())))
@@ -123,4 +135,10 @@ impl AuditSettings {
             }
         })
     }
+}
+
+fn not_opened(path: &Path, error: &io::Error) -> io::Error {
+    let cause = io_error::describe_at(path, error);
+    let why = format!("the audit log {} cannot be opened: {cause}", path.display());
+    io::Error::new(error.kind(), why)
 }

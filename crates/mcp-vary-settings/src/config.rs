@@ -332,7 +332,7 @@ impl Config {
             None => {
                 let ids = self.variant_set.ids().map(|id| format!("`{id}`"));
                 let ids: Vec<_> = ids.collect();
-                Err(unknown(format!("there are {}", ids.join(", "))))
+                Err(unknown(format!("choose one of {}", ids.join(", "))))
             }
         }
     }

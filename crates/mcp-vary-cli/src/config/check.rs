@@ -274,6 +274,10 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         let at = at.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
     }
+    let at = file.addresses_at.get("audit.to");
+    let at = at.map_or_else(String::new, |at| format!(":{at}"));
+    let no_audit = file.check_audit().err();
+    refused.extend(no_audit.map(|error| format!("{name}{at}: {error}")));
     let circular = file.servers.iter().filter(|server| is_own(server, file));
     refused.extend(circular.map(|server| {
         format!(

@@ -124,7 +124,10 @@ impl ClientFile {
 
     /// Writes another file with the mode of this one, since it may have the same secrets.
     pub(crate) fn store(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| unwritable(path, &error);
+        // The backup and the record are written first: the file that the user knows is as it was.
+        let failed = |error: std::io::Error| {
+            unwritable(&self.path, &error).with_end("; nothing was changed")
+        };
         let directory = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());

@@ -50,12 +50,8 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     if !args.write {
         print::data(&snippet)?;
         notice(&sanitize(&plan.advice(args.project)));
-        if plan.is_unanswered().await {
-            let address = plan.address.unwrap_or_default();
-            let start = "`vary serve` starts the gateway";
-            notice(&sanitize(&format!(
-                "note: nothing answers at {address} now; {start}"
-            )));
+        if let Some(why) = plan.unanswered().await {
+            notice(&sanitize(&format!("note: {why}")));
         }
         return Ok(Verdict::Fine);
     }
@@ -77,7 +73,14 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         Some(seen) => seen,
         None => probe::probe(plan.client(), plan.tried(), &snippet, &mut stop).await,
     };
-    let seen = seen.map_err(|failure| plan.not_connected(&failure).with_line(&undo))?;
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(failure) => {
+            let unanswered = plan.unanswered().await;
+            let failure = plan.not_connected(&failure, unanswered.as_deref());
+            return Err(failure.with_line(&undo));
+        }
+    };
     notice(&sanitize(&seen));
     if let Some(note) = plan.inherited_variables() {
         notice(&sanitize(&note));
@@ -275,16 +278,16 @@ impl Plan {
         ))))
     }
 
-    /// Whether nothing listens at the address of a gateway on this machine.
-    async fn is_unanswered(&self) -> bool {
-        let address = self.address.as_ref().and_then(|it| it.parse::<Uri>().ok());
-        let Some(host) = address.as_ref().and_then(Uri::host) else {
-            return false;
-        };
+    /// What to do if nothing listens at the address of a gateway on this machine; `None` if something does.
+    async fn unanswered(&self) -> Option<String> {
+        let address = self.address.as_ref()?;
+        let uri = address.parse::<Uri>().ok()?;
+        let host = uri.host()?;
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-        let port = address.as_ref().and_then(Uri::port_u16).unwrap_or(80);
-        let connecting = TcpStream::connect(format!("{host}:{port}"));
-        is_local && connecting.await.is_err()
+        let connecting = TcpStream::connect(format!("{host}:{}", uri.port_u16().unwrap_or(80)));
+        let is_unanswered = is_local && connecting.await.is_err();
+        let command = format!("vary connect {}", self.client.as_str());
+        is_unanswered.then(|| operator_client::unanswered(address, &command))
     }
 
     /// The variables of headers, or of the configuration that the client's own Vary reads, that are not set here.
@@ -327,8 +330,11 @@ impl Plan {
     }
 
     /// The error after a connection that failed, although the file is written.
-    fn not_connected(&self, failure: &Failure) -> Failure {
+    fn not_connected(&self, failure: &Failure, unanswered: Option<&str>) -> Failure {
         let (path, title) = (self.file.path.display(), self.client().title);
+        if let Some(why) = unanswered {
+            return Failure::looked_at(sanitize(&format!("{path} is written, but {why}")));
+        }
         if failure.is_of_command() {
             let next = match &self.check_command {
                 Some(check) => {
@@ -364,11 +370,7 @@ impl Plan {
             )));
         }
         let advice = match &self.endpoint {
-            Endpoint::Http { url, .. } => {
-                format!(
-                    "is the gateway running? `vary serve` starts it; `vary inspect {url}` tries again"
-                )
-            }
+            Endpoint::Http { url, .. } => format!("to try it again: vary inspect {url}"),
             Endpoint::Stdio { program, args } => match &self.check_command {
                 Some(check) => format!("to see what each server answers: {check}"),
                 None => format!("to see what is wrong, run: {program} {}", args.join(" ")),
@@ -387,7 +389,9 @@ fn path(args: &Connect) -> Result<PathBuf, Failure> {
         places::check_inside(&file, std::path::Path::new("."))?;
         return Ok(file);
     }
-    places::user_file(args.client, System::current(), &variable)
+    let file = places::user_file(args.client, System::current(), &variable)?;
+    places::check_home(args.client, &file, &variable)?;
+    Ok(file)
 }
 
 #[expect(

@@ -24,6 +24,14 @@ impl System {
             Self::Linux
         }
     }
+
+    /// The variable with the user's home directory.
+    const fn home(self) -> &'static str {
+        match self {
+            Self::Windows => "USERPROFILE",
+            Self::Linux | Self::MacOs => "HOME",
+        }
+    }
 }
 
 /// The user's file of `client`. `variable` gives the values of environment variables.
@@ -36,10 +44,7 @@ pub(crate) fn user_file(
     system: System,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<PathBuf, Failure> {
-    let home = match system {
-        System::Windows => "USERPROFILE",
-        System::Linux | System::MacOs => "HOME",
-    };
+    let home = system.home();
     let set = |name: &str| {
         variable(name)
             .filter(|value| !value.is_empty())
@@ -48,9 +53,9 @@ pub(crate) fn user_file(
     let required = |name: &str| {
         let missing = || {
             Failure::command(format!(
-                "`{name}` is not set, so the file of {} is not known; set it to your home directory, or write the entry \
-                 into the project with --project",
-                client.client().title
+                "`{name}` is not set, so the file of {} is not known; {}",
+                client.client().title,
+                instead_of_home(client)
             ))
         };
         set(name).ok_or_else(missing)
@@ -81,6 +86,37 @@ pub(crate) fn user_file(
         }
         ClientName::Windsurf => required(home)?.join(".codeium/windsurf/mcp_config.json"),
     })
+}
+
+/// What to do about a home directory that is not known.
+fn instead_of_home(client: ClientName) -> String {
+    let project = client.client().project.map_or(
+        "",
+        |_| ", or write the entry into the project with --project",
+    );
+    format!("set it to your home directory{project}")
+}
+
+/// Refuses the user's `file` below a home directory that does not exist. `variable` is as for [`user_file`].
+///
+/// # Errors
+///
+/// If that is so.
+pub(crate) fn check_home(
+    client: ClientName,
+    file: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let name = System::current().home();
+    match variable(name) {
+        Some(home) if file.starts_with(&home) && !Path::new(&home).exists() => {
+            Err(Failure::command(format!(
+                "`{name}` is {home}, which does not exist; {}",
+                instead_of_home(client)
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The file of `client` in the project at `directory`.
@@ -199,11 +235,11 @@ mod tests {
     #[test]
     fn without_a_home_directory_the_variable_is_named() {
         let empty = files(System::Linux, &[("HOME", "")]);
-        let fix =
-            "; set it to your home directory, or write the entry into the project with --project";
+        let fix = "; set it to your home directory";
+        let project = ", or write the entry into the project with --project";
         assert_eq!(
             empty[0],
-            format!("`HOME` is not set, so the file of Claude Code is not known{fix}")
+            format!("`HOME` is not set, so the file of Claude Code is not known{fix}{project}")
         );
         let windows = files(System::Windows, &[("USERPROFILE", "/u")]);
         assert_eq!(

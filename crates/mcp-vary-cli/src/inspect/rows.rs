@@ -17,12 +17,8 @@ impl Inspection {
             variant.id().unwrap_or("as listed").to_owned()
         })];
         rows.push(row("a model reads", &|variant| variant.tokens.to_string()));
-        if self
-            .variants
-            .iter()
-            .any(|variant| variant.definition.is_some())
-        {
-            rows.push(row("", &|variant| {
+        if let Some(compared) = &self.compared {
+            rows.push(row(&format!("of {compared}"), &|variant| {
                 format!("{} %", tokens::percent(variant.tokens, self.whole))
             }));
         }
@@ -46,6 +42,7 @@ impl Inspection {
         if self.is_summary {
             return rows;
         }
+        rows.push(row("by tool", &|_| String::new()));
         for (server, names) in self.names() {
             let indent = if server.is_some() { "  " } else { "" };
             if let Some(server) = server {

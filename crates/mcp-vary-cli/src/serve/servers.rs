@@ -1,27 +1,28 @@
 //! The servers while they start: what is waited for, and what is reported of those that come later.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
-use std::time::Duration;
 
 use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use tokio::sync::Notify;
 
+use crate::args::Serve;
 use crate::failure::Failure;
-use crate::print::servers::{is_up, unread_lists, upstream_variant_notes};
+use crate::print::servers::{first_names, is_up, unread_lists, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
 use crate::print::{progress, sanitize};
 use crate::serving;
-use crate::start_report::{StartProgress, is_starting, server_status};
+use crate::start_report::{BURST, MOST_LINES, StartProgress, is_starting, server_status};
 use crate::stop::Stop;
 
 /// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
-/// `requires_all` if any server is down or one of its lists cannot be read.
+/// `--require-all` if any server is down or one of its lists cannot be read.
 pub(super) async fn wait_until_ready(
     gateway: &Gateway,
-    requires_all: bool,
+    args: &Serve,
     stop: &mut Stop,
 ) -> Result<(), Failure> {
     let mut started = StartProgress::new(!has_cursor(&io::stderr()));
@@ -30,6 +31,19 @@ pub(super) async fn wait_until_ready(
         false
     };
     serving::wait(gateway, stop, report).await?;
+    // While servers come one after the other, their tools are not counted yet. On standard streams nothing counts them.
+    while !args.stdio && is_starting(gateway) && started.is_in_burst() {
+        let moment = async {
+            tokio::time::sleep(BURST).await;
+            Ok(())
+        };
+        if let Err(interrupted) = stop.unless_requested(moment).await {
+            gateway.close().await;
+            return Err(interrupted);
+        }
+        started.update(gateway);
+    }
+    started.finish(gateway.servers().len());
     let servers = gateway.servers();
     let down = servers.iter().filter(|server| !is_up(&server.state));
     let errors = down.filter_map(|server| match &server.state {
@@ -37,9 +51,9 @@ pub(super) async fn wait_until_ready(
         _ => None,
     });
     let is_only = servers.len() == 1;
-    let fatal = errors.filter(|error| requires_all || is_only && error.is_permanent());
+    let fatal = errors.filter(|error| args.require_all || is_only && error.is_permanent());
     let fatal: Vec<_> = fatal.cloned().collect();
-    let unread = servers.iter().filter(|_| requires_all);
+    let unread = servers.iter().filter(|_| args.require_all);
     let unread: Vec<_> = unread.flat_map(unread_lists).collect();
     let failure = match (fatal.is_empty(), unread.is_empty()) {
         (true, true) => return Ok(()),
@@ -60,41 +74,36 @@ pub(super) async fn report_late_servers(
     gateway: &Gateway,
     report_variants: impl Fn(),
 ) -> Infallible {
-    let complete = Notify::new();
+    let (arrived, burst) = (Notify::new(), RefCell::new(Vec::new()));
     let servers = gateway.servers().into_iter();
     let late = servers.filter(|server| server.handshake.is_none());
     let mut late: BTreeSet<_> = late.map(|server| server.name).collect();
     let ready = |server: ServerReport| {
-        let after = serving::waited().as_secs();
-        let notes = upstream_variant_notes(std::slice::from_ref(&server));
-        let line = format!(
-            "`{}` is ready after {after} s: {}",
-            server.name,
-            server_status(&server)
-        );
-        progress(sanitize(&format!("{line}\n{notes}")).trim_end());
-        late.remove(&server.name);
-        // One that is connected follows when its lists are in the catalogue.
-        let is_coming = |it: &ServerReport| {
-            let is_connected = matches!(
-                it.state,
-                ConnectionState::Connecting | ConnectionState::Connected(_)
-            );
-            is_connected && late.contains(&it.name)
-        };
-        if !gateway.servers().iter().any(is_coming) {
-            complete.notify_one();
-        }
+        burst.borrow_mut().push(server);
+        arrived.notify_one();
     };
-    // Servers come together: their variants are reported once, when no other has become ready for a moment.
+    // Servers come together: they and their variants are reported once, when no other has become ready for a moment.
     let report = async {
         loop {
-            complete.notified().await;
-            while tokio::time::timeout(BURST, complete.notified())
+            arrived.notified().await;
+            while tokio::time::timeout(BURST, arrived.notified())
                 .await
                 .is_ok()
             {}
-            report_variants();
+            let servers = burst.take();
+            late.retain(|name| servers.iter().all(|server| server.name != *name));
+            progress(&late_lines(&servers));
+            // One that is connected follows when its lists are in the catalogue.
+            let is_coming = |it: &ServerReport| {
+                let is_connected = matches!(
+                    it.state,
+                    ConnectionState::Connecting | ConnectionState::Connected(_)
+                );
+                is_connected && late.contains(&it.name)
+            };
+            if !gateway.servers().iter().any(is_coming) {
+                report_variants();
+            }
         }
     };
     let remind = async {
@@ -111,7 +120,22 @@ pub(super) async fn report_late_servers(
     never
 }
 
-/// How long no server must have become ready before the variants are reported.
-const BURST: Duration = Duration::from_millis(200);
+/// A line for each server that became ready after the start, or one for many.
+fn late_lines(servers: &[ServerReport]) -> String {
+    let after = serving::waited().as_secs();
+    let names: Vec<_> = servers.iter().map(|it| format!("`{}`", it.name)).collect();
+    let mut out = String::new();
+    if names.len() > MOST_LINES {
+        let (count, first) = (names.len(), first_names(&names));
+        out = format!("{count} more servers are ready after {after} s: {first}\n");
+    } else {
+        for (name, server) in names.iter().zip(servers) {
+            let status = server_status(server);
+            out.push_str(&format!("{name} is ready after {after} s: {status}\n"));
+        }
+    }
+    sanitize((out + &upstream_variant_notes(servers)).trim_end())
+}
+
 /// How often servers that are still starting are reported.
 const REMINDERS: u32 = 8;

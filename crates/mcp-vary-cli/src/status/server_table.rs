@@ -6,17 +6,23 @@ use crate::print::table::table;
 
 /// The table of servers in at most `width` columns: some columns are left out, then names are shortened.
 pub(super) fn server_table(mut rows: Vec<Vec<String>>, width: usize) -> String {
+    for name in CONNECTIONS {
+        let heading = rows.first();
+        let at = heading.and_then(|heading| heading.iter().position(|it| it == name));
+        let mut cells = rows.iter().skip(1).filter_map(|row| row.get(at?));
+        if cells.all(|cell| {
+            USUAL
+                .iter()
+                .any(|usual| cell == usual || cell.starts_with(&format!("{usual}/")))
+        }) {
+            remove_column(&mut rows, name);
+        }
+    }
     for name in OPTIONAL {
         if excess(&rows, width) == 0 {
             break;
         }
-        let heading = rows.first();
-        let at = heading.and_then(|heading| heading.iter().position(|it| it == name));
-        for row in &mut rows {
-            if let Some(at) = at.filter(|at| *at < row.len()) {
-                row.remove(at);
-            }
-        }
+        remove_column(&mut rows, name);
     }
     let excess = excess(&rows, width);
     let names = rows.iter().filter_map(|row| row.first());
@@ -28,6 +34,17 @@ pub(super) fn server_table(mut rows: Vec<Vec<String>>, width: usize) -> String {
         }
     }
     laid_out(&rows)
+}
+
+/// Takes the column `name` out of the table.
+fn remove_column(rows: &mut [Vec<String>], name: &str) {
+    let heading = rows.first();
+    let at = heading.and_then(|heading| heading.iter().position(|it| it == name));
+    for row in rows {
+        if let Some(at) = at.filter(|at| *at < row.len()) {
+            row.remove(at);
+        }
+    }
 }
 
 /// By how much the table is wider than `width`.
@@ -43,6 +60,10 @@ fn laid_out(rows: &[Vec<String>]) -> String {
     table(rows, rows.first().map_or(0, text_columns))
 }
 
+/// The columns that are shown only if a server has, or had, more than one connection.
+const CONNECTIONS: [&str; 3] = ["connections", "dedicated", "evicted"];
+/// The numbers of connections that need no look.
+const USUAL: [&str; 3] = ["-", "0", "1"];
 /// The columns with words.
 const WORDS: [&str; 4] = ["server", "state", "for", "revisions"];
 /// The columns that a narrow terminal does not show, the first one first.
@@ -89,6 +110,28 @@ const SHORTEST_NAME: usize = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_are_shown_where_there_are_several() {
+        let row = |cells: &str| cells.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let heading = "server state connections dedicated evicted calls";
+        for (cells, expected) in [
+            ("a up 1/256 0/256 0 7", "server state calls a up 7"),
+            ("a up 0/256 - - 7", "server state calls a up 7"),
+            (
+                "a up 12/256 0/256 0 7",
+                "server state connections calls a up 12/256 7",
+            ),
+            (
+                "a up 1/256 2/256 3 7",
+                "server state dedicated evicted calls a up 2/256 3 7",
+            ),
+        ] {
+            let shown = server_table(vec![row(heading), row(cells)], usize::MAX);
+            let shown: Vec<_> = shown.split_whitespace().collect();
+            assert_eq!(shown.join(" "), expected);
+        }
+    }
 
     #[test]
     fn states_of_servers_have_a_color() {

@@ -104,12 +104,39 @@ fn standard_output_is_not_for_the_log_of_a_client_on_stdio() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_ends_the_start() {
-    let (_, file) = configured("audit-nowhere", |directory| {
+fn a_missing_folder_is_named_by_serve_and_by_config_check() {
+    let (directory, file) = configured("audit-nowhere", |directory| {
         format!("file {}", directory.join("none/audit.jsonl").display())
     });
-    run(&["serve", "--listen", "0", &file]).refuses(&[
-        "the audit log ",
-        "none/audit.jsonl cannot be opened: the folder ",
-    ]);
+    let folder = directory.join("none").display().to_string();
+    let why = format!(
+        ":2:13: the audit log {folder}/audit.jsonl cannot be opened: the folder {folder} does not exist; create it, or correct the \
+         path\n"
+    );
+    run(&["serve", "--listen", "0", &file]).refuses(&[&why]);
+    for more in [&[][..], &["--offline"]] {
+        let checked = run(&[&["config", "check", &file], more].concat()).exited(1);
+        assert_contains(&checked.stdout, &[&why, "1 problem\n"]);
+    }
+}
+
+/// A full disk has one line in the log, however often it is tried, and a status that fails.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_warned_of_once_a_minute_with_what_is_lost() {
+    let (_, file) = configured("audit-full", |_| "file /dev/full".to_owned());
+    let server = Server::serve(&["--admin", "0", &file]);
+    let admin = server.admin();
+    for _ in 0..3 {
+        server.post(INITIALIZE);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let shown = run(&["status", &admin]).data(1);
+    assert_contains(
+        &shown,
+        &["the audit log cannot be written: the disk is full\n"],
+    );
+    let said = server.said.clone() + &server.end().1;
+    let warning = "WARN audit records could not be written; Vary tries again by itself sink=\"file /dev/full\" error=\"the disk is full\" lost=";
+    assert_eq!(said.matches(warning).count(), 1, "{said}");
 }

@@ -407,7 +407,6 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
         get_weather -> `get_weather` is called `sky_get_weather` here
         get_weather --variant agent -> `get_weather` is called `now` here
         now -> `now` exists in variant `agent`; add --variant agent
-        sky_get_weather --variant agnet -> there is no variant `agnet`; did you mean `agent`?
         nothing -> `nothing` is not listed; `vary tools TARGET` shows what is
         city=Bern -> `city=Bern` is an argument; write the tool before it: `vary call TOOL city=Bern`
     ";
@@ -417,16 +416,25 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
         let bern = r#"{"location":"Bern"}"#;
         run(&[&["call"], &args[..], &[bern, &path]].concat()).prints(1, &format!("tip: {tip}\n"));
     }
-    let inspected = run(&["inspect", "--variant", "agnet", &path]);
     let meant = "error: there is no variant `agnet`; did you mean `agent`?\n";
-    assert_eq!(inspected.stderr, meant);
-    let listed = run(&["tools", "--variant", "other", &path]).exited(1);
-    let start = "error: there is no variant `other`; choose one of `";
-    assert_starts(&listed.stderr, start);
+    let others = "error: there is no variant `other`; choose one of `standard`, `agent`\n";
+    for command in [
+        &["inspect"][..],
+        &["tools"],
+        &["call", "sky_get_weather"],
+        &["call", "sky_get_weather", "location=Bern"],
+        &["serve", "--listen", "0"],
+    ] {
+        for (variant, expected) in [("agnet", meant), ("other", others)] {
+            let arguments = [command, &["--variant", variant, &path]].concat();
+            let printed = run(&arguments).exited(2).stderr;
+            assert_eq!(printed.replace("--variant: ", ""), expected, "{command:?}");
+        }
+    }
 }
 
 #[test]
-fn a_selection_that_matches_nothing_is_said_by_inspect_as_well() {
+fn a_selection_that_matches_nothing_is_warned_of_wherever_it_is_missed() {
     let text = sky("variants: {a: {tools: [get_wether]}}\n");
     let path = file("inspect-pattern.yaml", &text);
     let line = format!(
@@ -434,8 +442,16 @@ fn a_selection_that_matches_nothing_is_said_by_inspect_as_well() {
     );
     let checked = run(&["config", "check", &path]);
     assert_contains(&checked.stdout, &[&line]);
-    let inspected = run(&["inspect", &path]);
-    assert_contains(&inspected.stderr, &[&line]);
+    for command in [
+        &["inspect"][..],
+        &["tools"],
+        &["tools", "--diff"],
+        &["call", "get_weather", "location=Bern"],
+    ] {
+        let warned = run(&[command, &[&path]].concat());
+        let warning = format!("warning: {line}");
+        assert_contains(&warned.stderr, &[&warning]);
+    }
 }
 
 #[test]

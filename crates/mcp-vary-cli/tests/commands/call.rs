@@ -135,9 +135,9 @@ fn an_unknown_tool_is_shown_and_fails() {
 
 /// SV-9
 #[test]
-fn an_unknown_variant_is_shown_and_fails() {
-    let shown = with_weather(&["call", "get_weather", BERN, "--variant", "tiny"]).data(1);
-    assert_contains(&shown, &["Invalid server variant"]);
+fn an_unknown_variant_is_refused_with_those_there_are() {
+    with_weather(&["call", "get_weather", BERN, "--variant", "tiny"])
+        .refuses(&["error: there is no variant `tiny`; choose one of `standard`, "]);
 }
 
 /// CN-1: what has no effect is said, and the server ignores it.

@@ -577,13 +577,14 @@ fn who_serves_what_is_shown() {
 
     tokens               standard  compact  directory  read-only
     a model reads            1208      788        335       1208
-                            100 %     65 %       28 %      100 %
+    of standard             100 %     65 %       28 %      100 %
     sent to the client       1744      896        457       1744
     prompts                   131       91         91        131
     resources                  81       64         64         81
     instructions              130      130        130        130
     a task with 1 tool       1208      788        636       1208
     a task with 3 tools      1208      788       1192       1208
+    by tool
     sky                       603      393        137        603
       sky_get_weather         276      196         82        276
       sky_get_forecast        327      197         55        327

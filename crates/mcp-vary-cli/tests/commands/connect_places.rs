@@ -69,7 +69,7 @@ fn a_variable_that_is_not_set_is_named_and_nothing_else() {
                     not tried; set it where Claude Code is started, and repeat the command to try it";
     ends(&run, 1, expected);
     assert_ends(last, expected);
-    assert_lacks(&run.stderr, &["the entry", "is the gateway running"]);
+    assert_lacks(&run.stderr, &["the entry", "nothing answers"]);
 }
 
 /// The user's file, the project's, and what Claude Code has for this project in the user's.

@@ -179,7 +179,7 @@ fn a_variant_that_the_configuration_does_not_have_is_refused_before_anything_is_
     };
     refuses(&["agnet"], "`agnet`; did you mean `agent`?");
     refuses(&["agnet", "--write"], "`agnet`; did you mean `agent`?");
-    refuses(&["other"], "`other`; there are `standard`, `agent`");
+    refuses(&["other"], "`other`; choose one of `standard`, `agent`");
 }
 
 /// It would be empty once its servers are moved, and Vary would start itself.

@@ -151,10 +151,7 @@ fn a_connection_that_fails_says_what_to_do() {
         .exited(1);
     assert_contains(
         &run.stderr,
-        &[
-            "mcp.json is written, but Cursor could not connect: ",
-            "is the gateway running? `vary serve` starts it",
-        ],
+        &["mcp.json is written, but nothing answers at http://127.0.0.1:9/mcp; "],
     );
     let undo = "\nto undo it: vary connect cursor --remove\n";
     assert_ends(&run.stderr, undo);

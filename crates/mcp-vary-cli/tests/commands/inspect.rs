@@ -13,12 +13,13 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
 
     tokens              standard  compact  directory  read-only
     a model reads            603      393        196        603
-                           100 %     65 %       33 %      100 %
+    of standard            100 %     65 %       33 %      100 %
     sent to the client       871      447        264        871
     prompts                   66       46         46         66
     resources                 81       64         64         81
     instructions              60       60         60         60
     a task with 1 tool       603      393        496        603
+    by tool
     get_weather              275      195         81        275
     get_forecast             326      196         54        326
     describe_tools             -        -         59          -
@@ -48,7 +49,7 @@ fn the_sums_alone_are_shown_on_request() {
 
     tokens              standard  compact  directory  read-only
     a model reads            603      393        196        603
-                           100 %     65 %       33 %      100 %
+    of standard            100 %     65 %       33 %      100 %
     sent to the client       871      447        264        871
     prompts                   66       46         46         66
     resources                 81       64         64         81
@@ -292,7 +293,7 @@ fn a_server_that_offers_variants_is_shown_as_it_is() {
 #[test]
 fn an_unknown_variant_is_a_failure_that_names_those_there_are() {
     let run = with_weather(&["inspect", "--variant", "tiny"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         run.stderr,
         "error: there is no variant `tiny`; choose one of `standard`, `compact`, `directory`, `read-only`\n"
@@ -306,7 +307,7 @@ fn a_failure_lets_the_server_end_by_itself() {
     let left = file("left-after-a-failure", "");
     let script = r#""$0" weather; echo left > "$1""#;
     let server = ["--", "sh", "-c", script, VARY, &left];
-    let _run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat()).exited(1);
+    let _run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat()).exited(2);
     assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
 

@@ -40,7 +40,7 @@ fn each_mistake_has_the_name_that_was_meant() {
         ),
         (
             &["serve", "--listen", "0", "--variant", "other", &path],
-            "error: --variant: there is no variant `other`; there are `reviewer`, `agent`\n",
+            "error: --variant: there is no variant `other`; choose one of `reviewer`, `agent`\n",
         ),
         (
             &["serve", "--listen", "99999", &path],
@@ -63,6 +63,66 @@ fn each_mistake_has_the_name_that_was_meant() {
         (&["serve", &no_folder], &format!("error: {nowhere}")),
     ] {
         run(words).prints(2, expected);
+    }
+}
+
+#[test]
+fn each_mistake_about_a_tool_has_what_to_write() {
+    let path = file("messages-call.yaml", &sky(""));
+    for (words, expected) in [
+        (
+            &["call", &path, "get_weather", "location=Bern"][..],
+            &*format!("error: the tool comes first: vary call get_weather location=Bern {path}\n"),
+        ),
+        (
+            &["call", &path],
+            &format!(
+                "error: `{path}` is a target, and the tool is missing: `vary call TOOL {path}`; `vary tools {path}` lists the tools\n"
+            ),
+        ),
+        (
+            &["call", "8800"],
+            "error: `8800` is a target, and the tool is missing: `vary call TOOL 8800`; `vary tools 8800` lists the tools\n",
+        ),
+        (
+            &["call", "get_weather", "--location", "New York", &path],
+            "error: `vary call` has no option `--location`; arguments of the tool have no dashes: write 'location=New York'\n",
+        ),
+        (
+            &["call", "get_weather", &path, "--id=1"],
+            "error: `vary call` has no option `--id`; arguments of the tool have no dashes: write id=1\n",
+        ),
+        (
+            &["tools", "--diff", "1"],
+            "error: server `127.0.0.1` cannot be reached: http://127.0.0.1:1/mcp: connection refused; start the server, or correct \
+             host and port\n",
+        ),
+    ] {
+        run(words).prints(2, expected);
+    }
+}
+
+#[test]
+fn a_value_in_the_wrong_place_has_the_place_where_it_belongs() {
+    let variant = "variants: {a: {overrides: {get_wether: {name: x}}}}\n";
+    for (text, expected) in [
+        (
+            "servers: {a: {command: [python3, server.py]}}\n".to_owned(),
+            ":1:24: `servers.a.command` is a list; write the program alone, as in `command: python3`, and the others into `args`, as \
+             in `args: [server.py]`\n",
+        ),
+        (
+            sky(variant),
+            "`variants.a.overrides.get_wether` is not a known key; overrides of tools are under `tools`: write `tools: {get_wether: \
+             ...}`\n",
+        ),
+        (
+            sky("variants: {a: {overrides: {tool: {}}}}\n"),
+            "`variants.a.overrides.tool` is not a known key; did you mean `tools`?\n",
+        ),
+    ] {
+        let path = file("messages-place.yaml", &text);
+        run(&["serve", &path]).refuses(&[expected]);
     }
 }
 
@@ -132,30 +192,48 @@ fn arguments_that_a_tool_does_not_take_are_named_below_the_answer_of_the_server(
     run(&[&["call", "get_weather", "location=Bern"], &WEATHER[..]].concat()).data(0);
 }
 
-/// The servers are ready in the same moment, when the flag is there.
+/// A gateway whose eight servers are ready in the same moment, when the flag is there, and what creates it.
 #[cfg(unix)]
-#[test]
-fn servers_that_come_together_have_one_table_of_variants() {
-    let flag = file("burst.flag", "");
+fn burst(name: &str, start_wait: &str) -> (String, impl Fn() + use<>) {
+    let flag = file(&format!("{name}.flag"), "");
     std::fs::remove_file(&flag).unwrap();
     let script = format!("while ! test -e {flag:?}; do sleep 0.1; done; exec {VARY:?} weather");
     let server = json!({"command": "sh", "args": ["-c", script]});
     let servers: serde_json::Map<_, _> = (0..8)
         .map(|number| (format!("s{number}"), server.clone()))
         .collect();
-    let text = json!({"servers": servers, "start-wait": "100ms", "naming": "always"});
-    let path = file("burst.json", &text.to_string());
+    let text = json!({"servers": servers, "start-wait": start_wait, "naming": "always"});
+    let path = file(&format!("{name}.json"), &text.to_string());
+    (path, move || std::fs::write(&flag, "").unwrap())
+}
+
+#[cfg(unix)]
+#[test]
+fn servers_that_come_together_have_one_line_and_one_table_of_variants() {
+    let (path, begin) = burst("burst", "100ms");
     let mut server = Server::serve(&[&path]);
     server.says("Ctrl-C ends it");
-    std::fs::write(&flag, "").unwrap();
+    begin();
     let said = server.says("read-only  16 tools");
-    // What would come again comes at once.
-    std::thread::sleep(Duration::from_secs(1));
+    // What would come again comes soon.
+    std::thread::sleep(Duration::from_secs(2));
     let (_, after) = server.end();
     let said = said + &after;
-    assert_eq!(said.matches(" is ready after ").count(), 8, "{said}");
+    assert_eq!(said.matches("8 more servers are ready after ").count(), 1);
     let tables = said.matches("variants, each with an address").count();
-    assert_eq!(tables, 1, "{said}");
+    assert_eq!((tables, said.matches(" is ready after ").count()), (1, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn servers_that_come_together_at_the_start_have_few_lines() {
+    let (path, begin) = burst("burst-at-start", "1h");
+    begin();
+    let (_child, said) = started(&path);
+    let said = said.take_while(|line| !line.starts_with("serving at "));
+    let ready: Vec<_> = said.filter(|line| line.starts_with("ready: ")).collect();
+    assert!(ready.len() < 8, "{ready:?}");
+    assert_ends(ready.last().unwrap(), "s (8 of 8)");
 }
 
 /// What a server that does not start is waited for is said at 5 and at 20 seconds.
@@ -186,7 +264,8 @@ fn what_hangs_says_so() {
     let at_5 = "waiting for `text`, `hang`, `get` ... 5 s; last line of `text`: `hello` on standard output, which is for messages only; \
                 `npx` downloads what is not on this machine yet: can its registry be reached?";
     assert_eq!(lines[0], at_5);
-    let at_20 = at_5.replace(" 5 s", " 20 s")
+    let (waiting, _) = at_5.split_once("; `npx`").unwrap();
+    let at_20 = waiting.replace(" 5 s", " 20 s")
         + "; nothing so far from `hang`, `get`: start it in a terminal to see why";
     assert_eq!(lines[1], at_20);
 }
@@ -258,11 +337,10 @@ fn connect_and_tools_know_the_file_of_a_gateway_that_runs() {
         format!("comparing by {}, which is served there\n", real.display())
     );
     let unknown = Server::with_weather(&[]);
-    run(&["tools", "--diff", &unknown.url()]).refuses(&[&format!(
-        "--diff compares with the server's own tools, which {} does not show, and no gateway of yours serves a file there; name the \
-         file: `vary tools --diff FILE`\n",
-        unknown.url()
-    )]);
+    run(&["tools", "--diff", &unknown.url()]).refuses(&[
+        "--diff compares with the server's own tools, which a gateway does not show, and no gateway of yours serves a file there; \
+         name the file, `vary tools --diff FILE`, or the command, `vary tools --diff -- COMMAND`\n",
+    ]);
 }
 
 /// To take servers out of the file that is served would take them from the gateway.
@@ -297,18 +375,106 @@ fn servers_of_a_client_are_not_taken_out_of_the_file_that_the_gateway_serves() {
     assert_eq!(home.read("project/.mcp.json"), entries.to_string());
 }
 
+/// The gateways of this user alone are known.
+#[cfg(unix)]
 #[test]
-fn where_nothing_answers_the_entry_is_printed_with_a_note() {
+fn where_nothing_answers_the_gateway_that_runs_is_named() {
     let home = Home::new("unanswered");
-    let printed = home.connect(&["cursor", "1"]).exited(0);
-    assert_contains(&printed.stdout, &["http://127.0.0.1:1/mcp"]);
-    assert_ends(
-        &printed.stderr,
-        "note: nothing answers at http://127.0.0.1:1/mcp now; `vary serve` starts the gateway\n",
-    );
-    let server = Server::with_weather(&[]);
-    let printed = home.connect(&["cursor", &server.url()]).exited(0);
+    let state = home.path("state");
+    let connect = |args: &[&str]| Run::of(home.command(args).env("XDG_STATE_HOME", &state));
+    let nothing = |fix: &str| {
+        let why = format!("nothing answers at http://127.0.0.1:1/mcp; {fix}\n");
+        let printed = connect(&["cursor", "1"]).exited(0);
+        assert_contains(&printed.stdout, &["http://127.0.0.1:1/mcp"]);
+        assert_ends(&printed.stderr, &format!("note: {why}"));
+        let written = connect(&["cursor", "1", "--write"]).exited(1).stderr;
+        let undo = "to undo it: vary connect cursor --remove\n";
+        assert_ends(&written, &format!("mcp.json is written, but {why}{undo}"));
+    };
+    nothing("start the gateway with: vary serve FILE --listen 1");
+    let mut serve = command(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let serve = serve.env("XDG_STATE_HOME", &state).stderr(Stdio::piped());
+    let mut child = crate::starting::Killed(serve.spawn().unwrap());
+    let lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let url = lines.find_map(|line| Some(line.strip_prefix("serving at ")?.to_owned()));
+    let url = url.unwrap();
+    nothing(&format!(
+        "your gateway is connected with: vary connect cursor {url}"
+    ));
+    let printed = connect(&["cursor", &url]).exited(0);
     assert_lacks(&printed.stderr, &["nothing answers"]);
+}
+
+/// Where Vary runs without a home directory, nothing is said that does not help there.
+#[cfg(unix)]
+#[test]
+fn without_a_home_directory_what_is_missing_is_named() {
+    let home = Home::new("homeless");
+    let without = |args: &[&str]| {
+        let mut command = home.command_of(args);
+        for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
+            command.env_remove(name);
+        }
+        command
+    };
+    let refuses = |args: &[&str], why: &str| Run::of(&mut without(args)).refuses(&[why]);
+    let fix = "is not known; set it to your home directory";
+    refuses(
+        &["connect", "claude-desktop"],
+        &format!("`HOME` is not set, so the file of Claude Desktop {fix}\n"),
+    );
+    let project = ", or write the entry into the project with --project\n";
+    refuses(
+        &["connect", "cursor"],
+        &format!("`HOME` is not set, so the file of Cursor {fix}{project}"),
+    );
+    refuses(
+        &["status"],
+        "; `HOME` is not set, so the gateways of this user cannot be found: set it, or name the address of `--admin`\n",
+    );
+    let mut command = without(&["connect", "cursor", "--write"]);
+    Run::of(command.env("HOME", "/none/ann")).refuses(&[&format!(
+        "error: `HOME` is /none/ann, which does not exist; set it to your home directory{project}"
+    )]);
+}
+
+/// npm names the error of the network.
+#[cfg(unix)]
+#[test]
+fn a_registry_that_cannot_be_reached_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new("registry");
+    let script =
+        "#!/bin/sh\necho npm error code $1 >&2\necho npm error syscall connect >&2\nexit 1\n";
+    let runner = home.write("npx", script);
+    std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let fails = |code: &str| run(&["inspect", "--", runner.to_str().unwrap(), code]).exited(2);
+    for code in ["ECONNREFUSED", "ENOTFOUND", "ETIMEDOUT"] {
+        let expected = format!(
+            "ended (exit status: 1); `npx` cannot reach the registry ({code}): check the network and `npm config get registry`, or \
+             install the package beforehand; last stderr lines: npm error code {code}"
+        );
+        assert_contains(&fails(code).stderr, &[&expected]);
+    }
+    assert_lacks(&fails("E404").stderr, &["registry"]);
+}
+
+/// One readable line, however much comes.
+#[cfg(unix)]
+#[test]
+fn text_on_standard_output_is_warned_of_once() {
+    let script = format!("echo a; echo b; echo c; exec {VARY:?} weather");
+    let mut server = Server::serve(&["--", "sh", "-c", &script]);
+    let said = server.said.clone() + &server.says("Ctrl-C ends it");
+    assert_contains(
+        &said,
+        &[
+            "WARN text on standard output skipped, and only counted from now on: standard output is for messages only, so make the server \
+         write its logs to standard error server=sh output=\"a\" ",
+        ],
+    );
+    assert_eq!(said.matches("standard output skipped").count(), 1, "{said}");
 }
 
 /// The lines that a gateway prints until it serves, which runs as root or not.

@@ -167,7 +167,7 @@ fn a_client_that_waits_three_seconds_connects_beside_a_server_that_needs_eight()
 }
 
 /// A process that is killed, whatever the test finds.
-pub(crate) struct Killed(Child);
+pub(crate) struct Killed(pub(crate) Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {

@@ -319,22 +319,11 @@ fn a_running_gateway_shows_the_calls_of_each_server() {
     let rows: Vec<_> = rows.take(2).collect();
     let (heading, row) = (&rows[0], rows[1].join(" "));
     assert!(
-        heading.ends_with(&[
-            "connections",
-            "dedicated",
-            "evicted",
-            "calls",
-            "errors",
-            "p50",
-            "p95"
-        ]),
+        heading.ends_with(&["calls", "errors", "p50", "p95"]),
         "{shown}"
     );
     assert!(row.starts_with("vary up "), "{shown}");
-    assert!(
-        row.contains(" 2 1/256 0/256 0 3 1 ") && row.ends_with(" ms"),
-        "{shown}"
-    );
+    assert!(row.contains(" 2 3 1 ") && row.ends_with(" ms"), "{shown}");
     let json = run(&["status", "--json", &admin(&server)]).json(0);
     let calls = &json["servers"][0]["calls"];
     assert_eq!((&calls["count"], &calls["errors"]), (&3.into(), &1.into()));

@@ -159,7 +159,7 @@ fn variants_of_servers_are_named_on_the_command_line() {
     let problem = "there is no variant `plain/directory`; add `passthrough: on` to the entry of server `plain`, if it \
                    offers this variant";
     refuses("plain/directory", &["--variant: ", problem]);
-    let problem = "there is no variant `nix/directory`; there are `standard`, `compact`, `directory`, `read-only`";
+    let problem = "there is no variant `nix/directory`; choose one of `standard`, `compact`, `directory`, `read-only`";
     refuses("nix/directory", &["--variant: ", problem]);
 }
 

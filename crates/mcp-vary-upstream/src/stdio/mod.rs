@@ -288,7 +288,11 @@ impl Shared {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
-            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {STDOUT_ADVICE}");
+            if count == 1 {
+                tracing::warn!(server = %self.server, output, why, "text on standard output skipped, and only counted from now on: {STDOUT_ADVICE}");
+            } else {
+                tracing::debug!(server = %self.server, count, output, why, "text on standard output skipped");
+            }
             let line = format!("`{output}` on standard output, which is for messages only");
             self.last_output.lock().line = Some(line);
             *self.last_skipped_line.lock() = output;

@@ -39,7 +39,9 @@ impl Shared {
         match line_ends {
             Some(line_ends) if output.is_empty() => return line_ends,
             Some(line_ends) => return format!("{output}; {line_ends}"),
-            None if !output.is_empty() => return output,
+            None if !output.is_empty() => {
+                return unreachable_registry(&self.target, &output) + &output;
+            }
             None => {}
         }
         let written = if self.liveness.has_received() {
@@ -66,3 +68,25 @@ impl Shared {
         }
     }
 }
+
+/// That npm could not reach its registry, if the `output` of a server that it downloads says so; else nothing.
+fn unreachable_registry(target: &Target, output: &str) -> String {
+    let is_named = |code: &&str| output.contains(&format!("npm error code {code}"));
+    let code = NETWORK_CODES.into_iter().find(is_named);
+    match (target.package_runner(), code) {
+        (Some(runner), Some(code)) => format!(
+            "`{runner}` cannot reach the registry ({code}): check the network and `npm config get registry`, or install the package \
+             beforehand; "
+        ),
+        _ => String::new(),
+    }
+}
+
+/// What npm calls a registry that cannot be reached.
+const NETWORK_CODES: [&str; 5] = [
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ENOTFOUND",
+    "ETIMEDOUT",
+];
