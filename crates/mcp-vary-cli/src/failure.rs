@@ -29,6 +29,8 @@ pub(crate) struct Failure {
     text: String,
     code: u8,
     is_unauthorized: bool,
+    /// The error with which the server refused the handshake, JSON text.
+    refusal: Option<String>,
 }
 
 impl Failure {
@@ -38,6 +40,7 @@ impl Failure {
             text: text.into(),
             code: 2,
             is_unauthorized: false,
+            refusal: None,
         }
     }
 
@@ -47,6 +50,7 @@ impl Failure {
             text: text.into(),
             code: 1,
             is_unauthorized: false,
+            refusal: None,
         }
     }
 
@@ -59,9 +63,11 @@ impl Failure {
     /// Servers that the command needs are down.
     pub(crate) fn servers_down(errors: &[ConnectError]) -> Self {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        Self::command(match &lines[..] {
-            [one] => refused_address(one).unwrap_or_else(|| one.clone()),
-            several => format!("{} servers are down\n{}", several.len(), several.join("\n")),
+        Self::command(match (&lines[..], errors) {
+            ([one], [error]) => refusal(error)
+                .and_then(refused_address)
+                .unwrap_or_else(|| one.clone()),
+            (several, _) => format!("{} servers are down\n{}", several.len(), several.join("\n")),
         })
     }
 
@@ -82,6 +88,11 @@ impl Failure {
     pub(crate) fn with_line(mut self, line: &str) -> Self {
         self.text = format!("{}\n{line}", self.text);
         self
+    }
+
+    /// The error with which the server refused the handshake, JSON text.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Whether a server answered 401.
@@ -112,8 +123,17 @@ impl From<ConnectError> for Failure {
             matches!(&error, ConnectError::Failed(refusal) if refusal.is_unauthorized());
         Self {
             is_unauthorized,
+            refusal: refusal(&error).map(str::to_owned),
             ..Self::command(error.to_string())
         }
+    }
+}
+
+/// The error with which a server refused the handshake, JSON text.
+fn refusal(error: &ConnectError) -> Option<&str> {
+    match error {
+        ConnectError::Handshake { refusal, .. } => refusal.as_deref(),
+        _ => None,
     }
 }
 

@@ -200,7 +200,7 @@ pub(crate) fn parse_with_variables(
     let mut missing = Vec::new();
     let file = read(&missing).or_else(|diagnostics| {
         let all = diagnostics.all.iter();
-        missing.extend(all.filter_map(|it| Some((it.missing_variable()?.to_owned(), it.at))));
+        missing.extend(all.filter_map(|it| Some((it.missing_variable.clone()?, it.at))));
         read(&missing).map_err(|_| diagnostics)
     })?;
     Ok(FileWithVariables {

@@ -55,6 +55,8 @@ pub struct Diagnostic {
     pub what: String,
     /// The fix, if there is one.
     pub fix: Option<String>,
+    /// The variable that the environment does not have, if that is the error.
+    pub missing_variable: Option<String>,
 }
 
 impl Diagnostic {
@@ -64,6 +66,7 @@ impl Diagnostic {
             key: key.into(),
             what: what.into(),
             fix: None,
+            missing_variable: None,
         }
     }
 
@@ -71,13 +74,6 @@ impl Diagnostic {
     pub(super) fn too_deep(at: Position, deepest: usize) -> Self {
         let what = format!("is nested more than {deepest} deep");
         Self::new(at, "", what).with_fix("a configuration has six levels")
-    }
-
-    /// The variable that the environment does not have, if that is the error.
-    #[must_use]
-    pub fn missing_variable(&self) -> Option<&str> {
-        let name = self.what.strip_prefix(NEEDS)?;
-        name.strip_suffix(IS_MISSING)
     }
 
     /// What is wrong and the fix, for a text without positions.
@@ -95,10 +91,6 @@ impl Diagnostic {
         self
     }
 }
-
-/// How the error for a variable that the environment does not have begins and ends.
-pub(super) const NEEDS: &str = "needs the variable `";
-pub(super) const IS_MISSING: &str = "`, which the environment does not have";
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary::variant::Date;
 
 use super::units;
-use super::variables::{self, Part, Variables};
+use super::variables::{self, Fault, Part, Variables};
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{Entry, Node, Value, join, key_without_space};
 use crate::vary_entries::VaryEntries;
@@ -261,9 +261,21 @@ impl<'a> Reader<'a> {
     }
 
     /// The value; reports an error and its fix.
-    fn reported<T>(&mut self, field: &Located<'_>, read: Result<T, (String, String)>) -> Option<T> {
-        read.map_err(|(what, fix)| self.report(field, what, &fix))
-            .ok()
+    fn reported<T>(&mut self, field: &Located<'_>, read: Result<T, impl Into<Fault>>) -> Option<T> {
+        let fault = match read {
+            Ok(value) => return Some(value),
+            Err(fault) => fault.into(),
+        };
+        let missing = match &fault {
+            Fault::MissingVariable(name) => Some(name.clone()),
+            Fault::Other(..) => None,
+        };
+        let (what, fix) = fault.into_texts();
+        self.report(field, what, &fix);
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.missing_variable = missing;
+        }
+        None
     }
 
     /// A text, but not a number or boolean, with its variables replaced.

@@ -3,7 +3,6 @@
 
 use mcp_vary_access::MAX_CLAIM_NAME;
 
-use super::diagnostic::{IS_MISSING, NEEDS};
 use super::secret_files::SecretFiles;
 
 /// Returns the value of an environment variable.
@@ -26,8 +25,33 @@ pub(super) enum Part {
     Claim(String),
 }
 
-/// What is wrong with a text, and the fix. They do not contain the text, since a header may include a secret.
-type Fault = (String, String);
+/// What is wrong with a text. It does not contain the text, since a header may include a secret.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    /// It needs this variable, which the environment does not have.
+    MissingVariable(String),
+    /// Anything else, and the fix.
+    Other(String, String),
+}
+
+impl From<(String, String)> for Fault {
+    fn from((what, fix): (String, String)) -> Self {
+        Self::Other(what, fix)
+    }
+}
+
+impl Fault {
+    /// What is wrong, and the fix.
+    pub(super) fn into_texts(self) -> (String, String) {
+        match self {
+            Self::MissingVariable(name) => (
+                format!("needs the variable `{name}`, which the environment does not have"),
+                format!("set it, or write `${{{name}:-default}}`"),
+            ),
+            Self::Other(what, fix) => (what, fix),
+        }
+    }
+}
 
 /// Replaces the variables in `text`. `$${` is an escape for `${`.
 ///
@@ -42,7 +66,8 @@ pub(super) fn replace(text: &str, variables: Variables<'_>) -> Result<String, Fa
             Part::Claim(name) => {
                 let what =
                     format!("has `${{claims.{name}}}`, which only `headers` of a server can have");
-                return Err((what, "for the characters themselves write `$${`".to_owned()));
+                let fix = "for the characters themselves write `$${`".to_owned();
+                return Err(Fault::Other(what, fix));
             }
         }
     }
@@ -89,13 +114,14 @@ fn claim_name(name: &str) -> Result<String, Fault> {
     let fix = "write `${claims.NAME}` with the name of a claim".to_owned();
     if name.contains(":-") {
         let what = "has a default for a claim, where none is possible".to_owned();
-        return Err((
+        return Err(Fault::Other(
             what,
             "a request without the claim is refused; leave the default out".to_owned(),
         ));
     }
     if name.is_empty() || name.len() > MAX_CLAIM_NAME || name.chars().any(char::is_control) {
-        return Err(("has `${claims.}` without a usable name".to_owned(), fix));
+        let what = "has `${claims.}` without a usable name".to_owned();
+        return Err(Fault::Other(what, fix));
     }
     Ok(name.to_owned())
 }
@@ -108,10 +134,11 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
             let what = format!("has `${{{kind}:...}}`, but no files are read here");
             (what, "write a variable of the environment".to_owned())
         })?;
-        return match kind {
+        let value = match kind {
             "file" => files.file(name),
             _ => files.credential(name, variables.environment),
         };
+        return Ok(value?);
     }
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -122,7 +149,7 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         if let Some(fault) = of_editor(name) {
             return Err(fault);
         }
-        return Err((
+        return Err(Fault::Other(
             format!("has `${{{name}}}`, which cannot be replaced"),
             "variables are `${VARIABLE}`, `${file:PATH}` and `${credential:NAME}`; for the characters themselves write \
              `$${`"
@@ -130,7 +157,7 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         ));
     }
     if default.is_some_and(|default| default.contains("${")) {
-        return Err((
+        return Err(Fault::Other(
             format!("has a variable inside of the default of `{name}`, where none is replaced"),
             "write the default itself".to_owned(),
         ));
@@ -139,12 +166,8 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     let value =
         (variables.environment)(name).filter(|value| default.is_none() || !value.is_empty());
     let missing = || {
-        of_editor(name).unwrap_or_else(|| {
-            (
-                format!("{NEEDS}{name}{IS_MISSING}"),
-                format!("set it, or write `${{{name}:-default}}`"),
-            )
-        })
+        let is_variable = Fault::MissingVariable(name.to_owned());
+        of_editor(name).unwrap_or(is_variable)
     };
     let value = value.or_else(|| default.map(str::to_owned));
     value.ok_or_else(missing)
@@ -179,7 +202,7 @@ fn of_editor(name: &str) -> Option<Fault> {
         "write `${{{variable}}}` and set it; `vary config import FILE > vary.yaml` makes a file in which all of them are written \
          so, and names what to set"
     );
-    Some((format!("has `${{{name}}}`, {what}"), fix))
+    Some(Fault::Other(format!("has `${{{name}}}`, {what}"), fix))
 }
 
 /// What editors replace in their files, and Vary cannot.
@@ -219,7 +242,7 @@ mod tests {
 
     #[track_caller]
     fn refuses(text: &str, expected: &str) {
-        let (what, fix) = replace(text, VARIABLES).unwrap_err();
+        let (what, fix) = replace(text, VARIABLES).unwrap_err().into_texts();
         assert_eq!(format!("{what}; {fix}"), expected);
     }
 

@@ -50,6 +50,8 @@ pub enum ConnectError {
         server: Arc<str>,
         /// The message that it sent instead, truncated and escaped, and the fix.
         what: String,
+        /// The JSON-RPC error with which it refused the handshake, if it did: JSON text.
+        refusal: Option<String>,
     },
     /// No common revision.
     #[error(
@@ -103,6 +105,15 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// The server did not complete a handshake, for this reason.
+    pub(crate) fn unusable(server: &Arc<str>, what: impl Into<String>) -> Self {
+        Self::Handshake {
+            server: Arc::clone(server),
+            what: what.into(),
+            refusal: None,
+        }
+    }
+
     /// What happened, without details that clients must not see. The full text is `Display`.
     #[must_use]
     pub fn client_message(&self) -> String {

@@ -195,12 +195,10 @@ fn read_handshake(
     members: &Members<'_>,
 ) -> Result<Handshake, ConnectError> {
     if result.len() > MAX_HANDSHAKE {
-        return Err(ConnectError::Handshake {
-            server: Arc::clone(server),
-            what: format!(
-                "its answer to the handshake has more than {MAX_HANDSHAKE} bytes; it must declare less about itself"
-            ),
-        });
+        let what = format!(
+            "its answer to the handshake has more than {MAX_HANDSHAKE} bytes; it must declare less about itself"
+        );
+        return Err(ConnectError::unusable(server, what));
     }
     let object = |text: &&str| text.starts_with('{');
     let Some(capabilities) = members.get("capabilities").filter(object) else {
@@ -235,27 +233,28 @@ fn read_handshake(
 
 fn handshake_error(server: &Arc<str>, what: &str, text: &str) -> ConnectError {
     let text = excerpt(text.as_bytes(), 200);
-    ConnectError::Handshake {
-        server: Arc::clone(server),
-        what: format!(
-            "{what} in its answer to the handshake; it sent `{text}`; \
-             check that the address or command is that of an MCP server"
-        ),
-    }
+    let what = format!(
+        "{what} in its answer to the handshake; it sent `{text}`; \
+         check that the address or command is that of an MCP server"
+    );
+    ConnectError::unusable(server, what)
 }
 
 fn rejection(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
-    let what = if error.contains(REPEATED_REQUEST) {
-        format!("{REPEATED_REQUEST}, as `cat` does")
-    } else {
-        let error = excerpt(error.as_bytes(), 300);
-        format!("it refused {method} with `{error}`")
-    };
+    if error.contains(REPEATED_REQUEST) {
+        let what = format!("{REPEATED_REQUEST}, as `cat` does");
+        return ConnectError::unusable(server, what);
+    }
+    let shown = excerpt(error.as_bytes(), 300);
     ConnectError::Handshake {
         server: Arc::clone(server),
-        what,
+        what: format!("it refused {method} with `{shown}`"),
+        refusal: (error.len() <= MAX_REFUSAL).then(|| error.to_owned()),
     }
 }
+
+/// The bytes of a refusal that are stored with the error.
+const MAX_REFUSAL: usize = 16 << 10;
 
 /// The `_meta` members that every modern request carries: key and JSON text. `info` replaces the gateway's `clientInfo`.
 pub(super) fn client_meta(capabilities: &str, info: Option<&str>) -> Vec<(&'static str, String)> {

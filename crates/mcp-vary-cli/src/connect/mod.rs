@@ -326,7 +326,7 @@ impl Plan {
 
     /// Why the variant is refused, if that is why the connection failed.
     fn refused_variant(&self, failure: &Failure) -> Option<String> {
-        refused_variant::refused_variant(&failure.to_string(), self.variant.as_deref()?)
+        refused_variant::unknown_variant(failure.refusal()?, self.variant.as_deref()?)
     }
 
     /// The error after a connection that failed, although the file is written.

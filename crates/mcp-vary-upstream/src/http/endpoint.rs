@@ -414,7 +414,7 @@ impl Endpoint {
                 UpstreamError::Unanswered { server, reason }.into()
             }
             ConnectError::Failed(UpstreamError::Misbehaved { server, what }) => {
-                ConnectError::Handshake { server, what }
+                ConnectError::unusable(&server, what)
             }
             ConnectError::Failed(UpstreamError::Status {
                 server,
@@ -422,8 +422,7 @@ impl Endpoint {
                 excerpt,
                 ..
             }) if status == StatusCode::NOT_IMPLEMENTED && excerpt == WEB_PAGE => {
-                let what = self.describe_web_page(status);
-                ConnectError::Handshake { server, what }
+                ConnectError::unusable(&server, self.describe_web_page(status))
             }
             error => error,
         }
@@ -470,10 +469,7 @@ impl Endpoint {
                         )
                     }
                 };
-                ConnectError::Handshake {
-                    server: Arc::clone(&self.server),
-                    what,
-                }
+                ConnectError::unusable(&self.server, what)
             }
             _ => error.into(),
         }

@@ -67,9 +67,16 @@ impl Handshaker {
         let limit = endpoint.limits.handshake;
         let handshake = match tokio::time::timeout(limit, self.open(opening)).await {
             Ok(Ok(handshake)) => handshake,
-            Ok(Err(ConnectError::Handshake { server, what })) => {
-                let what = endpoint.diagnostics.hide(&what);
-                return Err(ConnectError::Handshake { server, what });
+            Ok(Err(ConnectError::Handshake {
+                server,
+                what,
+                refusal,
+            })) => {
+                return Err(ConnectError::Handshake {
+                    server,
+                    what: endpoint.diagnostics.hide(&what),
+                    refusal: refusal.map(|error| endpoint.diagnostics.hide(&error)),
+                });
             }
             Ok(Err(error)) => return Err(endpoint.explain_failure(error)),
             Err(_elapsed) => {

@@ -283,10 +283,8 @@ fn start_process(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, 
         cwd,
     } = &config.target
     else {
-        return Err(ConnectError::Handshake {
-            server: Arc::clone(server),
-            what: "it has an address, not a command".to_owned(),
-        });
+        let what = "it has an address, not a command";
+        return Err(ConnectError::unusable(server, what));
     };
     let variables = (config.chain.variable(), config.variables);
     Process::start(server, program, args, env, cwd.as_deref(), variables)
@@ -394,10 +392,10 @@ async fn discover_alone(connection: &Connection) -> Result<HandshakeEnd, Connect
     let mut probe = discover(connection).await?;
     match modern_answer(connection, &mut probe).await {
         Ok(Some(handshake)) => Ok(HandshakeEnd::Ready(handshake)),
-        Ok(None) => Err(ConnectError::Handshake {
-            server: Arc::clone(&connection.shared.server),
-            what: "it answered `server/discover`, and refused it when started again".to_owned(),
-        }),
+        Ok(None) => Err(ConnectError::unusable(
+            &connection.shared.server,
+            "it answered `server/discover`, and refused it when started again",
+        )),
         Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
         Err(error) => Err(error),
     }
