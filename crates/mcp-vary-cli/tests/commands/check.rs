@@ -201,7 +201,12 @@ fn a_tool_that_cannot_be_called_is_exit_code_2() {
             "--arguments is there 1 times for 2 times --tool",
         ),
         (
-            &["--tool", "get_weather"],
+            &[
+                "--tool",
+                "get_weather",
+                "--arguments",
+                r#"{"location": "nowhere"}"#,
+            ],
             "the tool `get_weather` answered the result ",
         ),
     ] {

@@ -174,7 +174,7 @@ fn a_server_that_ranks_by_itself_is_not_explained() {
 }
 
 /// What is noted of the configurations of these tests.
-const PAST: &[&str] = &["v0.deprecation.removal-date` is past"];
+const PAST: &[&str] = &["o0.deprecation.removal-date` is past"];
 
 /// SV-25: what is deprecated is shown with what to use instead and the days that are left.
 #[test]
@@ -202,34 +202,34 @@ fn a_deprecated_variant_is_shown_with_its_days() {
 #[test]
 fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let many =
-        "variants:\n  v3: {description: d}\n  v4: {description: d}\n  v5: {description: d}\n";
+        "variants:\n  o3: {description: d}\n  o4: {description: d}\n  o5: {description: d}\n";
     let path = crate::status::deprecating("inspect-many.yaml", "");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-many.yaml", &text.replace("variants:\n", many));
     let shown = run(&["inspect", &path]).data_with_note(0, PAST);
     assert_lacks(&shown, &["and more"]);
-    let (_, v0) = shown.split_once("\n  v0 ").unwrap();
-    let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
-    assert_eq!(v0[..2], ["deprecated · not advertised", "m"]);
-    assert!(v0[2].starts_with("removal is "), "{shown}");
+    let (_, o0) = shown.split_once("\n  o0 ").unwrap();
+    let o0: Vec<_> = o0.lines().take(3).map(str::trim).collect();
+    assert_eq!(o0[..2], ["deprecated · not advertised", "m"]);
+    assert!(o0[2].starts_with("removal is "), "{shown}");
     // Asked for alone it is the same, compared with `standard`.
-    let one = run(&["inspect", "--variant", "v0", &path]).data_with_note(0, PAST);
-    assert_contains(&one, &["v0  deprecated · not advertised", "removal is "]);
-    let one = run(&["inspect", "--variant", "v0", "--json", &path]).data_with_note(0, PAST);
+    let one = run(&["inspect", "--variant", "o0", &path]).data_with_note(0, PAST);
+    assert_contains(&one, &["o0  deprecated · not advertised", "removal is "]);
+    let one = run(&["inspect", "--variant", "o0", "--json", &path]).data_with_note(0, PAST);
     let one: Value = serde_json::from_str(&one).unwrap();
-    let v0 = &one["variants"][0];
+    let o0 = &one["variants"][0];
     assert_eq!(
-        (&v0["status"], &v0["advertised"]),
+        (&o0["status"], &o0["advertised"]),
         (&"deprecated".into(), &false.into())
     );
-    assert!(v0["daysLeft"].as_i64() < Some(-9_000), "{one}");
+    assert!(o0["daysLeft"].as_i64() < Some(-9_000), "{one}");
     // A gateway elsewhere tells nothing of it, and nothing is invented.
     let served = Server::start(&["serve", &path]);
     let url = served.url();
-    let foreign = run(&["inspect", "--variant", "v0", &url]).data(0);
-    let expected = "v0  not advertised; the server does not describe it";
+    let foreign = run(&["inspect", "--variant", "o0", &url]).data(0);
+    let expected = "o0  not advertised; the server does not describe it";
     assert_contains(&foreign, &[expected]);
-    let foreign = run(&["inspect", "--variant", "v0", "--json", &url]).json(0);
+    let foreign = run(&["inspect", "--variant", "o0", "--json", &url]).json(0);
     assert_eq!(foreign["variants"][0].get("status"), None);
     let foreign = run(&["inspect", &url]).data(0);
     assert_contains(&foreign, &["\n  and more\n"]);

@@ -14,8 +14,8 @@ pub(crate) fn deprecating(name: &str, top: &str) -> String {
 {top}
 variants:
   standard: {{}}
-  v1: {{description: d, deprecation: {{message: m, replacement: standard, removal-date: 9999-12-31}}}}
-  v0: {{description: d, deprecation: {{message: m, removal-date: 2000-01-31}}}}
+  o1: {{description: d, deprecation: {{message: m, replacement: standard, removal-date: 9999-12-31}}}}
+  o0: {{description: d, deprecation: {{message: m, removal-date: 2000-01-31}}}}
 "));
     file(name, &text)
 }
@@ -49,21 +49,21 @@ fn a_running_gateway_says_how_it_stands() {
     let server = Server::start(&["serve", &path]);
     let address = admin(&server);
     for _ in 0..2 {
-        lists(&server, "v1", "old\u{1b}bot");
+        lists(&server, "o1", "old\u{1b}bot");
     }
     let shown = run(&["status", &address]).data(0);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "sky up ",
-        "v1 deprecated 2 603 use `standard` instead · ",
-        "v0 deprecated 2 603 removal is ",
+        "o1 deprecated 2 603 use `standard` instead · ",
+        "o0 deprecated 2 603 removal is ",
     ] {
         assert!(words.contains(part), "{part}: {shown}");
     }
     let (_, uses) = shown.split_once("deprecated use of").unwrap();
     insta::assert_snapshot!(format!("deprecated use of{uses}"), @r#"
     deprecated use of  by       version  requests
-    v1                 old�bot  7               2
+    o1                 old�bot  7               2
     "#);
     let json = run(&["status", "--json", &address]).json(0);
     assert_eq!(json["deprecatedUse"][0]["requests"], 2);
@@ -98,29 +98,29 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
 #[test]
 fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     let many =
-        "variants:\n  v3: {description: d}\n  v4: {description: d}\n  v5: {description: d}\n";
+        "variants:\n  o3: {description: d}\n  o4: {description: d}\n  o5: {description: d}\n";
     let path = deprecating("inspect-used.yaml", "admin: 0");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-used.yaml", &text.replace("variants:\n", many));
     let server = Server::start(&["serve", &path]);
     let (address, url) = (admin(&server), server.url());
-    lists(&server, "v0", "old bot");
+    lists(&server, "o0", "old bot");
     let shown = run(&["inspect", "--admin", &address, &url]).data(0);
     let (variants, uses) = shown.split_once("\ndeprecated use of").unwrap();
     assert!(
-        variants.contains("v0        deprecated · not advertised\n"),
+        variants.contains("o0        deprecated · not advertised\n"),
         "{shown}"
     );
     assert!(variants.contains("removal is "), "{shown}");
     assert!(!variants.contains("and more"), "{shown}");
     insta::assert_snapshot!(format!("deprecated use of{uses}"), @r"
     deprecated use of  by       version  requests
-    v0                 old bot  7               1
+    o0                 old bot  7               1
     ");
     let json = run(&["inspect", "--json", "--admin", &address, &url]).json(0);
     let mut uses = json["deprecatedUse"].as_array().unwrap().iter();
     assert!(
-        uses.any(|used| used["variant"] == "v0" && used["client"]["name"] == "old bot"),
+        uses.any(|used| used["variant"] == "o0" && used["client"]["name"] == "old bot"),
         "{json}"
     );
     run(&["inspect", "--admin", "1", &url]).refuses(&["no status from 127.0.0.1:1: "]);

@@ -286,7 +286,7 @@ async fn replicas_count_together_while_keys_are_replaced() {
 
 #[tokio::test]
 async fn the_store_forgets_a_tally_30_days_after_its_last_count_and_needs_200_bytes_for_a_record() {
-    const CLIENTS: u64 = 2000;
+    const CLIENTS: u64 = 600;
     let redis = Redis::start();
     let a = Replica::start(&redis).await;
     let here = Counted::shared_by(&a, 1);
