@@ -275,6 +275,22 @@ impl ResultShaper {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
         let whole = self.uri_of_texts(result, features);
+        let shaped = self.negotiate_with(result, features, whole.as_deref());
+        match (&shaped, &whole) {
+            (Shaped::Changed { applied, .. }, Some(uri)) if applied.omits_texts => {
+                // Texts that could not be read there stay.
+                if Json::parse(result).is_err() {
+                    return self.negotiate_with(result, features, None);
+                }
+                self.spill(uri, Some(result.to_owned()), None);
+            }
+            _ => {}
+        }
+        shaped
+    }
+
+    /// The shaped result; `whole` is where the client can read it if it gets none of its texts.
+    fn negotiate_with(&self, result: &str, features: &Features, whole: Option<&str>) -> Shaped {
         let policy = Policy {
             always_both: self.json_content == JsonContent::Both,
             lift: self.lift_json_text,
@@ -283,7 +299,7 @@ impl ResultShaper {
             non_object_structured: self.era == Era::Modern,
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
-            whole: whole.as_deref(),
+            whole,
         };
         let rule = self.matched_rule.as_ref();
         let readable = rule.and_then(|_| ReadableResult::read(result));
@@ -305,13 +321,7 @@ impl ResultShaper {
         });
         let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
-        let shaped = shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy));
-        if let (Shaped::Changed { applied, .. }, Some(uri)) = (&shaped, &whole)
-            && applied.omits_texts
-        {
-            self.spill(uri, Some(result.to_owned()), None);
-        }
-        shaped
+        shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy))
     }
 
     /// The URI for the whole result if the client gets none of its texts: an agent that asked for JSON alone, and reads
