@@ -10,6 +10,7 @@
 mod call_context;
 mod declared_output;
 mod failures;
+mod item_shapers;
 mod limits;
 pub mod link_index;
 pub mod name_rewriter;

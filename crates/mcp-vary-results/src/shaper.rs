@@ -1,20 +1,18 @@
 //! Rewrites a result for one client: to the names and URIs that its variant shows, and to the shape that it negotiated.
 
+pub use crate::item_shapers::{PromptShaper, ResourceShaper, ShapeTarget};
 use crate::link_index::LinkSource;
 use crate::name_rewriter::NameRewriter;
 use crate::result_store::{ResultOwner, ResultStore};
 use crate::upstream_report::shape_beside;
-use crate::{
-    CallContext, DeclaredOutput, OutputValidator, PromptRule, ResourceRule, ResultTransform,
-    TransformedResult, apply_prompt_rules, apply_resource_rules,
-};
+use crate::{CallContext, DeclaredOutput, OutputValidator, ResultTransform, TransformedResult};
 use crate::{negotiation_log, uri_rewriter};
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::{Json, edit, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Bounds, Compaction, CustomText, OutputSchema, Policy, ReadableResult, Report, Shaped,
-    TEXTS_PATH, ToolFacts, Whole, compact_shaped, compact_tool_result, tool_result,
+    Bounds, Compaction, CustomText, OutputSchema, Policy, ReadableResult, Shaped, TEXTS_PATH,
+    ToolFacts, Whole, compact_shaped, compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
@@ -105,85 +103,6 @@ impl Shaper {
             Shaped::Changed { result, .. } => Cow::Owned(result),
             _ => Cow::Borrowed(result),
         }
-    }
-}
-
-/// The client that receives a result.
-#[derive(Clone, Debug)]
-pub struct ShapeTarget {
-    /// The features that the client declared, or that are assumed for it.
-    pub features: Arc<Features>,
-    /// Whether it receives a report of what was applied.
-    pub report: bool,
-    /// The variant that the request runs under, as the report names it.
-    pub variant: Option<VariantId>,
-    /// The variant that rules compare.
-    pub rules_of: VariantId,
-}
-
-impl ShapeTarget {
-    fn report(&self) -> Option<Report<'_>> {
-        let variant = self.variant.as_ref().map(VariantId::as_str);
-        self.report.then_some(Report {
-            variant,
-            whole: None,
-        })
-    }
-}
-
-/// Shapes the results of `resources/read`.
-#[derive(Clone, Debug)]
-pub struct ResourceShaper {
-    /// The rules for resources.
-    pub rules: Arc<[ResourceRule]>,
-    /// The name of the server.
-    pub server: Arc<str>,
-    /// The variant's URIs of resources.
-    pub uris: Arc<UriMap>,
-    /// The client that receives the result.
-    pub target: ShapeTarget,
-}
-
-impl ResourceShaper {
-    fn apply(&self, result: &str) -> Shaped {
-        shape_beside(result, |result| {
-            apply_resource_rules(
-                &self.rules,
-                &self.target.rules_of,
-                (&self.server, &self.uris),
-                result,
-                &self.target.features,
-                self.target.report(),
-            )
-        })
-    }
-}
-
-/// Shapes the results of `prompts/get`.
-#[derive(Clone, Debug)]
-pub struct PromptShaper {
-    /// The rules for prompts.
-    pub rules: Arc<[PromptRule]>,
-    /// The name of the prompt before a variant renames it.
-    pub id: Arc<str>,
-    /// The request.
-    pub call: CallContext,
-    /// The client that receives the result.
-    pub target: ShapeTarget,
-}
-
-impl PromptShaper {
-    fn apply(&self, result: &str) -> Shaped {
-        shape_beside(result, |result| {
-            apply_prompt_rules(
-                &self.rules,
-                &self.target.rules_of,
-                (&self.id, &self.call),
-                result,
-                &self.target.features,
-                self.target.report(),
-            )
-        })
     }
 }
 
