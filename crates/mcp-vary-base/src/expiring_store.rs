@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// - There are never more entries, in total or of one owner, and never more bytes than the [`StoreLimits`] allow.
 /// - If a limit would be exceeded, the oldest entry is removed: the owner's oldest for the owner's limit, for the bytes
-///   that of the owner who has the most of them, so that nobody takes the room of others, and else the oldest of all. Reading an entry does not change its age. Replacing it does.
+///   that of the owner who has the most of them, so that nobody takes the room of others, and else the oldest of all.
+///   Reading an entry does not change its age. Replacing it does.
 /// - An expired entry is never returned. It takes space until the next insertion or [`sweep`](Self::sweep).
 #[derive(Debug)]
 pub struct ExpiringStore<K, V> {
@@ -256,7 +257,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// Makes room at the expense of whoever takes most of it.
+    /// Removes the oldest entry of the owner who has the most bytes.
     fn remove_oldest_of_largest(&mut self) {
         // Of several, the one with the oldest entry.
         let oldest_of = |owner| self.by_owner.range((owner, 0)..).next().map(|it| it.1);

@@ -25,8 +25,8 @@ const ID: usize = 16;
 ///
 /// The client that received an id can read the whole value, part by part, until it expires or newer results need the
 /// space. All results together, with the indices of their parts, take at most the capacity of the store, and one result
-/// takes at most a quarter of it. Without room, the oldest result of whoever has most goes. A client that reads all parts of an array, object or text in order has it indexed
-/// once.
+/// takes at most a quarter of it. If there is no room, the oldest result of the owner with the most bytes is removed. A
+/// client that reads all parts of an array, object or text in order has it indexed once.
 pub struct ResultStore {
     capacity: usize,
     ttl: Duration,

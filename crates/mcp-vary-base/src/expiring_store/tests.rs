@@ -161,7 +161,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// The place of the oldest entry of whoever has the most bytes; of several, of whoever has the oldest entry.
+/// The index of the oldest entry of the owner who has the most bytes; of several such owners, of the one with the oldest entry.
 fn oldest_of_largest(list: &[(u8, Entry<u64>)]) -> usize {
     let of = |owner: u64| {
         list.iter()

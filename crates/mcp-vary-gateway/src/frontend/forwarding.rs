@@ -118,7 +118,8 @@ fn session_elsewhere(
 ///
 /// # Errors
 ///
-/// If that replica may have handled the request, or there is no room for another one. If it cannot be reached, there is no answer: the request is handled here.
+/// If that replica may have handled the request, or as many are forwarded as may be. If it cannot be reached, there is no
+/// answer: the request is handled here.
 async fn ask_owner(
     snapshot: &ConfigSnapshot,
     head: &Parts,
