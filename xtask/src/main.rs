@@ -5,7 +5,6 @@ mod amplify;
 mod auth;
 mod bench;
 mod book;
-mod budget;
 mod capability_servers;
 mod cargo;
 mod changed;
@@ -78,15 +77,6 @@ enum Task {
         /// The commit with which `quick` and `layout` compare [default: the last one that HEAD shares with `main`]
         #[arg(long, value_name = "COMMIT")]
         since: Option<String>,
-    },
-    /// Print the lines of code of each part with its budget
-    Budget {
-        /// Set every figure of budget.toml to the lines that there are
-        #[arg(long)]
-        write: bool,
-        /// The reason for figures that are new or higher
-        #[arg(long, requires = "write")]
-        reason: Option<String>,
     },
     /// Print what clients receive when a server of the gateway fails
     ///
@@ -161,9 +151,6 @@ fn main() -> ExitCode {
         Task::Test { phases, since } => {
             workspace.since = since;
             phases::run(&workspace, &phases)
-        }
-        Task::Budget { write, reason } => {
-            exit_code(budget::budget(&workspace, write, reason.as_deref()))
         }
         Task::Faults { title, write } => exit_code(faults::faults(&workspace, &title, write)),
         Task::Conformance { write } => exit_code(official_suite::official_suite(&workspace, write)),

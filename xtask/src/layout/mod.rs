@@ -1,5 +1,5 @@
-//! The layout's invariants: which packages and folders may use which, what no source file contains, how long files are,
-//! and how much code each part has.
+//! The layout's invariants: which packages and folders may use which, what no source file contains, and how long
+//! files are.
 
 pub(crate) mod packages;
 
@@ -28,6 +28,5 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("circles", folders::circles(workspace, &packages)),
         ("layers", folders::layers(workspace, &packages)),
         ("lengths", lengths::lengths(workspace)),
-        ("budget", crate::budget::check(workspace)),
     ])
 }
