@@ -1,7 +1,7 @@
 //! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
 //! `access`, `status`, `open`, `reload` and `drain`.
 //!
-//! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
+//! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.
 
 mod access;
