@@ -1,5 +1,7 @@
 //! Records as lines of JSON: `docs/audit.schema.json`.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::config::{ArgumentsDetail, AuditConfig, IdentityDetail};
@@ -110,7 +112,8 @@ impl Encoder {
 
     fn described<'a>(&'a self, seq: u64, time: &'a str, record: &'a Record) -> WireRecord<'a> {
         let session = record.session.as_ref();
-        let micros = record.duration.map(|duration| duration.as_micros());
+        // Exact for 285 years.
+        let milliseconds = |duration: Duration| duration.as_micros() as f64 / 1000.0;
         WireRecord {
             outcome: Some(record.outcome),
             code: record.code,
@@ -131,8 +134,9 @@ impl Encoder {
             arguments: record.arguments.as_ref().map(|it| self.arguments(it)),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
-            // Exact for 285 years.
-            duration_ms: micros.map(|micros| micros as f64 / 1000.0),
+            duration_ms: record.duration.map(milliseconds),
+            waited_ms: record.waited.map(milliseconds),
+            upstream_ms: record.upstream_duration.map(milliseconds),
             trace_id: record.trace_id.map(|id| hex(&id)),
             config: record.config.as_ref(),
             ..self.wire(seq, time, record.event.name())

@@ -71,7 +71,11 @@ pub struct Record {
     pub bytes_out: Option<u64>,
     /// From the arrival of the request to its outcome.
     pub duration: Option<Duration>,
-    /// The trace that the request belongs to (W3C Trace Context).
+    /// From the arrival of the request until its server got it: it waits for a start, a turn or a connection.
+    pub waited: Option<Duration>,
+    /// From when its server got the request to the server's answer.
+    pub upstream_duration: Option<Duration>,
+    /// The trace that the request belongs to (W3C Trace Context): the recorded one, else that of the client.
     pub trace_id: Option<[u8; 16]>,
     /// A digest of the configuration in force.
     pub config: Option<Text>,

@@ -56,6 +56,10 @@ pub(crate) struct WireRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waited_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<&'a Text>,

@@ -59,11 +59,16 @@ impl Observation {
             None => (request.feed.is_some() || request_line::is_enabled())
                 .then(|| RequestRecord::unaudited(request)),
         };
+        let span = tracer.and_then(|tracer| spans::begin(tracer, request));
+        let trace = span.as_ref().and_then(|span| span.trace_id());
+        if let (Some(record), Some(id)) = (&record, trace) {
+            record.set_trace(id);
+        }
         Ok(Self {
             record,
             participation: None,
             meter,
-            span: tracer.and_then(|tracer| spans::begin(tracer, request)),
+            span,
             is_of_operator: false,
         })
     }
@@ -278,6 +283,9 @@ impl ExchangeObservation {
 
     /// The request was sent with this `span`. Counts it as this `call` of its server.
     pub fn sent(&mut self, call: Option<CountedCall>, span: Option<CallSpan>) {
+        if let Some(record) = self.request.record() {
+            record.sent();
+        }
         self.call = call;
         if let Some(call) = &mut self.call {
             call.sent();

@@ -1,11 +1,9 @@
 //! Requests for those who watch them as they end.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
-
 use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
 use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -150,17 +148,11 @@ impl RequestFeed {
         })
     }
 
-    /// Sends a request that has ended. `server` worked on it for this time; `arguments` are what the audit log shows of them.
-    pub(super) fn send(
-        &self,
-        record: &Record,
-        server: Option<&str>,
-        server_time: Option<Duration>,
-        arguments: Option<String>,
-    ) {
+    /// Sends a request that has ended. `server` worked on it; `arguments` are what the audit log shows of them.
+    pub(super) fn send(&self, record: &Record, server: Option<&str>, arguments: Option<String>) {
         let finished = FinishedRequest {
             arguments,
-            ..FinishedRequest::new(record, server, server_time)
+            ..FinishedRequest::new(record, server)
         };
         // Nobody may watch any more.
         let _ = self.ended.send(Arc::new(finished));
@@ -168,7 +160,7 @@ impl RequestFeed {
 }
 
 impl FinishedRequest {
-    fn new(record: &Record, server: Option<&str>, server_time: Option<Duration>) -> Self {
+    fn new(record: &Record, server: Option<&str>) -> Self {
         let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
         let target = record.target.as_ref();
         let actor = record.actor.as_ref();
@@ -200,7 +192,7 @@ impl FinishedRequest {
             code: record.code,
             rule: text(&record.rule),
             duration_ms: record.duration.map(milliseconds),
-            server_ms: server_time.map(milliseconds),
+            server_ms: record.upstream_duration.map(milliseconds),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
         }
@@ -251,7 +243,7 @@ mod tests {
         let record = Record::new(Event::Request, Outcome::Allowed);
         assert!(feed.watched().is_some());
         for _ in 0..MAX_WAITING + 3 {
-            feed.send(&record, None, None, None);
+            feed.send(&record, None, None);
         }
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
@@ -270,12 +262,7 @@ mod tests {
         let mut watch = feed.watch().unwrap();
         let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.watched().is_some());
         assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
-        feed.send(
-            &Record::new(Event::Request, Outcome::Allowed),
-            None,
-            None,
-            None,
-        );
+        feed.send(&Record::new(Event::Request, Outcome::Allowed), None, None);
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(7))), "{next:?}");
         let next = watch.next().await;

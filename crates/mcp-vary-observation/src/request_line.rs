@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
+use mcp_vary_traces::session_digest;
 
 /// Whether the log shows requests: at the level `info`.
 pub(crate) fn is_enabled() -> bool {
@@ -36,10 +37,16 @@ pub(super) fn write(server: Option<&str>, record: &Record) {
         resource = name(TargetKind::Resource).map(without_secrets),
         task = name(TargetKind::Task),
         ms = record.duration.map(milliseconds),
+        waited_ms = record.waited.map(milliseconds),
+        upstream_ms = record.upstream_duration.map(milliseconds),
         outcome = outcome_name(record.outcome),
         code = record.code,
         bytes_in = record.bytes_in,
         bytes_out = record.bytes_out,
+        principal = record.actor.as_ref().map(|actor| actor.id.as_str()),
+        session = record.session.as_ref().map(|id| session_digest(id.secret())),
+        id = record.request_id.as_ref().map(Text::as_str),
+        trace_id = record.trace_id.map(|id| format!("{:032x}", u128::from_be_bytes(id))),
         "request finished"
     );
 }

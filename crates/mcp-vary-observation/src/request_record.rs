@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -92,9 +91,8 @@ struct Pending {
     server: Option<Arc<str>>,
     /// Whether the request was forwarded to that server.
     is_forwarded: bool,
-    /// When that was, and how long the server took, if somebody watches.
-    forwarded_at: Option<Instant>,
-    server_time: Option<Duration>,
+    /// When the server got it.
+    sent_at: Option<Instant>,
     name: ClientName,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
@@ -168,8 +166,7 @@ impl RequestRecord {
             record: PendingRecord::new(record, permit),
             server: None,
             is_forwarded: false,
-            forwarded_at: None,
-            server_time: None,
+            sent_at: None,
             name: ClientName::default(),
             has_status: origin.transport == Transport::Stdio,
         };
@@ -232,21 +229,31 @@ impl RequestRecord {
         });
     }
 
-    /// The request is forwarded to its server.
+    /// The request is to be forwarded to its server, once that has a connection for it.
     pub fn forwarded(&self) {
+        self.change(|pending| pending.is_forwarded = true);
+    }
+
+    /// The server has the request.
+    pub(super) fn sent(&self) {
         self.change(|pending| {
-            pending.is_forwarded = true;
-            pending.forwarded_at = self.feed.as_ref().map(|_| Instant::now());
+            let now = Instant::now();
+            pending.sent_at = Some(now);
+            pending.record.record_mut().waited = Some(now - self.arrived);
         });
     }
 
     /// The server answered the request.
     pub(super) fn server_answered(&self) {
-        if self.feed.is_some() {
-            self.change(|pending| {
-                pending.server_time = pending.forwarded_at.map(|sent| sent.elapsed());
-            });
-        }
+        self.change(|pending| {
+            let took = pending.sent_at.map(|sent| sent.elapsed());
+            pending.record.record_mut().upstream_duration = took;
+        });
+    }
+
+    /// The request is recorded in this trace.
+    pub(super) fn set_trace(&self, id: [u8; 16]) {
+        self.change(|pending| pending.record.record_mut().trace_id = Some(id));
     }
 
     /// Sets the variant that the request runs under, and why.
@@ -359,7 +366,7 @@ impl RequestRecord {
         if let Some(feed) = &self.feed {
             let arguments = self.service.as_ref().zip(record.arguments.as_ref());
             let arguments = arguments.and_then(|(service, it)| service.log.excerpt(it));
-            feed.send(&record, server.as_deref(), pending.server_time, arguments);
+            feed.send(&record, server.as_deref(), arguments);
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
@@ -398,6 +405,7 @@ fn id_text(id: &str) -> Cow<'_, str> {
 mod tests {
     use std::io::{self, Write};
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use mcp_vary_audit::{AuditConfig, AuditKey, AuditLog, StreamSink};
     use mcp_vary_wire::response::RpcError;
@@ -470,6 +478,23 @@ mod tests {
         );
         assert_eq!(lines[0]["target"]["name"], "push");
         assert_eq!(lines[1]["code"], -32000);
+    }
+
+    #[tokio::test]
+    async fn what_was_before_the_server_and_what_the_server_took_are_told_apart() {
+        let lines = records(|record| {
+            let pause = || std::thread::sleep(Duration::from_millis(3));
+            pause();
+            record.sent();
+            pause();
+            record.server_answered();
+            record.finish(&RpcError::internal("x").reply(Some("7"), Era::Modern));
+        });
+        let lines = lines.await;
+        let [whole, waited, upstream] = ["duration_ms", "waited_ms", "upstream_ms"]
+            .map(|name| lines[0][name].as_f64().unwrap());
+        assert!(waited >= 3.0 && upstream >= 3.0, "{lines:?}");
+        assert!(waited + upstream <= whole, "{lines:?}");
     }
 
     #[tokio::test]

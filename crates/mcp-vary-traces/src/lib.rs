@@ -29,5 +29,7 @@ pub use carrier::{Carrier, TRACEPARENT};
 pub use context::TraceContext;
 pub use export::{QUEUE, TraceStats};
 pub use settings::{Follow, Ratio, RatioError, TracesError, TracesSettings};
-pub use span::{Arrival, CallSpan, MAX_TEXT, Outcome, RequestSpan, Transport, Upstream};
+pub use span::{
+    Arrival, CallSpan, MAX_TEXT, Outcome, RequestSpan, Transport, Upstream, session_digest,
+};
 pub use tracer::Tracer;

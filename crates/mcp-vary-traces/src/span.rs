@@ -134,7 +134,7 @@ impl RequestSpan {
         span.attribute("jsonrpc.request.id", arrival.id.trim_matches('"'));
         arrival.transport.describe(&mut span);
         if let Some(session) = arrival.session {
-            span.attribute("mcp.session.id", &*digest(session));
+            span.attribute("mcp.session.id", &*session_digest(session));
         }
         if let Some(address) = arrival.address {
             span.attribute("client.address", &*address.to_string());
@@ -156,6 +156,12 @@ impl RequestSpan {
     #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
+    }
+
+    /// The trace in which it is recorded.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<[u8; 16]> {
+        Some(self.recorder.as_ref()?.context.trace())
     }
 
     /// The request is of a client of this revision. The last one counts.
@@ -364,7 +370,8 @@ fn name_target(span: &mut Span, method: &'static str, name: &str) {
 }
 
 /// What identifies a session, and does not open it: half of the SHA-256 of its id.
-fn digest(id: &str) -> String {
+#[must_use]
+pub fn session_digest(id: &str) -> String {
     let digest = Sha256::digest(id.as_bytes());
     let mut text = String::with_capacity(32);
     push_hex(&mut text, &digest[..16]);

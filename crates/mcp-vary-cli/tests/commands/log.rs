@@ -48,8 +48,11 @@ fn a_call_is_one_line_at_the_level_info_and_none_at_warn() {
             assert!(begins_with_time(line), "{line}");
             for part in [
                 r#"  INFO request finished method="tools/call" client="bot/7" variant="standard" server="vary" tool="get_weather" ms="#,
+                " waited_ms=",
+                " upstream_ms=",
                 r#" outcome="ok" bytes_in="#,
                 " bytes_out=",
+                " id=",
             ] {
                 assert!(line.contains(part), "{part} in {line}");
             }

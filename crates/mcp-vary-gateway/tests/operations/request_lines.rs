@@ -57,7 +57,8 @@ async fn a_request_is_one_line_with_its_outcome() {
                 let start = r#"INFO request finished; method="tools/call"; client="test/1";"#;
                 has(&line, &[start, r#"variant="standard"; server="peer";"#]);
                 has(&line, &[&tool, outcome]);
-                assert!(number(&line, "ms") > 0.0, "{line}");
+                let parts = number(&line, "waited_ms") + number(&line, "upstream_ms");
+                assert!((0.0..=number(&line, "ms")).contains(&parts), "{line}");
                 assert!(number(&line, "bytes_in") > 50.0, "{line}");
                 let out = number(&line, "bytes_out") - answer.len() as f64;
                 assert!(out.abs() < 2.0, "{line}: {answer}");
