@@ -57,9 +57,28 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
         } else {
             ""
         };
-        let (place, owner) = (place.display(), owner(&metadata));
-        format!("{why}: {place} {owner}; run Vary as its owner{mode}")
+        let (shown, owner) = (place.display(), owner(&metadata));
+        if is_own(&metadata) {
+            return format!(
+                "{why}: {shown} is yours, and its mode denies it; type: chmod u+rwX {shown}"
+            );
+        }
+        format!("{why}: {shown} {owner}; run Vary as its owner{mode}")
     })
+}
+
+/// Whether a file belongs to the user of this process, who is not root: root is denied nothing by a mode.
+#[cfg(unix)]
+fn is_own(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid();
+    !user.is_root() && metadata.uid() == user.as_raw()
+}
+
+/// There are no owners on this system.
+#[cfg(not(unix))]
+const fn is_own(_: &Metadata) -> bool {
+    false
 }
 
 /// Whose a file is, its mode, and as whom this process runs: `belongs to root (mode 755), and Vary runs as ann`.

@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let tip = ended?;
     shown.and(closed)?;
     if let Some(sentence) = tip {
-        print::notice(&sanitize(&format!("tip: {sentence}")));
+        print::notice(&sanitize(&sentence));
     }
     let fine = answers.iter().all(|called| {
         let went_well = |result: &String| !result::is_error(result);
@@ -99,17 +99,21 @@ async fn call_all(
                 return Err(Failure::command(sanitize(&why)));
             }
             // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
-            tip = match called.missing_tool() {
+            let meant = match called.missing_tool() {
                 Some(meant) => Some(meant),
                 None => unknown_tool::suggestion(session, &client, identity, needed)
                     .await
                     .unwrap_or_default(),
             };
+            tip = meant.map(|meant| format!("tip: {meant}"));
         }
         // A result that says so names them.
         let is_said = matches!(&answer, Ok(result) if result.contains("invalid arguments: "));
         if let (None, Some(schema), false) = (&tip, schema, is_said) {
-            tip = schema::hint(schema, &arguments);
+            let hint = schema::hint(schema, &arguments);
+            tip = hint.map(|hint| {
+                format!("warning: sent, although the arguments do not fit the tool: {hint}")
+            });
         }
         let findings = match &answer {
             Ok(result) if is_linted => {

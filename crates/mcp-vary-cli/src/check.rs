@@ -3,14 +3,16 @@
 pub(crate) mod args;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_vary_conformance::{
     Check, ClientCommand, Options, Report, RunError, Target, registry, relay, run as run_checks,
     run_client,
 };
 
-use mcp_vary_gateway::{Config, UpstreamConfig};
+use mcp_vary_gateway::{Config, Gateway, UpstreamConfig};
+use mcp_vary_upstream::ConnectionState;
+use tokio::time::timeout;
 
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
@@ -18,8 +20,9 @@ use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::login::source::{self, LoginMode, file_with_logins, with_logins};
 use crate::print::table::table;
-use crate::print::{self, Progress, sanitize_json};
+use crate::print::{self, Progress, notice, sanitize_json};
 use crate::serving::{self, Serving};
+use crate::start_report::server_status;
 use crate::stop::Stop;
 use crate::target_args::{ServerTarget, TargetFile};
 use crate::{chain, file, target};
@@ -48,7 +51,10 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
             let error = "--other-header needs a URL; only requests to a URL have headers";
             return Err(Failure::command(error));
         }
-        ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
+        ServerTarget::File(file) => {
+            let limit = args.checks.time_limit();
+            check_configuration(file, options, limit, &mut stop).await?
+        }
         ServerTarget::Url { url, headers, ca } => {
             let target = endpoint(url, headers, &args.other_headers)?;
             let target = trusting(target, ca.as_deref())?;
@@ -80,7 +86,7 @@ fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
         return Ok(Verdict::fine_if(report.passes()));
     }
     Err(Failure::command(
-        "checks were not reached in time, so there is no verdict; give it more time, as with `--time-limit 300`",
+        "checks were not reached in time, so there is no verdict; the first line says which `--time-limit` they need",
     ))
 }
 
@@ -247,23 +253,57 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const CREDENTIALS_ADVICE: &str = "; it wants credentials: log in with `vary login URL`, add --header 'Authorization: Bearer TOKEN', or write them into \
      `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
 
-/// Serves the configuration in this process, and checks the gateway.
+/// Serves the configuration in this process, and checks the gateway, both within `limit`.
 async fn check_configuration(
     file: &TargetFile,
-    options: &Options,
+    options: Options,
+    limit: Duration,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
+    let began = Instant::now();
     let config = file_with_logins(file.read()?, LoginMode::Stored)?;
     let config = with_full_start_wait(config);
     let config = chain::with_ancestors(config)?;
     let listener = serving::listen("127.0.0.1:0", "--listen").await?;
-    let serving = Serving::start(config, listener, stop).await?;
-    let report = match Target::http(&serving.url()) {
-        Ok(target) => check(&target, options, stop).await,
-        Err(error) => Err(Failure::command(error.to_string())),
+    let serving = Serving::begin(config, listener).await?;
+    let started = serving::wait(serving.gateway(), stop, |_| false);
+    let started = match timeout(limit, started).await {
+        Ok(started) => started,
+        Err(_) => Err(too_slow(serving.gateway(), limit)),
+    };
+    let options = options.run_limit(limit.saturating_sub(began.elapsed()));
+    let report = match (started, Target::http(&serving.url())) {
+        (Ok(()), Ok(target)) => {
+            note_missing(serving.gateway());
+            let name = file.path.display().to_string();
+            check(&target.with_name(name), &options, stop).await
+        }
+        (Err(failure), _) => Err(failure),
+        (_, Err(error)) => Err(Failure::command(error.to_string())),
     };
     stop.unless_requested(serving.stop()).await?;
     report
+}
+
+/// Which servers used up the `limit` of the run.
+fn too_slow(gateway: &Gateway, limit: Duration) -> Failure {
+    let (ready, starting) = serving::names_by_state(gateway);
+    let late = serving::were(&starting, "not ready", &ready);
+    let seconds = limit.as_secs();
+    Failure::command(format!(
+        "{late} after the {seconds} s of this run, so nothing was checked; give it more time, as with `--time-limit 300`"
+    ))
+}
+
+/// Says which servers are not up, so that nothing of theirs is checked.
+fn note_missing(gateway: &Gateway) {
+    for server in gateway.servers() {
+        if !matches!(server.state, ConnectionState::Connected(_)) {
+            let status = server_status(&server);
+            let name = &server.name;
+            notice(&format!("`{name}` is {status}; nothing of it is checked"));
+        }
+    }
 }
 
 /// The checks that would run, with their levels and sentences.

@@ -170,9 +170,7 @@ impl GatewayAddress {
     fn not_connected(&self, error: &io::Error) -> String {
         let why = io_error::describe(error);
         match self {
-            Self::Default if !has_directory() => format!(
-                "{why}; `HOME` is not set, so the gateways of this user cannot be found: set it, or name the address of `--admin`"
-            ),
+            _ if !has_directory() => format!("{why}; {HOMELESS}"),
             Self::Default => format!(
                 "{why}; no gateway of this user is running here: `vary serve FILE` starts one; that of another user is reached by \
                  the address of its `--admin`"
@@ -204,8 +202,8 @@ pub(crate) fn served_file(url: &str) -> Option<PathBuf> {
     std::fs::canonicalize(about["file"].as_str()?).ok()
 }
 
-/// What to do if nothing answers at `url`, where a gateway was expected. `command` connects to another URL that follows.
-pub(crate) fn unanswered(url: &str, command: &str) -> String {
+/// What to do if nothing answers at `url`, where a gateway was expected. `command` connects to another URL.
+pub(crate) fn unanswered(url: &str, command: impl Fn(&str) -> String) -> String {
     let all = running().into_iter();
     let urls = all.filter_map(|path| about(&path)["url"].as_str().map(str::to_owned));
     let urls: Vec<_> = urls.collect();
@@ -213,8 +211,17 @@ pub(crate) fn unanswered(url: &str, command: &str) -> String {
     let port = port.map_or_else(String::new, |port| format!(" --listen {port}"));
     let fix = match &urls[..] {
         [] => format!("start the gateway with: vary serve FILE{port}"),
-        [one] => format!("your gateway is connected with: {command} {one}"),
-        several => format!("your gateways are at {}", first_names(several)),
+        [one] => format!(
+            "your gateway runs at {one}; to connect that: {}",
+            command(one)
+        ),
+        several => {
+            let commands = several.iter().map(|url| format!("\n  {}", command(url)));
+            format!(
+                "to connect one of your running gateways:{}",
+                commands.collect::<String>()
+            )
+        }
     };
     format!("nothing answers at {url}; {fix}")
 }
@@ -297,11 +304,20 @@ const DEFAULT: &str = "127.0.0.1:8801";
 
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
+    let found = if has_directory() {
+        format!("your own gateway is found by `vary {command}` alone")
+    } else {
+        HOMELESS.to_owned()
+    };
     format!(
         "it answers {status}: that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has \
-         one (`vary serve FILE --admin 8801`); your own gateway is found by `vary {command}` alone"
+         one (`vary serve FILE --admin 8801`); {found}"
     )
 }
+
+/// Why the gateways of this user are not found without a state directory.
+const HOMELESS: &str = "`HOME` is not set, so your running gateways cannot be found: set it, as in `HOME=~NAME vary status`, or name \
+                        the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
 const MAX_BYTES: usize = 4 << 20;

@@ -238,7 +238,7 @@ pub(crate) fn were(starting: &[String], state: &str, ready: &[String]) -> String
 }
 
 /// The servers that are up, and those that are still being connected to.
-fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
+pub(crate) fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
     let (mut ready, mut starting) = (Vec::new(), Vec::new());
     for server in gateway.servers() {
         let name = format!("`{}`", server.name);

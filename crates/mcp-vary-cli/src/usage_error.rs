@@ -198,8 +198,8 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
         && is_target(second)
     {
         return Some(format!(
-            "`{first}` and `{second}` are two targets, and `vary {command}` takes one: `vary config import {first} {second} > \
-             vary.yaml` makes one file of the server lists of clients; put the `servers` of two configurations into one by hand"
+            "`vary {command}` takes one target, and `{first}` and `{second}` are two; make one file of their servers with `vary config \
+             import {first} {second} > vary.yaml`, then `vary {command} vary.yaml`"
         ));
     }
     if endpoint(program).is_some() || std::path::Path::new(program).is_file() || server.len() < 2 {
@@ -389,8 +389,8 @@ mod tests {
         let joined = |command: &str, both: &str| {
             let (first, second) = both.split_once(' ').unwrap();
             format!(
-                "`{first}` and `{second}` are two targets, and `vary {command}` takes one: `vary config import {both} > vary.yaml` \
-                 makes one file of the server lists of clients; put the `servers` of two configurations into one by hand"
+                "`vary {command}` takes one target, and `{first}` and `{second}` are two; make one file of their servers with `vary \
+                 config import {both} > vary.yaml`, then `vary {command} vary.yaml`"
             )
         };
         for both in [

@@ -199,6 +199,11 @@ fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
             "a server belongs under `servers`: write `servers: {{{key}: {{...}}}}`"
         ));
     }
+    if key == "overrides" {
+        return Some(
+            "it belongs into a variant: write `variants: {NAME: {overrides: {...}}}`".to_owned(),
+        );
+    }
     has(&["tools", "from", "hints", "descriptions", "schemas"]).then(|| {
         format!("a variant belongs under `variants`: write `variants: {{{key}: {{...}}}}`")
     })

@@ -197,3 +197,6 @@ impl Options {
         self.run_limit
     }
 }
+
+/// The most seconds of a run.
+pub(crate) const LONGEST_RUN: u64 = 3600;

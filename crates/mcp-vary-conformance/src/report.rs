@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::check::{Check, Level};
 use crate::era::Era;
 use crate::objection::{Objection, Verdict};
+use crate::options::LONGEST_RUN;
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::traffic::Exchange;
@@ -125,12 +126,19 @@ impl Finding {
     }
 }
 
+/// Whether the check had its turn and something to test.
+fn is_reached(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::NotReached | Outcome::NotApplicable(_))
+}
+
 /// What a run found, in the order of the checks.
 #[derive(Clone, Debug)]
 pub struct Report {
     target: String,
     findings: Vec<Finding>,
     skipped: Vec<(Era, String)>,
+    /// How long the run took.
+    pub(crate) time: Duration,
     /// Whether it is of a server that declares neither extension.
     declares_nothing: bool,
 }
@@ -141,6 +149,7 @@ impl Report {
             target,
             findings: Vec::new(),
             skipped: Vec::new(),
+            time: Duration::ZERO,
             declares_nothing: false,
         }
     }
@@ -189,6 +198,20 @@ impl Report {
     pub fn not_reached(&self) -> usize {
         let is_late = |it: &&Finding| it.outcome == Outcome::NotReached;
         self.findings.iter().filter(is_late).count()
+    }
+
+    /// The seconds that all checks need, with a third more, if those that were reached are like the others; in tens.
+    fn needed_seconds(&self) -> u64 {
+        let reached = self
+            .findings
+            .iter()
+            .filter(|it| is_reached(&it.outcome))
+            .count();
+        let all = u32::try_from(reached + self.not_reached()).unwrap_or(u32::MAX);
+        let for_one =
+            self.time.as_secs_f64() / f64::from(u32::try_from(reached.max(1)).unwrap_or(u32::MAX));
+        let needed = Duration::from_secs_f64((for_one * f64::from(all) * 4.0 / 3.0).min(1e6));
+        (needed.as_secs() / 10 * 10 + 10).clamp(60, LONGEST_RUN)
     }
 
     /// The report as text.

@@ -13,7 +13,7 @@ use crate::connections::Connections;
 use crate::era::Era;
 use crate::extension::Extension;
 use crate::objection::{Verdict, not_applicable};
-use crate::options::Options;
+use crate::options::{LONGEST_RUN, Options};
 use crate::probe::Probe;
 use crate::registry;
 use crate::report::{Finding, Outcome, Report};
@@ -29,6 +29,9 @@ pub enum RunError {
     /// The server answers in none of the eras. The text has the reason for each.
     #[error("the server answers neither `initialize` nor `server/discover` as it should: {0}")]
     NoEra(String),
+    /// The time of the run was over before the server had answered the first requests.
+    #[error("its first answers need more than the {0} s of this run, so no check was reached; give it more time, as with `--time-limit {more}`", more = more_time(*.0))]
+    TooSlow(u64),
     /// The client speaks in none of the eras. The text has the reason for each.
     #[error("the client opens no connection as it should: {0}")]
     NoClient(String),
@@ -58,6 +61,7 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     }
     let transport = Transport::new(target, options.limits()).map_err(RunError::Transport)?;
     let deadline = Deadline::now() + options.whole();
+    let started = Instant::now();
     let mut report = Report::new(target.to_string());
     // At the same time: a server that does not answer uses up the limit in each.
     let surveys = options.eras().iter();
@@ -88,10 +92,23 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     }
     transport.shut_down().await;
     if report.findings().is_empty() && report.skipped_eras().len() == options.eras().len() {
+        let mut skipped = report.skipped_eras().iter();
+        if skipped.any(|(_, reason)| reason.starts_with(TIME_IS_OVER)) {
+            return Err(RunError::TooSlow(options.whole().as_secs()));
+        }
         return Err(RunError::NoEra(both_reasons(report.skipped_eras())));
     }
+    report.time = started.elapsed();
     Ok(report)
 }
+
+/// The seconds that a run of `seconds`, which was too short to show a pace, should have next.
+fn more_time(seconds: u64) -> u64 {
+    seconds.saturating_mul(5).clamp(300, LONGEST_RUN)
+}
+
+/// Why an era was not looked at to its end.
+const TIME_IS_OVER: &str = "the time limit passed";
 
 /// Why no era can be checked: once, if it is the same for all.
 fn both_reasons(eras: &[(Era, String)]) -> String {
@@ -127,7 +144,10 @@ async fn survey(
             return Ok(survey);
         }
         Ok(Err(objection)) => objection.into_text(),
-        Err(_) => "the time limit passed; give it more time, as with `--time-limit 300`".to_owned(),
+        Err(_) => format!(
+            "{TIME_IS_OVER}; give it more time, as with `--time-limit {}`",
+            more_time(options.whole().as_secs())
+        ),
     };
     let is = |error: &str| reason.contains(error);
     // As servers of one revision answer the first request of another.

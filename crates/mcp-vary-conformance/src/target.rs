@@ -25,6 +25,8 @@ use rustls::pki_types::pem::PemObject as _;
 #[derive(Clone)]
 pub struct Target {
     endpoint: Endpoint,
+    /// What reports call it in place of its address or command.
+    name: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The headers of another principal, each instead of one of the same name.
     other_headers: Vec<(HeaderName, HeaderValue)>,
@@ -78,10 +80,18 @@ impl Target {
     fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
+            name: None,
             headers: Vec::new(),
             other_headers: Vec::new(),
             authorities: Vec::new(),
         }
+    }
+
+    /// The same target, which reports and errors call `name`, such as the file that it was started from.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// The same target, which may show certificates of the authorities in `pem`.
@@ -157,9 +167,13 @@ impl Target {
     }
 }
 
-/// The address without what may be secret in it: user information and query; the command without values that may be.
+/// Its name; else the address without what may be secret in it (user information and query), or the command without values
+/// that may be.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            return formatter.write_str(name);
+        }
         match &self.endpoint {
             Endpoint::Http(uri) => {
                 let scheme = uri.scheme_str().unwrap_or_default();

@@ -266,7 +266,7 @@ async fn checks_that_the_time_limit_left_out_neither_pass_nor_fail() {
                 "{text}"
             );
             assert!(
-                text.contains("not reached in time, 0 failed; give it more time"),
+                text.contains("not reached in time, 0 failed; at this pace"),
                 "{text}"
             );
             assert!(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::secret::{holds_secret, is_secret};
+use crate::secret::{holds_secret, is_called_so, is_secret};
 
 /// The command of a server for a POSIX shell, for an error. `Debug` does not show it.
 ///
@@ -31,14 +31,34 @@ impl CommandLine {
             if holds_secret(argument) || option.starts_with('-') && is_secret(option, argument) {
                 return "...".to_owned();
             }
-            // The shell replaces variables in double quotes.
-            if argument.contains("${") && !argument.contains(['"', '`', '\\']) {
-                format!("\"{argument}\"")
-            } else {
-                shell_word(argument)
-            }
+            shown_word(argument)
         });
         Self(shown.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The same with `variables` (name and value) of its environment before it; long values, and those that may be
+    /// secret, are left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_upstream::command_line::CommandLine;
+    ///
+    /// let line = CommandLine::new(&["run".to_owned()]);
+    /// let line = line.with_variables([("MODE", "a b"), ("API_KEY", "0123456789")].into_iter());
+    /// assert_eq!(line.to_string(), "MODE='a b' API_KEY=... run");
+    /// ```
+    #[must_use]
+    pub fn with_variables<'a>(self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let shown = variables.map(|(name, value)| {
+            let is_shown =
+                value.contains("${") || value.len() <= LONGEST_SHOWN && !is_called_so(name);
+            if !is_shown || is_secret(name, value) || holds_secret(value) {
+                return format!("{name}=... ");
+            }
+            format!("{name}={} ", shown_word(value))
+        });
+        Self(shown.collect::<String>() + &self.0)
     }
 }
 
@@ -51,6 +71,19 @@ impl fmt::Display for CommandLine {
 impl fmt::Debug for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CommandLine")
+    }
+}
+
+/// The bytes of a value of a variable that is shown; keys are longer.
+const LONGEST_SHOWN: usize = 15;
+
+/// `word` as a POSIX shell reads it, with its variables.
+fn shown_word(word: &str) -> String {
+    // The shell replaces variables in double quotes.
+    if word.contains("${") && !word.contains(['"', '`', '\\']) {
+        format!("\"{word}\"")
+    } else {
+        shell_word(word)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn holds_secret(text: &str) -> bool {
         })
 }
 
-fn is_called_so(name: &str) -> bool {
+pub(crate) fn is_called_so(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "key" || NAMES.iter().any(|part| name.contains(part))
 }

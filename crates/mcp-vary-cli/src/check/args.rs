@@ -119,6 +119,11 @@ enum Revision {
 }
 
 impl Checks {
+    /// How long the run may take.
+    pub(crate) const fn time_limit(&self) -> Duration {
+        Duration::from_secs(self.time_limit)
+    }
+
     /// The options of a run that checks a client or a server.
     ///
     /// # Errors
@@ -144,7 +149,7 @@ impl Checks {
             Revision::WithSessions => conformance::Era::Legacy,
             Revision::Stateless => conformance::Era::Modern,
         });
-        options = options.run_limit(Duration::from_secs(self.time_limit));
+        options = options.run_limit(self.time_limit());
         // A longer run is for a slower machine, so that each response gets more time in proportion.
         let in_proportion =
             |of_55: u64| Duration::from_secs((self.time_limit * of_55 / 55).max(of_55));

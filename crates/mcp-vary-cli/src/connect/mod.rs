@@ -286,8 +286,10 @@ impl Plan {
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
         let connecting = TcpStream::connect(format!("{host}:{}", uri.port_u16().unwrap_or(80)));
         let is_unanswered = is_local && connecting.await.is_err();
-        let command = format!("vary connect {}", self.client.as_str());
-        is_unanswered.then(|| operator_client::unanswered(address, &command))
+        let client = self.client.as_str();
+        let project = if self.is_project { " --project" } else { "" };
+        let command = |url: &str| format!("vary connect {client} {url}{project} --write");
+        is_unanswered.then(|| operator_client::unanswered(address, command))
     }
 
     /// The variables of headers, or of the configuration that the client's own Vary reads, that are not set here.

@@ -44,12 +44,11 @@ fn a_program_that_ends_without_a_word_has_its_command() {
     run(&["inspect", "--", "sh", "-c", "exit 3"]).refuses(&[
         "ended (exit status: 3); it wrote nothing; to see why, run it in a terminal: sh -c 'exit 3'\n",
     ]);
-    let text =
-        "servers: {a: {command: sh, args: [-c, exit, '--dir=${QUIET}', --token, s3cret-s3cret]}}";
+    let text = "servers: {a: {command: sh, args: [-c, exit, '--dir=${QUIET}', --token, s3cret-s3cret], env: {MODE: a b, API_KEY: s3cret-s3cret}}}";
     let path = file("quiet.yaml", text);
     let mut inspect = command(&["inspect", &path]);
     Run::of(inspect.env("QUIET", "/s3cret")).refuses(&[
-        "it wrote nothing; to see why, run it in a terminal: sh -c exit \"--dir=${QUIET}\" --token ...\n",
+        "it wrote nothing; to see why, run it in a terminal: MODE='a b' API_KEY=... sh -c exit \"--dir=${QUIET}\" --token ...\n",
     ]);
 }
 

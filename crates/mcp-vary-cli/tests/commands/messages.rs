@@ -53,9 +53,8 @@ fn each_mistake_has_the_name_that_was_meant() {
         (
             &["serve", &path, "other.yaml"],
             &format!(
-                "error: `{path}` and `other.yaml` are two targets, and `vary serve` takes one: `vary config import {path} \
-                 other.yaml > vary.yaml` makes one file of the server lists of clients; put the `servers` of two configurations \
-                 into one by hand\n"
+                "error: `vary serve` takes one target, and `{path}` and `other.yaml` are two; make one file of their servers with \
+                 `vary config import {path} other.yaml > vary.yaml`, then `vary serve vary.yaml`\n"
             ),
         ),
         (&["serve", &missing], &format!("error: {no_file}")),
@@ -187,7 +186,13 @@ fn arguments_that_a_tool_does_not_take_are_named_below_the_answer_of_the_server(
     ] {
         let called = run(&[&["call", "get_weather", arguments], &WEATHER[..]].concat());
         assert!(!called.stdout.is_empty(), "{called:?}");
-        assert_eq!(called.stderr, format!("tip: {tip}\n"), "{}", called.stdout);
+        let warning = "warning: sent, although the arguments do not fit the tool";
+        assert_eq!(
+            called.stderr,
+            format!("{warning}: {tip}\n"),
+            "{}",
+            called.stdout
+        );
     }
     run(&[&["call", "get_weather", "location=Bern"], &WEATHER[..]].concat()).data(0);
 }
@@ -400,8 +405,13 @@ fn where_nothing_answers_the_gateway_that_runs_is_named() {
     let url = lines.find_map(|line| Some(line.strip_prefix("serving at ")?.to_owned()));
     let url = url.unwrap();
     nothing(&format!(
-        "your gateway is connected with: vary connect cursor {url}"
+        "your gateway runs at {url}; to connect that: vary connect cursor {url} --write"
     ));
+    let printed = connect(&["cursor", "1", "--project"]).exited(0).stderr;
+    assert_ends(
+        &printed,
+        &format!(": vary connect cursor {url} --project --write\n"),
+    );
     let printed = connect(&["cursor", &url]).exited(0);
     assert_lacks(&printed.stderr, &["nothing answers"]);
 }
@@ -431,7 +441,8 @@ fn without_a_home_directory_what_is_missing_is_named() {
     );
     refuses(
         &["status"],
-        "; `HOME` is not set, so the gateways of this user cannot be found: set it, or name the address of `--admin`\n",
+        "; `HOME` is not set, so your running gateways cannot be found: set it, as in `HOME=~NAME vary status`, or name the \
+         address of `--admin`\n",
     );
     let mut command = without(&["connect", "cursor", "--write"]);
     Run::of(command.env("HOME", "/none/ann")).refuses(&[&format!(
@@ -490,4 +501,31 @@ fn servers_that_run_as_root_are_noted() {
         .take_while(|line| !line.starts_with("Ctrl-C"))
         .collect();
     assert_eq!(said.iter().any(|line| line == note), is_root, "{said:?}");
+}
+
+/// What is checked is called by its file, and what is not checked is named.
+#[cfg(unix)]
+#[test]
+fn a_check_of_a_file_names_the_servers_that_are_down_or_late() {
+    let entry = "gone: {command: \"false\"}";
+    let path = file(
+        "messages-check.yaml",
+        &sky("").replace("servers: {", &format!("servers: {{{entry}, ")),
+    );
+    let checked = run(&["check", "--only", "SV-8", &path]).exited(0);
+    assert!(
+        checked.stdout.starts_with(&format!("{path} passes")),
+        "{checked:?}"
+    );
+    assert_contains(
+        &checked.stderr,
+        &["`gone` is down", "; nothing of it is checked\n"],
+    );
+    let late = file(
+        "messages-late.yaml",
+        "servers: {late: {command: sh, args: [-c, exec sleep 60]}}",
+    );
+    run(&["check", "--time-limit", "1", &late]).refuses(&[
+        "`late` was not ready after the 1 s of this run, so nothing was checked; give it more time, as with `--time-limit 300`\n",
+    ]);
 }

@@ -79,7 +79,8 @@ impl PartialServer {
         let mut config = self.config;
         config.name = name;
         if let Some(program) = self.program.take() {
-            config.command_line = Some(CommandLine::new(&written_command(field)));
+            let line = CommandLine::new(&written_command(field));
+            config.command_line = Some(line.with_variables(written_variables(field)));
             config.target = Target::Command {
                 program,
                 args: self.args,
@@ -211,6 +212,24 @@ fn written_command(field: &Located<'_>) -> Vec<String> {
     });
     let items = items.map(|item| item.written().to_owned());
     std::iter::once(command).chain(items).collect()
+}
+
+/// The variables that its environment gets, as the file has them.
+fn written_variables<'a>(field: &'a Located<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let entries = |located: &Located<'a>| match &located.node.value {
+        document::Value::Table(entries) => entries.as_slice(),
+        _ => &[],
+    };
+    let mut members = entries(field).iter();
+    let env = members.find(|entry| entry.key == "env");
+    let env = env.map_or(&[][..], |entry| entries(&field.member(entry)));
+    env.iter().map(|entry| {
+        let value = Located {
+            path: String::new(),
+            node: &entry.node,
+        };
+        (&*entry.key, value.written())
+    })
 }
 
 /// A server whose headers have claims has a connection for each user.

@@ -47,6 +47,10 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
         "`safe` is not a known key; a variant belongs under `variants`: write `variants: {safe: {...}}`",
     );
     beside(
+        "overrides: {tools: {a: {name: b}}}",
+        "`overrides` is not a known key; it belongs into a variant: write `variants: {NAME: {overrides: {...}}}`",
+    );
+    beside(
         "timeout: 3s",
         "`timeout` is not a known key; a server has it: write it in `servers.NAME`",
     );

@@ -73,7 +73,15 @@ async fn items_take_a_selector(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
 
 async fn subscriptions_take_a_selector(probe: &Probe<'_>) -> Verdict {
     let params = probe.survey().subscription_params()?;
-    takes_a_selector(probe, "resources/subscribe", params).await
+    let client = probe.connect_with_variants().await?;
+    let method = "resources/subscribe";
+    let selected = selecting(params.clone(), Some(probe.survey().first_variant()?));
+    let answer = client.ask(method, selected).await?;
+    // As a gateway does in front of several servers, of which one takes no subscriptions.
+    if !answer.is_result() && !client.ask(method, params).await?.is_result() {
+        return not_applicable("the server refuses this subscription without a selector, too");
+    }
+    answer.into_result(method).map(|_| ())
 }
 
 async fn meta_wins_over_the_header(probe: &Probe<'_>) -> Verdict {

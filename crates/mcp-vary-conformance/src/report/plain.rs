@@ -50,9 +50,10 @@ fn verdict(report: &Report) -> String {
         "not-finished" => {
             let (late, failed) = (report.not_reached(), count("fail"));
             let checks = if late == 1 { "check" } else { "checks" };
+            let seconds = report.needed_seconds();
             format!(
-                "{target}: not finished: {late} {checks} not reached in time, {failed} failed; give it more time, as with \
-                 `--time-limit 300`{declares}\n"
+                "{target}: not finished: {late} {checks} not reached in time, {failed} failed; at this pace all need about \
+                 {seconds} s: give it `--time-limit {seconds}`{declares}\n"
             )
         }
         "nothing-checked" => format!("{target}: nothing could be checked{declares}\n"),
@@ -67,7 +68,7 @@ fn verdict(report: &Report) -> String {
 /// The findings of checks that applied.
 fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
     let findings = report.findings.iter();
-    findings.filter(|it| !matches!(it.outcome, Outcome::NotApplicable(_) | Outcome::NotReached))
+    findings.filter(|it| super::is_reached(&it.outcome))
 }
 
 /// The number of findings of each label, for each era that was checked.
