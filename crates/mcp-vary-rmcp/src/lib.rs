@@ -80,11 +80,8 @@
 //!
 //! # Who may do what
 //!
-//! Access rules, rate limits and the audit log of Vary's gateway work in your server too:
-//! [`Builder::with_access`](server::Builder::with_access),
-//! [`with_rate_limits`](server::Builder::with_rate_limits) and
-//! [`with_audit_log`](server::Builder::with_audit_log). Their values are in [`access`], [`rates`],
-//! [`audit`] and [`view`].
+//! The library has no access rules, rate limits or audit log. Vary's gateway has them: put
+//! `vary serve` in front of your server, or embed `mcp-vary-gateway` in your program.
 //!
 //! # Versions
 //!
@@ -94,12 +91,6 @@
 
 pub mod client;
 pub mod server;
-mod switch_limit;
-
-pub use mcp_vary_access as access;
-pub use mcp_vary_audit as audit;
-pub use mcp_vary_rates as rates;
-pub use mcp_vary_view as view;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,8 +1,8 @@
 //! One platform for developers, split into the tools that each kind of agent needs.
 //!
 //! There is one handler. Each variant is a view of it: hidden tools do not exist there. A view is
-//! not an access control: a server whose callers have different permissions checks them with
-//! `Builder::with_permission`, or in its handler.
+//! not an access control: a server whose callers have different permissions checks them in its
+//! handler, or has the gateway in front of it.
 //!
 //! Try it, and ask for `tools/list` with `"_meta": {"io.modelcontextprotocol/server-variant":
 //! "security-readonly"}`:

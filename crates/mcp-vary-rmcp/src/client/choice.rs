@@ -19,7 +19,7 @@ use super::offers::Offers;
 /// let context = TaskContext::new().with_phase("planning").with_remaining_tokens(40_000);
 /// assert_eq!(context.phase.as_deref(), Some("planning"));
 /// ```
-#[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct TaskContext {
     /// The phase or mode, as a value of the hint `useCase`: `planning`, `execution`, `debugging`.
@@ -28,10 +28,6 @@ pub struct TaskContext {
     pub remaining_tokens: Option<u64>,
     /// The variant that the user requested.
     pub requested_variant: Option<VariantId>,
-    /// A description of the task. Only a [model](super::Model) reads it.
-    pub description: Option<String>,
-    /// The model that will use the variant. Only a [model](super::Model) reads it.
-    pub model: Option<String>,
 }
 
 impl TaskContext {
@@ -48,10 +44,6 @@ impl TaskContext {
         with_remaining_tokens(tokens: u64): remaining_tokens = Some(tokens);
         /// Sets the variant that the user requested.
         with_requested_variant(preference: VariantId): requested_variant = Some(preference);
-        /// Sets the description of the task.
-        with_description(description: impl Into<String>): description = Some(description.into());
-        /// Sets the model that will use the variant.
-        with_model(model: impl Into<String>): model = Some(model.into());
     }
 }
 
@@ -161,13 +153,25 @@ impl ChoiceRules {
             .unwrap_or_else(|| Choice::new(Some(&default.id), ChoiceReason::Default))
     }
 
-    /// Whether a rule or a model may choose `variant`.
-    pub(super) fn allows(&self, variant: &ServerVariant) -> bool {
+    /// Whether a rule may choose `variant`.
+    fn allows(&self, variant: &ServerVariant) -> bool {
         match variant.status {
             Status::Stable => true,
             Status::Experimental => self.experimental,
             Status::Deprecated => false,
         }
+    }
+
+    /// The variants that the application's function may choose, best first: those that a rule could
+    /// have chosen, and the server's default.
+    pub(super) fn candidates<'o>(
+        &self,
+        offers: &'o Offers,
+    ) -> impl Iterator<Item = &'o ServerVariant> {
+        let default = offers.first().map(|variant| &variant.id);
+        let is_candidate =
+            move |variant: &&ServerVariant| self.allows(variant) || Some(&variant.id) == default;
+        offers.iter().filter(is_candidate)
     }
 
     fn apply(&self, rule: &ChoiceRule, offers: &Offers, context: &TaskContext) -> Option<Choice> {
@@ -261,14 +265,14 @@ pub enum ChoiceReason {
     /// [`ChoiceRule::Phase`]
     #[error("matches the phase {}", .0.escape_debug())]
     Phase(String),
-    /// A model chose it and gave this reason. The text is truncated and untrusted.
-    #[error("chosen by the model: {}", .0.escape_debug())]
-    Model(String),
-    /// The model's answer could not be used, so the rules decided.
-    #[error("{rules}; the model gave no usable choice: {failure}")]
-    ModelFailed {
-        /// What was wrong with the answer.
-        failure: ModelFailure,
+    /// The application's function chose it.
+    #[error("chosen by the application")]
+    Chosen,
+    /// The application's function chose a variant that it may not choose, so the rules decided.
+    #[error("{rules}; the application chose `{}`, which is not offered or not stable", .chosen.as_str().escape_debug())]
+    NotAllowed {
+        /// What the function chose.
+        chosen: VariantId,
         /// The reason of the rules.
         rules: Box<Self>,
     },
@@ -282,27 +286,6 @@ pub enum ChoiceReason {
         /// The variant that was chosen before the limit applied.
         preferred: VariantId,
     },
-}
-
-/// Why a model's answer could not be used.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelFailure {
-    /// The request to the model failed.
-    #[error("it failed: {}", .0.escape_debug())]
-    Failed(String),
-    /// The model did not answer in time.
-    #[error("it did not answer in time")]
-    TimedOut,
-    /// The answer contains no object with a `selected` string.
-    #[error("its answer names no variant")]
-    Unreadable,
-    /// The answer names a variant that is not offered.
-    #[error("it named `{}`, which is not offered", .0.escape_debug())]
-    Unknown(String),
-    /// The answer names a variant that the rules may not choose.
-    #[error("it named `{0}`, which is not stable")]
-    NotStable(VariantId),
 }
 
 /// The limit below which the extension's sketch looks for a compact variant.

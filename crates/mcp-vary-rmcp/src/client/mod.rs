@@ -5,7 +5,7 @@
 //! | declare features and hints | [`DeclaringClient`] around your handler |
 //! | require an extension of the server | [`Client::require`] |
 //! | list the offered variants | [`Client::offers`] |
-//! | choose a variant | [`Client::choose`] by [`ChoiceRules`], [`Client::choose_with`] a [`Model`], [`Client::variant`] by name |
+//! | choose a variant | [`Client::choose`] by [`ChoiceRules`], [`Client::choose_with`] a function of yours, [`Client::variant`] by name |
 //! | send requests in it | [`VariantClient`]: lists, calls and reads |
 //! | forward a result | [`forward`]: the one field that its reader gets |
 //! | audit the choices | [`Client::choices`] |
@@ -13,9 +13,6 @@
 //! Everything works on connections of either era. A [`VariantClient`] is bound to its variant: a
 //! tool is called in the variant in which it was listed, and cursors are never sent to another
 //! variant.
-//!
-//! With the feature `openai`, `ChatCompletions` is a [`Model`] behind an endpoint for OpenAI's chat
-//! completions.
 //!
 //! # Examples
 //!
@@ -65,18 +62,16 @@
 //! ```
 
 mod cache;
-#[cfg(feature = "openai")]
-mod chat_completions;
 mod choice;
 mod declaring_client;
 mod error;
 mod forward;
 mod input_required;
 mod list;
-mod model;
 mod offers;
 mod request;
 mod subscribe;
+mod switch_limit;
 mod switch_log;
 mod variant_client;
 mod variant_subscription;
@@ -87,7 +82,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::{Declaration, Declared, declared};
-use mcp_vary::variant::VariantId;
+use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::setters;
 use rmcp::model::{GetMeta as _, RequestMetaObject, ServerNotification};
@@ -95,20 +90,17 @@ use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
 use serde_json::Value;
 use tokio::time::Instant;
 
-#[cfg(feature = "openai")]
-pub use self::chat_completions::{ChatCompletions, ChatError};
-pub use self::choice::{Choice, ChoiceReason, ChoiceRule, ChoiceRules, ModelFailure, TaskContext};
+pub use self::choice::{Choice, ChoiceReason, ChoiceRule, ChoiceRules, TaskContext};
 pub use self::declaring_client::{DeclaringClient, SettingsError};
 pub use self::error::Error;
 pub use self::forward::{Forwarded, forward};
 pub use self::list::VariantList;
-pub use self::model::{DEFAULT_MODEL_TIMEOUT, Model};
 pub use self::offers::{MAX_VARIANTS, Offers};
 pub use self::subscribe::LostSubscription;
+pub use self::switch_limit::SwitchLimit;
 pub use self::switch_log::{ChoiceRecord, MAX_CHOICE_RECORDS};
 pub use self::variant_client::VariantClient;
 pub use self::variant_subscription::VariantSubscription;
-pub use crate::switch_limit::SwitchLimit;
 pub use mcp_vary::visibility::Experience;
 
 use self::cache::{Selector, VariantCache};
@@ -133,8 +125,6 @@ pub struct Client {
     state: Arc<ClientState>,
     rules: Arc<ChoiceRules>,
     timeout: Option<Duration>,
-    /// The timeout for a model's answer.
-    model_timeout: Duration,
 }
 
 /// The state that clones of a client share.
@@ -145,8 +135,6 @@ struct ClientState {
     cache: Arc<VariantCache>,
     offers: Lock<Arc<Offers>>,
     switch_log: Lock<SwitchLog>,
-    /// The choices of models.
-    model_choices: Lock<BTreeMap<TaskContext, Choice>>,
     /// The variant of each subscription of a legacy session.
     subscriptions: tokio::sync::Mutex<BTreeMap<String, Selector>>,
 }
@@ -174,14 +162,12 @@ impl Client {
             cache: Arc::clone(&declaring.cache),
             offers: Lock::new(Arc::new(offers)),
             switch_log: Lock::default(),
-            model_choices: Lock::default(),
             subscriptions: tokio::sync::Mutex::default(),
         };
         Self {
             state: Arc::new(shared),
             rules: Arc::default(),
             timeout: None,
-            model_timeout: DEFAULT_MODEL_TIMEOUT,
         }
     }
 
@@ -199,11 +185,9 @@ impl Client {
         with_rules(rules: ChoiceRules): rules = Arc::new(rules);
         /// Limits how long a request may take.
         with_timeout(timeout: Duration): timeout = Some(timeout);
-        /// Limits how long a [`Model`] may take; [`DEFAULT_MODEL_TIMEOUT`] by default.
-        with_model_timeout(patience: Duration): model_timeout = patience;
     }
 
-    /// Limits how often all clones together may switch by rules or models.
+    /// Limits how often all clones together may switch by rules or by a function of yours.
     ///
     /// Each switch changes the list of tools and so invalidates the model's prompt cache. Variants
     /// that the user requests or the application names are not limited.
@@ -299,7 +283,6 @@ impl Client {
             let discovered = self.peer().discover(RequestMetaObject::new()).await?;
             let offers = Arc::new(read_offers(&discovered.capabilities));
             *self.state.offers.lock() = offers;
-            self.state.model_choices.lock().clear();
         }
         Ok(self.offers())
     }
@@ -309,6 +292,60 @@ impl Client {
     pub fn choose(&self, context: &TaskContext) -> VariantClient {
         let offers = self.offers();
         self.bind(self.rules.choose(&offers, context), &offers)
+    }
+
+    /// Chooses a variant for `context` with a function of yours, which may ask a model.
+    ///
+    /// `choose` gets the variants that the [rules](Self::with_rules) may choose and the server's
+    /// default, best first, and returns the id of one of them. If it returns `None` or any other
+    /// variant, the rules decide. It is not called if there is nothing to choose or if the user
+    /// requested a variant. Set a time limit in it, and store its choices if it is slow.
+    ///
+    /// The server wrote the descriptions: give them to a model as data, not as your own text.
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::client::{Client, TaskContext, VariantClient};
+    /// use serde_json::json;
+    ///
+    /// # async fn ask_model(prompt: String) -> Option<String> { Some(prompt) }
+    /// async fn ask(client: &Client) -> VariantClient {
+    ///     let context = TaskContext::new().with_phase("debugging");
+    ///     client
+    ///         .choose_with(&context, |variants| async move {
+    ///             let offered = json!(variants);
+    ///             let answer = ask_model(format!("Which id suits debugging? The data: {offered}")).await?;
+    ///             answer.parse().ok()
+    ///         })
+    ///         .await
+    /// }
+    /// ```
+    pub async fn choose_with<F>(
+        &self,
+        context: &TaskContext,
+        choose: impl FnOnce(Vec<ServerVariant>) -> F,
+    ) -> VariantClient
+    where
+        F: Future<Output = Option<VariantId>>,
+    {
+        let offers = self.offers();
+        let by_rules = self.rules.choose(&offers, context);
+        if by_rules.reason == ChoiceReason::Requested || offers.iter().len() < 2 {
+            return self.bind(by_rules, &offers);
+        }
+        let candidates: Vec<_> = self.rules.candidates(&offers).cloned().collect();
+        let Some(chosen) = choose(candidates).await else {
+            return self.bind(by_rules, &offers);
+        };
+        if self
+            .rules
+            .candidates(&offers)
+            .any(|variant| variant.id == chosen)
+        {
+            return self.bind(Choice::new(Some(&chosen), ChoiceReason::Chosen), &offers);
+        }
+        let rules = Box::new(by_rules.reason);
+        let reason = ChoiceReason::NotAllowed { chosen, rules };
+        self.bind(Choice { reason, ..by_rules }, &offers)
     }
 
     /// Selects the variant `id`, named by the application.
@@ -354,19 +391,6 @@ impl Client {
     /// Removes all cached lists and resource contents.
     pub fn clear_cache(&self) {
         self.state.cache.clear();
-    }
-
-    /// The model's earlier choice for `context`.
-    fn remembered_choice(&self, context: &TaskContext) -> Option<Choice> {
-        self.state.model_choices.lock().get(context).cloned()
-    }
-
-    fn remember_choice(&self, context: TaskContext, choice: &Choice) {
-        let mut chosen = self.state.model_choices.lock();
-        if chosen.len() >= model::MAX_REMEMBERED {
-            chosen.pop_first();
-        }
-        chosen.insert(context, choice.clone());
     }
 
     fn bind(&self, preferred: Choice, offers: &Offers) -> VariantClient {

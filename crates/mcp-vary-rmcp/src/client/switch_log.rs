@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::choice::{Choice, ChoiceReason};
 use super::offers::Offers;
-use crate::switch_limit::SwitchLimit;
+use super::switch_limit::SwitchLimit;
 
 /// The largest number of stored records.
 pub const MAX_CHOICE_RECORDS: usize = 256;

@@ -10,9 +10,7 @@ use mcp_vary::variant::{Date, Variants};
 use super::build_error::{BuildDiagnostic, BuildError};
 use super::builder::Builder;
 use super::header::HeaderPolicy;
-use super::permissions::Permissions;
 use super::ranking_cache::RankingCache;
-use super::selection::SwitchCounters;
 use super::variant_set::VariantSet;
 use super::vary_server::{CapabilitiesCache, Handlers, ServerState, VaryServer};
 
@@ -25,16 +23,11 @@ impl Builder {
     pub fn build(mut self) -> Result<VaryServer, BuildError> {
         let mut problems = self.diagnostics();
         let handler = self.handler.take();
-        let permissions = Permissions::new(
-            self.clients.clone(),
-            self.access.take(),
-            self.permission.take(),
-        );
         let (handlers, warnings) = match handler {
             Some(handler) if self.variants.is_empty() => {
                 (Some(Handlers::Single(Box::new(handler))), Vec::new())
             }
-            _ => self.variant_set(permissions.clone(), &mut problems),
+            _ => self.variant_set(&mut problems),
         };
         match handlers {
             Some(handlers) if problems.is_empty() => {
@@ -50,10 +43,6 @@ impl Builder {
                         .into_iter()
                         .filter_map(|(id, settings)| Some((id, settings?)))
                         .collect(),
-                    clients: self.clients,
-                    permissions,
-                    rates: self.rates,
-                    audit_log: self.audit_log,
                     warnings,
                     capabilities_cache: CapabilitiesCache::default(),
                 }))
@@ -100,11 +89,8 @@ impl Builder {
 
     fn has_variant_settings(&self) -> bool {
         self.ranker.is_some()
-            || self.async_ranking.is_some()
             || self.default_variant.is_some()
             || self.header != HeaderPolicy::Ignored
-            || self.switch_limit.is_some()
-            || self.audit.is_some()
             || self.state_lifetime.is_some()
             || self.visibility.is_some()
             || self.max_advertised.is_some()
@@ -117,7 +103,6 @@ impl Builder {
 
     fn variant_set(
         &mut self,
-        permissions: Option<Arc<Permissions>>,
         problems: &mut Vec<BuildDiagnostic>,
     ) -> (Option<Handlers>, Vec<mcp_vary::variant::Warning>) {
         if self.variants.is_empty() {
@@ -148,14 +133,10 @@ impl Builder {
             handlers,
             weights: std::mem::take(&mut self.weights),
             ranker: self.ranker.take(),
-            async_ranking: self.async_ranking.take(),
             default_variant: self.default_variant.take(),
             header: self.header,
-            switch_limit: self.switch_limit,
-            audit: self.audit.take(),
             visibility: self.visibility.take(),
-            clients: self.clients.clone(),
-            permissions,
+            principal: self.principal.take(),
             max_advertised: self.max_advertised.unwrap_or(DEFAULT_ADVERTISED),
             advertised_only: self.advertised_only,
             lists_available: !self.hides_available,
@@ -164,7 +145,6 @@ impl Builder {
             clock: self.clock.take().unwrap_or_else(|| Arc::new(system_clock)),
             state_lifetime: self.state_lifetime.unwrap_or(STATE_LIFETIME),
             ranking_cache: RankingCache::default(),
-            client_switches: SwitchCounters::default(),
         };
         (Some(Handlers::Variants(Box::new(variant_set))), warnings)
     }

@@ -10,22 +10,16 @@ use mcp_vary::extension::ExtensionId;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, ServerVariant};
-use mcp_vary_access::AccessPolicy;
-use mcp_vary_audit::AuditLog;
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::async_ranking::{AsyncRanking, VariantRanker};
-use super::clients::Clients;
 use super::header::HeaderPolicy;
-use super::rules::{ClockFn, DefaultVariantFn, PermissionFn, RankFn, Rates, VisibilityFn};
-use super::selection::{AuditFn, VariantSelection};
+use super::rules::{ClockFn, DefaultVariantFn, PrincipalFn, RankFn, VisibilityFn};
 use super::variant_handler::VariantHandler;
 use super::vary_server::VaryServer;
-use crate::switch_limit::SwitchLimit;
 
 /// Declares a server with variants: [`VaryServer::builder`].
 ///
@@ -79,18 +73,11 @@ pub struct Builder {
     pub(super) required_extensions: Vec<ExtensionId>,
     pub(super) weights: Weights,
     pub(super) ranker: Option<RankFn>,
-    pub(super) async_ranking: Option<AsyncRanking>,
     pub(super) default_variant: Option<DefaultVariantFn>,
     pub(super) header: HeaderPolicy,
-    pub(super) switch_limit: Option<SwitchLimit>,
-    pub(super) audit: Option<AuditFn>,
-    pub(super) permission: Option<PermissionFn>,
-    pub(super) access: Option<AccessPolicy>,
-    pub(super) rates: Option<Rates>,
-    pub(super) audit_log: Option<AuditLog>,
     pub(super) extensions: Vec<(ExtensionId, Option<JsonObject>)>,
     pub(super) visibility: Option<VisibilityFn>,
-    pub(super) clients: Clients,
+    pub(super) principal: Option<PrincipalFn>,
     pub(super) max_advertised: Option<usize>,
     pub(super) advertised_only: bool,
     pub(super) hides_available: bool,
@@ -185,9 +172,7 @@ impl Builder {
     /// The function cannot remove or add a variant: variants that it leaves out follow in the usual
     /// order, and unknown positions are ignored. The first variant is always one that may be the
     /// default. The function runs one or more times per request, so it must be fast and
-    /// deterministic: it has no time limit, since a running function cannot be interrupted. For a
-    /// ranker that may take its time, use [`with_async_ranking`](Self::with_async_ranking), which
-    /// has one.
+    /// deterministic: it has no time limit, since a running function cannot be interrupted.
     ///
     /// ```
     /// # use mcp_vary_rmcp::server::VaryServer;
@@ -205,32 +190,6 @@ impl Builder {
         rank: impl Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync + 'static,
     ) -> Self {
         self.ranker = Some(Arc::new(rank));
-        self
-    }
-
-    /// Ranks the variants with a ranker that may take its time, such as a [model](super::ModelRanker).
-    ///
-    /// No request waits for it. The first request of clients with the same hints that see the same
-    /// variants is answered in the usual order, and `ranker` is asked in the background, once. Its
-    /// order is used from then on, except for the first place: the default stays the usual one, so
-    /// that it is the same in all replicas. Deprecated variants come last.
-    ///
-    /// An order that does not name each visible variant once, an error, and an answer after 10
-    /// seconds leave the usual order. They are logged, and the ranker is not asked again until the
-    /// cache is full. Clients without hints are not ranked.
-    ///
-    /// ```
-    /// # use mcp_vary_rmcp::server::VaryServer;
-    /// # use mcp_vary_rmcp::client::Model;
-    /// use mcp_vary_rmcp::server::ModelRanker;
-    ///
-    /// # fn ranked_by(model: impl Model + Send + 'static) {
-    /// let builder = VaryServer::builder().with_async_ranking(ModelRanker::new(model));
-    /// # let _ = builder;
-    /// # }
-    /// ```
-    pub fn with_async_ranking(mut self, ranker: impl VariantRanker) -> Self {
-        self.async_ranking = Some(AsyncRanking::new(ranker));
         self
     }
 
@@ -280,40 +239,43 @@ impl Builder {
         self
     }
 
-    /// Limits how often a client may change its variant.
+    /// Shows a variant only to clients for which `visibility` returns `true`. For all others it
+    /// does not exist.
     ///
-    /// Each legacy session is counted separately. Modern requests are counted by their
-    /// [principal](Self::with_principal), and not counted without one. Requests above the limit are
-    /// rejected with `-32000`; the error's data has the active variant and the seconds to wait.
+    /// This decides which variants a client can select, not what it may do: handlers check that.
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
     /// # use mcp_vary_rmcp::server::VaryServer;
-    /// use mcp_vary_rmcp::server::{SelectionOutcome, SwitchLimit};
-    ///
+    /// # use rmcp::{RoleServer, service::RequestContext};
+    /// # fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+    /// #     let parts = context.extensions.get::<http::request::Parts>()?;
+    /// #     parts.headers.get("x-role")?.to_str().ok()
+    /// # }
     /// let builder = VaryServer::builder()
-    ///     .with_switch_limit(SwitchLimit::new(30, Duration::from_secs(60)))
-    ///     .with_audit(|_context, selection| match selection.outcome {
-    ///         SelectionOutcome::Selected { variant, source, .. } => println!("{variant}, by {source:?}"),
-    ///         SelectionOutcome::Rejected(error) => println!("{:?}: {error}", selection.principal),
-    ///         _ => {}
-    ///     });
+    ///     // Which clients see which variant.
+    ///     .with_visibility(|context, variant| variant.id != *"admin" || role(context) == Some("admin"))
+    ///     // Cursors and states are bound to this principal.
+    ///     .with_principal(|context| role(context).map(str::to_owned));
     /// ```
-    pub fn with_switch_limit(mut self, limit: SwitchLimit) -> Self {
-        self.switch_limit = Some(limit);
+    pub fn with_visibility(
+        mut self,
+        visibility: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visibility = Some(Arc::new(visibility));
         self
     }
 
-    /// Calls `audit` for each selection that is new for its session or principal, for each change
-    /// of hints, and for each rejected selection.
+    /// Identifies the principal of a request: a client cannot use another's cursors and states.
+    /// `None` is an anonymous client, as are all clients without this function.
     ///
-    /// The function runs while the request waits, so it must be fast.
-    pub fn with_audit(
+    /// The function runs one or more times per request, so it must be fast. It checks no
+    /// credentials: let a layer in front of the server do that, and put the principal into the
+    /// extensions of the HTTP request, which are in the extensions of the context.
+    pub fn with_principal(
         mut self,
-        audit: impl Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync + 'static,
+        principal: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.audit = Some(Arc::new(audit));
+        self.principal = Some(Arc::new(principal));
         self
     }
 

@@ -13,7 +13,7 @@ use rmcp::{RoleServer, ServerHandler};
 
 use super::rules::{Context, McpResult};
 
-pub(super) type HandlerFuture<'a, T> = Pin<Box<dyn Future<Output = McpResult<T>> + Send + 'a>>;
+type HandlerFuture<'a, T> = Pin<Box<dyn Future<Output = McpResult<T>> + Send + 'a>>;
 
 /// A handler behind a pointer. `rmcp::service::DynService` does not have the methods that ask the
 /// handler itself.

@@ -26,19 +26,11 @@ pub(super) fn with_active_variant(mut error: ErrorData, active: Option<&VariantI
     if !concerns_identifier(error.code.0.into()) {
         return error;
     }
-    error.data = Some(match error.data {
-        None => json!({"activeVariant": active}),
-        Some(data) => data_with_active_variant(data, Some(active)),
-    });
-    error
-}
-
-/// Adds the active variant to the data of an error, if the data is an object.
-pub(super) fn data_with_active_variant(mut data: Value, active: Option<&VariantId>) -> Value {
-    if let (Value::Object(data), Some(active)) = (&mut data, active) {
+    let data = error.data.get_or_insert_with(|| json!({}));
+    if let Value::Object(data) = data {
         data.entry("activeVariant").or_insert_with(|| json!(active));
     }
-    data
+    error
 }
 
 /// The error for an identifier that does not exist in the variant `active`.

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use mcp_vary_audit::{Outcome, TargetKind};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
     CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
@@ -21,22 +20,18 @@ use rmcp::service::{NotificationContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
 use super::errors::mismatched_result;
-use super::request_record::{Subject, call_outcome};
 use super::rules::{Context, McpResult};
 use super::subscriptions::merge_filters;
 use super::vary_server::{Handlers, VaryServer};
 
-/// Methods that are recorded, and answered by a method of the server.
-macro_rules! recorded_methods {
-    ($($name:ident($params:ty) -> $result:ty { $method:literal, $subject:expr, $handle:ident })*) => {$(
-        async fn $name(
-            &self,
-            params: $params,
-            context: Context,
-        ) -> McpResult<$result> {
-            let handle = |params, context| self.$handle(params, context);
-            self.record($method, (params, context), $subject, handle, |_| Outcome::Allowed)
-                .await
+/// Methods that are answered by a method of the server.
+///
+/// Their futures are boxed: rmcp spawns a task for each request and moves its future several times, and that future would
+/// have room for the largest method.
+macro_rules! boxed_methods {
+    ($($name:ident($($params:ident: $type:ty)?) -> $result:ty { $handle:ident })*) => {$(
+        async fn $name(&self, $($params: $type,)? context: Context) -> McpResult<$result> {
+            Box::pin(self.$handle($($params,)? context)).await
         }
     )*};
 }
@@ -66,34 +61,8 @@ impl ServerHandler for VaryServer {
         self.protocol_versions()
     }
 
-    async fn discover(&self, context: Context) -> McpResult<DiscoverResult> {
-        self.record(
-            "server/discover",
-            ((), context),
-            |_| Subject::default(),
-            |(), context| self.discover_handlers(context),
-            |_| Outcome::Allowed,
-        )
-        .await
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: Context,
-    ) -> McpResult<CallToolResponse> {
-        self.record(
-            "tools/call",
-            (request, context),
-            |request| Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref()),
-            |request, context| self.call_in_variant(request, context),
-            call_outcome,
-        )
-        .await
-    }
-
     async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
-        Box::pin(async move { self.listen_in_variant(context).await }).await
+        Box::pin(self.listen_in_variant(context)).await
     }
 
     fn accepted_subscription_filter(
@@ -110,10 +79,6 @@ impl ServerHandler for VaryServer {
     fn get_tool(&self, name: &str) -> Option<Tool> {
         // There is no context here, so only a tool that is the same in every variant can be
         // returned.
-        if self.state.permissions.is_some() {
-            // An answer about a hidden tool would differ from one about an unknown tool.
-            return None;
-        }
         match &self.state.handlers {
             Handlers::Single(handler) => handler.get_tool(name),
             Handlers::Variants(variants) => {
@@ -129,46 +94,24 @@ impl ServerHandler for VaryServer {
         }
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: Context,
-    ) -> McpResult<CustomResult> {
-        let method = request.method.clone();
-        self.record(
-            method,
-            (request, context),
-            |_| Subject::default(),
-            |request, context| async move {
-                let request = ClientRequest::CustomRequest(request);
-                match self
-                    .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
-                    .await?
-                {
-                    ServerResult::CustomResult(result) => Ok(result),
-                    _ => Err(mismatched_result()),
-                }
-            },
-            |_| Outcome::Allowed,
-        )
-        .await
-    }
-
-    recorded_methods! {
-        initialize(InitializeRequestParams) -> InitializeResult { "initialize", |request| Subject::handshake(request.client_info.clone()), initialize_handlers }
-        list_tools(Option<PaginatedRequestParams>) -> ListToolsResult { "tools/list", |_| Subject::default(), list_tools_in_variant }
-        list_prompts(Option<PaginatedRequestParams>) -> ListPromptsResult { "prompts/list", |_| Subject::default(), list_in_variant }
-        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult { "resources/list", |_| Subject::default(), list_in_variant }
-        list_resource_templates(Option<PaginatedRequestParams>) -> ListResourceTemplatesResult { "resources/templates/list", |_| Subject::default(), list_in_variant }
-        get_prompt(GetPromptRequestParams) -> GetPromptResponse { "prompts/get", |request| Subject::call(TargetKind::Prompt, &request.name, request.arguments.as_ref()), prompt_in_variant }
-        read_resource(ReadResourceRequestParams) -> ReadResourceResponse { "resources/read", |request| Subject::of(TargetKind::Resource, &request.uri), read_in_variant }
-        complete(CompleteRequestParams) -> CompleteResult { "completion/complete", |request| Subject::reference(&request.r#ref), complete_in_variant }
-        subscribe(SubscribeRequestParams) -> () { "resources/subscribe", |request| Subject::of(TargetKind::Resource, &request.uri), subscribe_in_variant }
-        unsubscribe(UnsubscribeRequestParams) -> () { "resources/unsubscribe", |request| Subject::of(TargetKind::Resource, &request.uri), unsubscribe_in_variant }
-        set_level(SetLevelRequestParams) -> () { "logging/setLevel", |_| Subject::default(), set_level_of_handlers }
-        get_task(GetTaskParams) -> GetTaskResult { "tasks/get", |request| Subject::of(TargetKind::Task, &request.task_id), get_task_of_any }
-        update_task(UpdateTaskParams) -> () { "tasks/update", |request| Subject::of(TargetKind::Task, &request.task_id), update_task_of_any }
-        cancel_task(CancelTaskParams) -> () { "tasks/cancel", |request| Subject::of(TargetKind::Task, &request.task_id), cancel_task_of_any }
+    boxed_methods! {
+        initialize(request: InitializeRequestParams) -> InitializeResult { initialize_handlers }
+        discover() -> DiscoverResult { discover_handlers }
+        list_tools(page: Option<PaginatedRequestParams>) -> ListToolsResult { list_in_variant }
+        call_tool(request: CallToolRequestParams) -> CallToolResponse { call_in_variant }
+        list_prompts(page: Option<PaginatedRequestParams>) -> ListPromptsResult { list_in_variant }
+        get_prompt(request: GetPromptRequestParams) -> GetPromptResponse { prompt_in_variant }
+        list_resources(page: Option<PaginatedRequestParams>) -> ListResourcesResult { list_in_variant }
+        list_resource_templates(page: Option<PaginatedRequestParams>) -> ListResourceTemplatesResult { list_in_variant }
+        read_resource(request: ReadResourceRequestParams) -> ReadResourceResponse { read_in_variant }
+        complete(request: CompleteRequestParams) -> CompleteResult { complete_in_variant }
+        subscribe(request: SubscribeRequestParams) -> () { subscribe_in_variant }
+        unsubscribe(request: UnsubscribeRequestParams) -> () { unsubscribe_in_variant }
+        set_level(request: SetLevelRequestParams) -> () { set_level_of_handlers }
+        get_task(request: GetTaskParams) -> GetTaskResult { get_task_of_any }
+        update_task(request: UpdateTaskParams) -> () { update_task_of_any }
+        cancel_task(request: CancelTaskParams) -> () { cancel_task_of_any }
+        on_custom_request(request: CustomRequest) -> CustomResult { request_custom_of_any }
     }
 
     forwarded_notifications! {
@@ -181,6 +124,21 @@ impl ServerHandler for VaryServer {
 }
 
 impl VaryServer {
+    async fn request_custom_of_any(
+        &self,
+        request: CustomRequest,
+        context: Context,
+    ) -> McpResult<CustomResult> {
+        let request = ClientRequest::CustomRequest(request);
+        match self
+            .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
+            .await?
+        {
+            ServerResult::CustomResult(result) => Ok(result),
+            _ => Err(mismatched_result()),
+        }
+    }
+
     async fn get_task_of_any(
         &self,
         params: GetTaskParams,

@@ -1,8 +1,5 @@
 //! The results of the four list methods.
 
-use mcp_vary::error::Identifier;
-use mcp_vary_access::Item;
-use mcp_vary_view::{ToolHint, ToolHints};
 use rmcp::model::{
     CacheScope, ClientRequest, ListPromptsRequest, ListPromptsResult, ListResourceTemplatesRequest,
     ListResourceTemplatesResult, ListResourcesRequest, ListResourcesResult, ListToolsRequest,
@@ -26,13 +23,10 @@ pub(super) trait ListResult: Default {
     fn cursor(&mut self) -> &mut Option<String>;
     fn caching(&mut self) -> (&mut Option<u64>, &mut Option<CacheScope>);
     fn apply_view(item: Self::Item, view: &View) -> Option<Self::Item>;
-    fn identify(item: &Self::Item) -> Identifier;
-    /// The item of the handler `server` as access rules see it.
-    fn access_item<'a>(item: &'a Self::Item, server: &'a str) -> Item<'a>;
 }
 
 macro_rules! list {
-    ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $kind:ident($name:ident), $shown:expr, $access_item:expr) => {
+    ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $show:ident) => {
         impl ListResult for $result {
             const METHOD: &'static str = $method;
             type Item = $item;
@@ -64,75 +58,28 @@ macro_rules! list {
             }
 
             fn apply_view(item: Self::Item, view: &View) -> Option<Self::Item> {
-                let shown: fn($item, &View) -> Option<$item> = $shown;
-                shown(item, view)
-            }
-
-            fn identify(item: &Self::Item) -> Identifier {
-                Identifier::$kind(item.$name.to_string())
-            }
-
-            fn access_item<'a>(item: &'a Self::Item, server: &'a str) -> Item<'a> {
-                let access_item: fn(&'a $item, &'a str) -> Item<'a> = $access_item;
-                access_item(item, server)
+                view.$show(item)
             }
         }
     };
 }
 
-list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, Tool(name), |tool, view| view.show_tool(tool), tool_item);
-list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, Prompt(name), |prompt, view| {
-    view.show_prompt(prompt)
-}, |prompt, server| prompt_item(&prompt.name, server));
-list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, Resource(uri), |resource, view| {
-    view.show_resource(resource)
-}, |resource, server| Item::resource(&resource.uri, &resource.uri, server));
+list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, show_tool);
+list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, show_prompt);
+list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, show_resource);
 list!(
     ListResourceTemplatesResult,
     ListResourceTemplatesRequest,
     "resources/templates/list",
     resource_templates: ResourceTemplate,
-    Resource(uri_template),
-    |template, view| view.show_template(template),
-    |template, server| Item::template(&template.uri_template, &template.uri_template, server)
+    show_template
 );
-
-/// A tool as access rules see it: by the handler's name.
-pub(super) fn tool_item<'a>(tool: &'a Tool, server: &'a str) -> Item<'a> {
-    let declared = tool.annotations.as_ref();
-    let hints = ToolHint::ALL.map(|hint| {
-        let annotations = declared?;
-        match hint {
-            ToolHint::ReadOnlyHint => annotations.read_only_hint,
-            ToolHint::DestructiveHint => annotations.destructive_hint,
-            ToolHint::IdempotentHint => annotations.idempotent_hint,
-            ToolHint::OpenWorldHint => annotations.open_world_hint,
-        }
-    });
-    Item::tool(&tool.name, &tool.name, server, ToolHints::new(hints), true)
-}
-
-/// A prompt as access rules see it: by the handler's name.
-pub(super) fn prompt_item<'a>(name: &'a str, server: &'a str) -> Item<'a> {
-    Item::prompt(name, name, server)
-}
 
 /// Reads all pages of the handler's list.
 pub(super) async fn list_all<L: ListResult>(
     handler: &dyn DynHandler,
     context: &Context,
 ) -> McpResult<Vec<L::Item>> {
-    let (items, _) = list_before::<L>(handler, None, context).await?;
-    Ok(items)
-}
-
-/// Reads the pages of the handler's list that come before the page at `cursor`; also returns whether that page was
-/// found. If it was not, these are all pages.
-pub(super) async fn list_before<L: ListResult>(
-    handler: &dyn DynHandler,
-    cursor: Option<&str>,
-    context: &Context,
-) -> McpResult<(Vec<L::Item>, bool)> {
     let mut all = Vec::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {
@@ -142,12 +89,9 @@ pub(super) async fn list_before<L: ListResult>(
         let Some(next) = list.cursor().take() else {
             break;
         };
-        if Some(next.as_str()) == cursor {
-            return Ok((all, true));
-        }
         params = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
     }
-    Ok((all, false))
+    Ok(all)
 }
 
 /// The largest number of pages read from one handler, so that a repeated cursor cannot loop

@@ -22,7 +22,6 @@
 //! | acknowledge only what exists in the variant of a `subscriptions/listen` | `accepted_subscription_filter`, `handler/server.rs`: no context | everything that a handler accepts is acknowledged; updates of hidden resources are never sent |
 //! | reject such a request before it is acknowledged | the same | the error comes after the acknowledgement |
 //! | check `Mcp-Param-*` headers against the tool of the variant | `get_tool`, `handler/server.rs`: no context | checked if all variants have the same tool |
-//! | answer a request above a limit with HTTP status 429 and `Retry-After`, and one that lacks a scope with 403 and a challenge | `jsonrpc_http_status`, `transport/streamable_http_server/tower.rs`: a status for the SDK's own codes only | status 200; the error's data has the seconds, or the scopes |
 //!
 //! # Resources that disappear
 //!
@@ -33,13 +32,10 @@
 
 mod active_variant;
 mod answer;
-mod async_ranking;
 mod build;
 mod build_error;
 mod builder;
 mod capabilities;
-mod clients;
-mod directory;
 mod dyn_handler;
 mod errors;
 mod fan_out;
@@ -49,23 +45,15 @@ mod header;
 mod item_view;
 mod list_result;
 mod pages;
-mod permissions;
 mod ranking_cache;
-mod rates;
-mod recording;
-mod request_record;
 mod request_state;
 mod requests;
 mod resource_watch;
-mod restrictions;
 mod rules;
 mod selected_handler;
-mod selection;
 mod session;
 mod subscriptions;
 mod tagging_peer;
-mod tool_search;
-mod tool_style;
 mod variant_handler;
 mod variant_set;
 mod vary_server;
@@ -73,14 +61,10 @@ mod view;
 
 pub use self::active_variant::ActiveVariant;
 pub use self::answer::answer;
-pub use self::async_ranking::{ModelRanker, RankingRequest, VariantRanker};
 pub use self::build_error::{BuildDiagnostic, BuildError};
 pub use self::builder::Builder;
-pub use self::clients::principal;
 pub use self::features::{Features, declared_by, features};
 pub use self::item_view::{PromptView, ResourceView, ToolView};
-pub use self::selection::{SelectionOutcome, SelectionSource, VariantSelection};
 pub use self::variant_handler::VariantHandler;
 pub use self::vary_server::VaryServer;
 pub use self::view::View;
-pub use crate::switch_limit::SwitchLimit;

@@ -47,7 +47,7 @@ impl<'a> RequestStateCodec<'a> {
         Some(Self {
             variants,
             variant,
-            principal: variants.principal_id(context),
+            principal: variants.principal(context),
             method,
             name: name.clone(),
             arguments: arguments.cloned(),

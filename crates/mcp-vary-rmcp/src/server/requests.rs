@@ -1,25 +1,22 @@
 //! Requests that one handler answers, and the handshakes of all.
 
 use mcp_vary::error::{Era, Identifier};
-use mcp_vary_access::Item;
 use rmcp::ServerHandler as _;
 use rmcp::model::{
-    CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult,
-    ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, ContentBlock,
-    DiscoverRequest, DiscoverResult, GetPromptRequest, GetPromptRequestParams, GetPromptResponse,
-    InitializeRequest, InitializeRequestParams, InitializeResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerResult,
+    CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest,
+    CompleteRequest, CompleteRequestParams, CompleteResult, DiscoverRequest, DiscoverResult,
+    GetPromptRequest, GetPromptRequestParams, GetPromptResponse, InitializeRequest,
+    InitializeRequestParams, InitializeResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerResult,
 };
 
 use super::errors::{mismatched_result, with_active_variant};
 use super::features::{CalledTool, era, is_negotiating};
-use super::list_result::{ListResult, prompt_item, tool_item};
+use super::list_result::ListResult;
 use super::pages::page;
 use super::request_state::{RequestStateCodec, open_state, seal_state};
 use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
-use super::variant_handler::HandlerCall;
 use super::vary_server::VaryServer;
 
 impl VaryServer {
@@ -79,22 +76,7 @@ impl VaryServer {
         mut context: Context,
     ) -> McpResult<L> {
         let active = self.begin_request(&mut context)?;
-        let page = page(self.variants(), &active, params, context).await?;
-        Ok(page.list)
-    }
-
-    /// A page of the tools. The last one has `describe_tools` and `search_tools`, if the view has
-    /// them.
-    pub(super) async fn list_tools_in_variant(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        mut context: Context,
-    ) -> McpResult<ListToolsResult> {
-        let active = self.begin_request(&mut context)?;
-        let has_earlier_pages = params.as_ref().is_some_and(|page| page.cursor.is_some());
-        let earlier = (active.is_on_demand() && has_earlier_pages).then(|| context.clone());
-        let page = page(self.variants(), &active, params, context).await?;
-        active.with_directory_tools(page, earlier.as_ref()).await
+        page(self.variants(), &active, params, context).await
     }
 
     /// Calls a tool in the selected variant.
@@ -107,27 +89,12 @@ impl VaryServer {
         let client_item = Identifier::Tool(request.name.to_string());
         self.store_features(&mut context);
         store_called_tool(&active, &request.name, &mut context);
-        if let Some(described) = active.call_directory_tool(&request, &context).await? {
-            return Ok(described.into());
-        }
-        let HandlerCall {
-            mut request,
-            tool,
-            errors,
-        } = active
+        let mut request = active
             .handler
-            .to_handler_call(request, active.hides_items(), &context, active.variant)
+            .to_handler_call(request, &context, active.variant)
             .await?;
         let handler_item = Identifier::Tool(request.name.to_string());
         let arguments = request.arguments.as_ref();
-        if let Some(tool) = &tool {
-            let item = tool_item(tool, &active.handler.server_name);
-            active.check_permission(&context, &handler_item, &item, &client_item, arguments)?;
-        }
-        if let Some(errors) = errors {
-            return Ok(CallToolResult::error(vec![ContentBlock::text(errors)]).into());
-        }
-        self.count_call(&active, &request.name, &context)?;
         let codec =
             RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
@@ -149,13 +116,10 @@ impl VaryServer {
         self.store_features(&mut context);
         let mut request = active
             .handler
-            .to_handler_prompt(request, active.hides_items(), &context, active.variant)
+            .to_handler_prompt(request, &context, active.variant)
             .await?;
         let handler_item = Identifier::Prompt(request.name.clone());
         let arguments = request.arguments.as_ref();
-        let item = prompt_item(&request.name, &active.handler.server_name);
-        active.check_permission(&context, &handler_item, &item, &client_item, arguments)?;
-        self.count_read(&active, &context)?;
         let codec =
             RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
@@ -181,9 +145,6 @@ impl VaryServer {
         active
             .handler
             .check_uri_visible(&client_item, era, active.variant)?;
-        let uri = &request.uri;
-        active.check_resource(&context, uri, &client_item).await?;
-        self.count_read(&active, &context)?;
         let codec = RequestStateCodec::new(self.variants(), &active, &client_item, None, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
         let answer = active
@@ -212,27 +173,10 @@ impl VaryServer {
         mut context: Context,
     ) -> McpResult<CompleteResult> {
         let active = self.begin_request(&mut context)?;
-        let client_item = referenced(&request.r#ref);
         request.r#ref = active
             .handler
-            .to_handler_reference(
-                request.r#ref,
-                active.hides_items(),
-                &context,
-                active.variant,
-            )
+            .to_handler_reference(request.r#ref, &context, active.variant)
             .await?;
-        let handler_item = referenced(&request.r#ref);
-        if let (Some(handler_item), Some(client_item)) = (handler_item, client_item) {
-            let server = &active.handler.server_name;
-            let item = match &handler_item {
-                Identifier::Prompt(name) => prompt_item(name, server),
-                Identifier::Resource(uri) => Item::template(uri, uri, server),
-                _ => return Err(mismatched_result()),
-            };
-            active.check_permission(&context, &handler_item, &item, &client_item, None)?;
-        }
-        self.count_read(&active, &context)?;
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(request));
         let answer = active.handler.inner.request(request, context).await;
         match answer.map_err(|error| with_active_variant(error, active.variant))? {
@@ -284,14 +228,5 @@ fn store_called_tool(active: &SelectedHandler<'_>, name: &str, context: &mut Con
     }
     if let Some(tool) = active.handler.get_tool(name) {
         context.extensions.insert(CalledTool::new(tool));
-    }
-}
-
-/// What a completion refers to.
-fn referenced(reference: &Reference) -> Option<Identifier> {
-    match reference {
-        Reference::Prompt(prompt) => Some(Identifier::Prompt(prompt.name.clone())),
-        Reference::Resource(template) => Some(Identifier::Resource(template.uri.clone())),
-        _ => None,
     }
 }

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use mcp_vary_base::lock::Lock;
 use rmcp::RoleServer;
@@ -15,14 +14,12 @@ use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
 
 use super::pages::visible_items;
-use super::permissions::Permissions;
 use super::rules::{Context, McpResult};
 use super::variant_handler::VariantHandler;
 
 /// The subscribed resources of one client in one variant.
 pub(super) struct ResourceWatch {
     handler: VariantHandler,
-    permissions: Option<Arc<Permissions>>,
     state: Lock<WatchState>,
 }
 
@@ -52,10 +49,9 @@ enum ResourceStatus {
 pub(super) struct ListChange(u64);
 
 impl ResourceWatch {
-    pub(super) fn new(handler: VariantHandler, permissions: Option<Arc<Permissions>>) -> Self {
+    pub(super) fn new(handler: VariantHandler) -> Self {
         Self {
             handler,
-            permissions,
             state: Lock::default(),
         }
     }
@@ -154,12 +150,9 @@ impl ResourceWatch {
     }
 
     async fn list_resources(&self, context: &Context) -> McpResult<ListedResources> {
-        let permits = self.permissions.as_deref();
-        let resources =
-            visible_items::<ListResourcesResult>(&self.handler, permits, context).await?;
+        let resources = visible_items::<ListResourcesResult>(&self.handler, context).await?;
         // Many servers have no templates, and some of them return an error for the list.
-        let templates =
-            visible_items::<ListResourceTemplatesResult>(&self.handler, permits, context).await;
+        let templates = visible_items::<ListResourceTemplatesResult>(&self.handler, context).await;
         let templates = templates.unwrap_or_default();
         Ok(ListedResources {
             uris: resources.into_iter().map(|one| one.uri).collect(),

@@ -1,5 +1,4 @@
-//! State of legacy sessions: the peers that tag notifications, the variant of each subscription,
-//! and the switch counter.
+//! State of legacy sessions: the peers that tag notifications, and the variant of each subscription.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +12,6 @@ use rmcp::service::Peer;
 
 use super::resource_watch::ResourceWatch;
 use super::selected_handler::SelectedHandler;
-use super::selection::SwitchCounter;
 use super::tagging_peer::{NotificationSender, TaggingPeer, tagging_peer};
 
 /// The sessions that one handler serves. That is one, unless several connections share the handler
@@ -27,7 +25,6 @@ struct Session {
     client: Peer<RoleServer>,
     variant_peers: BTreeMap<VariantId, VariantPeer>,
     subscriptions: BTreeMap<String, VariantId>,
-    switches: SwitchCounter,
 }
 
 /// The state of a session for one variant that was used in it.
@@ -81,9 +78,7 @@ impl Sessions {
                 .variant_peers
                 .entry(variant.clone())
                 .or_insert_with(|| {
-                    let watch =
-                        ResourceWatch::new(active.handler.clone(), active.permissions.cloned());
-                    let watch = Arc::new(watch);
+                    let watch = Arc::new(ResourceWatch::new(active.handler.clone()));
                     let outlet = NotificationSender::Client(client.clone());
                     let peer = tagging_peer(client, outlet, variant.clone(), Arc::clone(&watch));
                     VariantPeer { peer, watch }
@@ -134,15 +129,6 @@ impl Sessions {
         .flatten()
     }
 
-    /// Calls `act` with the switch counter of the client's session.
-    pub(super) fn with_switch_counter<T>(
-        &self,
-        client: &Peer<RoleServer>,
-        act: impl FnOnce(&mut SwitchCounter) -> T,
-    ) -> Option<T> {
-        self.with_session(client, |session| act(&mut session.switches))
-    }
-
     /// `None` if there was no handshake.
     fn with_session<T>(
         &self,
@@ -161,7 +147,6 @@ impl Sessions {
                 client: client.clone(),
                 variant_peers: BTreeMap::new(),
                 subscriptions: BTreeMap::new(),
-                switches: SwitchCounter::default(),
             });
         }
         let session = match at {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
-use mcp_vary_audit::Outcome;
 use rmcp::ErrorData;
 use rmcp::model::{
     ClientRequest, ErrorCode, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
@@ -18,10 +17,8 @@ use serde_json::json;
 
 use super::active_variant::ActiveVariant;
 use super::errors::with_active_variant;
-use super::request_record::Subject;
 use super::resource_watch::ResourceWatch;
 use super::rules::{Context, McpResult};
-use super::selected_handler::SelectedHandler;
 use super::session::BindError;
 use super::tagging_peer::{NotificationSender, tagging_peer};
 use super::vary_server::VaryServer;
@@ -40,7 +37,6 @@ impl VaryServer {
         active
             .handler
             .check_uri_visible(&missing, Era::Legacy, active.variant)?;
-        active.check_resource(&context, &uri, &missing).await?;
         let is_new = match active.variant {
             None => false,
             Some(variant) => self
@@ -82,10 +78,7 @@ impl VaryServer {
                 .meta
                 .insert(SERVER_VARIANT_META.to_owned(), json!(variant));
         }
-        // Unsubscribing does not change the variant, so it does not count as a switch.
-        self.check_required(&context)?;
-        let active = self.select_variant(&context)?;
-        self.prepare_context(&active, &mut context);
+        let active = self.begin_request(&mut context)?;
         let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(request));
         let answer = active.handler.inner.request(request, context).await;
         match active.variant {
@@ -95,34 +88,16 @@ impl VaryServer {
         }
     }
 
-    /// Selects the variant of a notification stream.
-    fn begin_stream(&self, context: &Context) -> McpResult<SelectedHandler<'_>> {
-        self.check_required(context)?;
-        let active = self.select_variant(context)?;
-        self.record_selection(&active, context)?;
-        Ok(active)
-    }
-
     /// Serves a notification stream in the selected variant.
     pub(super) async fn listen_in_variant(&self, context: SubscriptionContext) -> McpResult<()> {
         let mut inner = context.request_context().clone();
-        let active = self
-            .record(
-                "subscriptions/listen",
-                ((), inner.clone()),
-                |()| Subject::default(),
-                |(), inner| async move { self.begin_stream(&inner) },
-                |_| Outcome::Allowed,
-            )
-            .await?;
+        self.check_required(&inner)?;
+        let active = self.select_variant(&inner)?;
         let Some(variant) = active.variant else {
             return active.handler.inner.listen(context).await;
         };
         inner.extensions.insert(ActiveVariant(variant.clone()));
-        let watch = Arc::new(ResourceWatch::new(
-            active.handler.clone(),
-            active.permissions.cloned(),
-        ));
+        let watch = Arc::new(ResourceWatch::new(active.handler.clone()));
         let mut accepted = context.accepted().clone();
         if let Some(uris) = &accepted.resource_subscriptions {
             watch.add(uris, &inner.peer, &inner).await;

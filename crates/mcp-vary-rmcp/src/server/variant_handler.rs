@@ -38,38 +38,15 @@ use super::view::View;
 #[derive(Clone)]
 pub struct VariantHandler {
     pub(super) inner: Arc<dyn DynHandler>,
-    /// The name in the handler's `server_info`, the server of access rules and limits.
-    pub(super) server_name: Arc<str>,
     pub(super) view: Option<View>,
-}
-
-/// A call in the handler's names.
-pub(super) struct HandlerCall {
-    pub(super) request: CallToolRequestParams,
-    /// The handler's tool, if it was looked up.
-    pub(super) tool: Option<Tool>,
-    /// What is wrong with the arguments, as text for the model.
-    pub(super) errors: Option<String>,
-}
-
-impl HandlerCall {
-    fn unchecked(request: CallToolRequestParams) -> Self {
-        Self {
-            request,
-            tool: None,
-            errors: None,
-        }
-    }
 }
 
 impl VariantHandler {
     /// Shows everything that `handler` has.
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
-        let server_name = ServerHandler::get_info(&handler).server_info.name;
         Self {
             inner: Arc::new(handler),
-            server_name: server_name.into(),
             view: None,
         }
     }
@@ -89,18 +66,17 @@ impl VariantHandler {
         view.show_tool(self.inner.find_tool(&view.handler_tool_name(name)?)?)
     }
 
-    /// Translates a tool call to the handler's name and arguments, and returns the handler's tool if
-    /// `is_looked_up`. Then a tool that the handler does not list is not found.
+    /// Translates a tool call to the handler's name and arguments. Through a view, a tool that the
+    /// handler does not list is not found.
     pub(super) async fn to_handler_call(
         &self,
         mut call: CallToolRequestParams,
-        is_looked_up: bool,
         context: &Context,
         active: Option<&VariantId>,
-    ) -> McpResult<HandlerCall> {
-        if !is_looked_up {
-            return Ok(HandlerCall::unchecked(call));
-        }
+    ) -> McpResult<CallToolRequestParams> {
+        let Some(view) = &self.view else {
+            return Ok(call);
+        };
         let missing = || {
             not_found(
                 Identifier::Tool(call.name.to_string()),
@@ -108,10 +84,7 @@ impl VariantHandler {
                 era(context),
             )
         };
-        let handler_name = match &self.view {
-            Some(view) => view.handler_tool_name(&call.name).ok_or_else(missing)?,
-            None => call.name.to_string(),
-        };
+        let handler_name = view.handler_tool_name(&call.name).ok_or_else(missing)?;
         let tool = match self.inner.find_tool(&handler_name) {
             Some(tool) => Some(tool),
             None => list_all::<ListToolsResult>(&*self.inner, context)
@@ -119,40 +92,31 @@ impl VariantHandler {
                 .into_iter()
                 .find(|tool| *tool.name == handler_name),
         };
-        let tool = tool.ok_or_else(missing)?;
-        let mut errors = None;
-        if let Some(view) = &self.view {
-            let shown = view.select_tool(tool.clone()).ok_or_else(missing)?;
-            errors = view.check_arguments(&handler_name, &shown, call.arguments.as_ref());
-            if let Some(fixed) = view.fixed_arguments(&handler_name) {
-                let arguments = call.arguments.get_or_insert_default();
-                arguments.extend(fixed.clone());
-            }
+        tool.and_then(|tool| view.show_tool(tool))
+            .ok_or_else(missing)?;
+        if let Some(fixed) = view.fixed_arguments(&handler_name) {
+            let arguments = call.arguments.get_or_insert_default();
+            arguments.extend(fixed.clone());
         }
         call.name = handler_name.into();
-        Ok(HandlerCall {
-            request: call,
-            tool: Some(tool),
-            errors,
-        })
+        Ok(call)
     }
 
-    /// Translates a prompt request to the handler's name and arguments. If `is_looked_up`, a prompt
+    /// Translates a prompt request to the handler's name and arguments. Through a view, a prompt
     /// that the handler does not list is not found.
     pub(super) async fn to_handler_prompt(
         &self,
         mut request: GetPromptRequestParams,
-        is_looked_up: bool,
         context: &Context,
         active: Option<&VariantId>,
     ) -> McpResult<GetPromptRequestParams> {
-        if is_looked_up {
-            request.name = self
-                .handler_prompt_name(&request.name, context, active)
-                .await?;
-        }
-        let view = self.view.as_ref();
-        if let Some(fixed) = view.and_then(|view| view.fixed_prompt_arguments(&request.name)) {
+        let Some(view) = &self.view else {
+            return Ok(request);
+        };
+        request.name = self
+            .handler_prompt_name(view, &request.name, context, active)
+            .await?;
+        if let Some(fixed) = view.fixed_prompt_arguments(&request.name) {
             let arguments = request.arguments.get_or_insert_default();
             arguments.extend(fixed.clone());
         }
@@ -163,18 +127,17 @@ impl VariantHandler {
     pub(super) async fn to_handler_reference(
         &self,
         reference: Reference,
-        is_looked_up: bool,
         context: &Context,
         active: Option<&VariantId>,
     ) -> McpResult<Reference> {
-        match reference {
-            Reference::Prompt(mut prompt) if is_looked_up => {
+        match (reference, &self.view) {
+            (Reference::Prompt(mut prompt), Some(view)) => {
                 prompt.name = self
-                    .handler_prompt_name(&prompt.name, context, active)
+                    .handler_prompt_name(view, &prompt.name, context, active)
                     .await?;
                 Ok(Reference::Prompt(prompt))
             }
-            Reference::Resource(resource) => {
+            (Reference::Resource(resource), _) => {
                 self.check_uri_visible(
                     &Identifier::Resource(resource.uri.clone()),
                     era(context),
@@ -182,7 +145,7 @@ impl VariantHandler {
                 )?;
                 Ok(Reference::Resource(resource))
             }
-            reference => Ok(reference),
+            (reference, _) => Ok(reference),
         }
     }
 
@@ -204,24 +167,19 @@ impl VariantHandler {
 
     async fn handler_prompt_name(
         &self,
+        view: &View,
         name: &str,
         context: &Context,
         active: Option<&VariantId>,
     ) -> McpResult<String> {
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
-        let view = self.view.as_ref();
-        let handler_name = match view {
-            Some(view) => view.handler_prompt_name(name).ok_or_else(missing)?,
-            None => name.to_owned(),
-        };
+        let handler_name = view.handler_prompt_name(name).ok_or_else(missing)?;
         let prompts = list_all::<ListPromptsResult>(&*self.inner, context).await?;
         let mut prompts = prompts.into_iter();
         let prompt = prompts.find(|prompt| prompt.name == handler_name);
-        let shown = prompt.and_then(|prompt| match view {
-            Some(view) => view.show_prompt(prompt),
-            None => Some(prompt),
-        });
-        shown.ok_or_else(missing)?;
+        prompt
+            .and_then(|prompt| view.show_prompt(prompt))
+            .ok_or_else(missing)?;
         Ok(handler_name)
     }
 }

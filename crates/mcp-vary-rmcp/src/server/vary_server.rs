@@ -11,23 +11,16 @@ use mcp_vary::extension::{
 use mcp_vary::feature;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::Warning;
-use mcp_vary_audit::AuditLog;
 use mcp_vary_base::lock::Lock;
-use mcp_vary_rates::Operation;
 use rmcp::ServerHandler;
 use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
-use tokio::time::Instant;
 
 use super::active_variant::ActiveVariant;
-use super::clients::Clients;
 use super::dyn_handler::DynHandler;
 use super::errors::to_error_data;
 use super::features::{declared_by, declared_in, era, store_features};
-use super::permissions::Permissions;
-use super::request_record::RequestRecord;
-use super::rules::{Context, McpResult, Rates};
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
-use super::selection::SwitchCounter;
 use super::session::Sessions;
 use super::variant_handler::VariantHandler;
 use super::variant_set::VariantSet;
@@ -63,10 +56,6 @@ pub(super) struct ServerState {
     pub(super) negotiates_content: bool,
     pub(super) required_extensions: Vec<ExtensionId>,
     pub(super) extensions: BTreeMap<ExtensionId, JsonObject>,
-    pub(super) clients: Clients,
-    pub(super) permissions: Option<Arc<Permissions>>,
-    pub(super) rates: Option<Rates>,
-    pub(super) audit_log: Option<AuditLog>,
     pub(super) warnings: Vec<Warning>,
     pub(super) capabilities_cache: CapabilitiesCache,
 }
@@ -102,10 +91,6 @@ impl VaryServer {
             negotiates_content: true,
             required_extensions: Vec::new(),
             extensions: BTreeMap::new(),
-            clients: Clients::default(),
-            permissions: None,
-            rates: None,
-            audit_log: None,
             warnings: Vec::new(),
             capabilities_cache: CapabilitiesCache::default(),
         })
@@ -153,7 +138,6 @@ impl VaryServer {
     pub(super) fn begin_request(&self, context: &mut Context) -> McpResult<SelectedHandler<'_>> {
         self.check_required(context)?;
         let active = self.select_variant(context)?;
-        self.record_selection(&active, context)?;
         self.prepare_context(&active, context);
         Ok(active)
     }
@@ -177,60 +161,14 @@ impl VaryServer {
         }
     }
 
-    /// Counts, records and audits the selection, if the server does any of these.
-    ///
-    /// A legacy session has its own counter, other requests share that of their principal or
-    /// address.
-    pub(super) fn record_selection(
-        &self,
-        active: &SelectedHandler<'_>,
-        context: &Context,
-    ) -> McpResult<()> {
-        let (Some(variants), Some(variant)) = (self.variants(), active.variant) else {
-            return Ok(());
-        };
-        let state = &*self.state;
-        RequestRecord::of(context).set_variant(variant.as_str(), active.source);
-        let is_tracked = variants.tracks_selections() || state.audit_log.is_some();
-        if !is_tracked && state.rates.is_none() {
-            return Ok(());
-        }
-        let (hints, now) = (declared_by::<VariantHints>(context).value, Instant::now());
-        let is_legacy = era(context) == Era::Legacy;
-        let key = state.clients.key(context);
-        // Clients that nothing distinguishes share the counter, so one could use up the switches of
-        // another.
-        let is_known = is_legacy || !key.is_empty();
-        let limit = variants.switch_limit.filter(|_| is_known);
-        let rates = state.rates.as_ref().filter(|_| is_known);
-        let rate = || match rates {
-            None => Ok(()),
-            Some(rates) => state.clients.with_caller(context, |caller| {
-                rates.check(caller, &Operation::SwitchVariant)
-            }),
-        };
-        let record =
-            |counter: &mut SwitchCounter| counter.record(variant, &hints, limit, rate, now);
-        let switch = if is_legacy {
-            self.sessions.with_switch_counter(&context.peer, record)
-        } else {
-            Some(variants.client_switches.with_client(&key, record))
-        };
-        switch.map_or(Ok(()), |switch| {
-            variants.record_selection(active, context, switch)
-        })
-    }
-
     pub(super) fn select_variant(&self, context: &Context) -> McpResult<SelectedHandler<'_>> {
-        let mut active = match &self.state.handlers {
-            Handlers::Variants(variants) => variants.select(context)?,
+        match &self.state.handlers {
+            Handlers::Variants(variants) => variants.select(context),
             Handlers::Single(_) if context.meta.contains_key(SERVER_VARIANT_META) => {
-                return Err(to_error_data(&Error::VariantsNotSupported));
+                Err(to_error_data(&Error::VariantsNotSupported))
             }
-            Handlers::Single(handler) => SelectedHandler::without_variants(handler),
-        };
-        active.permissions = self.state.permissions.as_ref();
-        Ok(active)
+            Handlers::Single(handler) => Ok(SelectedHandler::without_variants(handler)),
+        }
     }
 
     /// Modern clients declare extensions with each request.

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_vary_view::{ArgumentCheck, Description, ListedArguments, SchemaStyle};
 use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
-use serde_json::json;
 
 use super::item_view::{PromptView, ResourceView, ToolView};
-use super::tool_style::{ListedTool, ToolStyle};
 
 type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 
@@ -19,7 +16,7 @@ type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 ///
 /// An empty view shows everything unchanged. Hidden items cannot be called, read or subscribed to
 /// either; requests for them get the same error as for items that do not exist. A view is not an
-/// access control: a handler must check permissions itself.
+/// access control: a handler must check permissions itself, or the gateway in front of it.
 ///
 /// # Examples
 ///
@@ -52,7 +49,6 @@ pub struct View {
     by_prompt: BTreeMap<String, PromptView>,
     by_resource: BTreeMap<String, ResourceView>,
     duplicates: Vec<String>,
-    pub(super) tool_style: ToolStyle,
 }
 
 impl View {
@@ -131,77 +127,6 @@ impl View {
         self
     }
 
-    /// Sets how much of input schemas is listed.
-    ///
-    /// With [`SchemaStyle::OnDemand`], a client gets every tool with its first sentence and the names
-    /// and types of its arguments, a fifth of the tokens. It gets the rest from the tool
-    /// `describe_tools`, which the view adds. Calls are checked against the tool's schema before
-    /// the handler receives them: a call that does not fit gets the schema in its result, so that a
-    /// model repairs it in one step. Tools with a user interface keep a compact schema, and those whose
-    /// compact form costs no more are listed in that form.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcp_vary_rmcp::server::View;
-    /// use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
-    ///
-    /// let directory = View::new().with_schemas(SchemaStyle::OnDemand);
-    ///
-    /// // If the handler converts `"5"` to 5 itself, let the check accept both.
-    /// let lenient = directory.with_argument_check(ArgumentCheck::TypesOff);
-    /// # let _ = lenient;
-    /// ```
-    #[must_use]
-    pub fn with_schemas(mut self, schemas: SchemaStyle) -> Self {
-        self.tool_style.set_schemas(schemas);
-        self
-    }
-
-    /// Sets how much of descriptions is listed. A description that a
-    /// [`ToolView`](super::ToolView) sets is listed whole. Call it after
-    /// [`with_schemas`](Self::with_schemas).
-    #[must_use]
-    pub fn with_descriptions(mut self, descriptions: Description) -> Self {
-        self.tool_style.style_mut().description = descriptions;
-        self
-    }
-
-    /// Sets which arguments are listed, where schemas are on demand. Calls may give the others, too.
-    #[must_use]
-    pub fn with_listed_arguments(mut self, arguments: ListedArguments) -> Self {
-        self.tool_style.style_mut().arguments = arguments;
-        self
-    }
-
-    /// Sets how calls are checked, where schemas are on demand. Call it after
-    /// [`with_schemas`](Self::with_schemas).
-    #[must_use]
-    pub fn with_argument_check(mut self, check: ArgumentCheck) -> Self {
-        self.tool_style.style_mut().check = check;
-        self
-    }
-
-    /// Lists the compact schemas of these tools although schemas are on demand. Use the handler's
-    /// names.
-    #[must_use]
-    pub fn with_kept_schemas<N: Into<String>>(
-        mut self,
-        names: impl IntoIterator<Item = N>,
-    ) -> Self {
-        let names = names.into_iter().map(Into::into);
-        self.tool_style.retain_schemas(names);
-        self
-    }
-
-    /// Sets the number of tools above which clients also get the tool `search_tools`, where schemas
-    /// are on demand; 300 by default.
-    #[must_use]
-    pub fn with_search_above(mut self, tools: usize) -> Self {
-        self.tool_style.search_above = Some(tools);
-        self
-    }
-
     /// The problems of this view, as sentences.
     pub(super) fn diagnostics(&self) -> Vec<String> {
         let mut problems: Vec<String> = self
@@ -236,13 +161,8 @@ impl View {
         )
     }
 
-    /// The description that the view sets for the handler's tool `name`.
-    pub(super) fn description_of(&self, name: &str) -> Option<&str> {
-        self.by_tool.get(name)?.description.as_deref()
-    }
-
-    /// The tool as the view shows it, with its whole schema; `None` if it is hidden.
-    pub(super) fn select_tool(&self, mut tool: Tool) -> Option<Tool> {
+    /// The tool as the view shows it; `None` if it is hidden.
+    pub(super) fn show_tool(&self, mut tool: Tool) -> Option<Tool> {
         if self.tools.as_ref().is_some_and(|filter| !filter(&tool)) {
             return None;
         }
@@ -259,50 +179,6 @@ impl View {
             view.apply(&mut tool);
         }
         Some(tool)
-    }
-
-    /// The tool of the handler as the view lists it; `None` if it is hidden.
-    pub(super) fn show_tool(&self, tool: Tool) -> Option<Tool> {
-        let handler_name = tool.name.clone();
-        let shown = self.select_tool(tool)?;
-        let prepared = self.prepare_tool(&handler_name, &shown);
-        let listed = prepared.as_ref().and_then(|prepared| prepared.tool.json());
-        let listed = listed.and_then(|json| serde_json::from_str(json).ok());
-        Some(listed.unwrap_or(shown))
-    }
-
-    /// What `describe_tools` returns of a tool, by the tool as [`select_tool`](Self::select_tool)
-    /// returns it.
-    pub(super) fn describe_tool(&self, handler_name: &str, shown: &Tool) -> Option<String> {
-        let prepared = self.prepare_tool(handler_name, shown)?;
-        prepared.tool.describe(&prepared.definition).ok()
-    }
-
-    /// What is wrong with the arguments of a call, as text for the model; `None` if nothing is, or
-    /// calls are not checked.
-    pub(super) fn check_arguments(
-        &self,
-        handler_name: &str,
-        shown: &Tool,
-        arguments: Option<&JsonObject>,
-    ) -> Option<String> {
-        if !self.tool_style.checks_arguments() {
-            return None;
-        }
-        let tool = self.prepare_tool(handler_name, shown)?.tool;
-        let given = arguments.map_or_else(|| "{}".to_owned(), |given| json!(given).to_string());
-        let errors = tool.arguments(&given).err()?;
-        let schema = tool.schema_for_errors(&errors);
-        Some(mcp_vary_view::refused_call(
-            &errors,
-            schema.as_deref(),
-            None,
-        ))
-    }
-
-    fn prepare_tool(&self, handler_name: &str, shown: &Tool) -> Option<ListedTool> {
-        let description = self.description_of(handler_name);
-        self.tool_style.prepare(handler_name, shown, description)
     }
 
     /// The prompt as the view shows it; `None` if it is hidden.
@@ -365,7 +241,6 @@ impl fmt::Debug for View {
             .field("tools", &self.by_tool)
             .field("prompts", &self.by_prompt)
             .field("resources", &self.by_resource)
-            .field("tool_style", &self.tool_style)
             .finish_non_exhaustive()
     }
 }

@@ -3,44 +3,7 @@
 use std::time::Duration;
 
 use crate::prelude::*;
-use mcp_vary_rmcp::client::{
-    ChoiceRule, ChoiceRules, Client, MAX_CHOICE_RECORDS, Model, SwitchLimit,
-};
-
-/// A model with a fixed answer that counts its calls.
-struct Scribe {
-    answer: Result<&'static str, &'static str>,
-    asked: Mutex<Vec<String>>,
-}
-
-impl Scribe {
-    fn new(answer: Result<&'static str, &'static str>) -> Self {
-        Self {
-            answer,
-            asked: Mutex::default(),
-        }
-    }
-}
-
-impl Model for Scribe {
-    type Error = &'static str;
-
-    async fn complete(&self, prompt: &str) -> Result<String, Self::Error> {
-        self.asked.lock().unwrap().push(prompt.to_owned());
-        self.answer.map(str::to_owned)
-    }
-}
-
-/// A model that never answers.
-struct Thinker;
-
-impl Model for Thinker {
-    type Error = &'static str;
-
-    async fn complete(&self, _prompt: &str) -> Result<String, Self::Error> {
-        std::future::pending().await
-    }
-}
+use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client, MAX_CHOICE_RECORDS, SwitchLimit};
 
 async fn connected() -> Connected {
     Connected::new(WAYS[1], Scripted::with_variants()).await
@@ -49,10 +12,6 @@ async fn connected() -> Connected {
 const DEFAULT: &str = "`standard`: the server's default";
 const DEBUG: &str = "`debug`: matches the phase debugging";
 const COMPACT: &str = "`compact`: 9999 tokens are left, fewer than 10000";
-
-/// Answers of models.
-const SHORT: &str = r#"{"selected": "compact", "reasoning": "short"}"#;
-const TURBO: &str = r#"{"selected": "turbo"}"#;
 
 /// The reason for a variant that the user named.
 fn requested(variant: &str) -> String {
@@ -107,96 +66,75 @@ async fn rules_are_the_applications() {
     );
 }
 
-#[track_caller]
-fn ends_with(view: &VariantClient, end: &str) {
-    let choice = view.choice().to_string();
-    assert!(choice.ends_with(end), "{choice}");
+/// The choice of `client` with a function that chooses `chosen`, and what the function got; `None` if it was not called.
+async fn chosen_with(
+    client: &Client,
+    context: &TaskContext,
+    chosen: Option<&str>,
+) -> (String, Option<Vec<String>>) {
+    let mut offered = None;
+    let view = client
+        .choose_with(context, |variants| {
+            let ids = variants.iter().map(|variant| variant.id.to_string());
+            offered = Some(ids.collect());
+            std::future::ready(chosen.map(id))
+        })
+        .await;
+    (view.choice().to_string(), offered)
 }
 
-/// SV-19: a model's choice is validated, and the rules decide if it cannot be used.
+/// SV-19: a function of the application may choose what the rules could have chosen, or the default; else the rules
+/// decide.
 #[tokio::test]
-async fn a_model_is_asked_and_not_believed() {
-    let connected = connected().await;
-    let context = TaskContext::new()
-        .with_phase("debugging")
-        .with_description("find the leak");
-    let by_rules = "`debug`: matches the phase debugging; the model gave no usable choice: ";
-    let cases = [
-        (Ok(SHORT), "`compact`: chosen by the model: short"),
-        (Ok(TURBO), "it named `turbo`, which is not offered"),
-        (Ok("no idea"), "its answer names no variant"),
-        (Err("out of credit"), "it failed: out of credit"),
-    ];
-    for (answer, expected) in cases {
-        let scribe = Scribe::new(answer);
-        let client = Client::new(connected.peer(), connected.running.service()).await;
-        let view = client.choose_with(&scribe, &context).await;
-        ends_with(&view, expected);
-        let found = view.choice().to_string().starts_with(by_rules);
-        assert_eq!(found, expected.starts_with("it"));
-        let asked = scribe.asked.lock().unwrap();
-        assert!(asked[0].contains("find the leak") && asked.len() == 1);
-    }
-}
-
-/// SV-19: if a model does not answer in time, the rules decide.
-#[tokio::test(start_paused = true)]
-async fn a_model_has_only_so_much_time() {
-    let connected = connected().await;
-    let client = connected.client.clone();
-    let client = client.with_model_timeout(Duration::from_secs(1));
-    let view = client.choose_with(&Thinker, &TaskContext::new()).await;
-    let expected = "`standard`: the server's default; the model gave no usable choice: it did not answer in time";
-    assert_eq!(view.choice().to_string(), expected);
-}
-
-/// SV-19: a choice is stored for its context; with a requested variant, or with only one, the model
-/// is not called.
-#[tokio::test]
-async fn a_model_is_asked_only_when_it_must_be() {
-    let connected = connected().await;
-    let scribe = Scribe::new(Ok(SHORT));
-    let asked = || scribe.asked.lock().unwrap().len();
-    let context = TaskContext::new().with_remaining_tokens(50_000);
-    for (context, times) in [
-        (context.clone(), 1),
-        (context.clone().with_remaining_tokens(49_000), 1),
-        (context.clone().with_remaining_tokens(20_000), 2),
-        (context.clone().with_requested_variant(id("debug")), 2),
-        (context.with_phase("planning"), 3),
+async fn a_function_chooses_among_what_the_rules_allow() {
+    let server = Scripted::offering(&json!({"availableVariants": [
+        {"id": "standard", "description": ""},
+        {"id": "debug", "description": "", "hints": {"useCase": "debugging"}},
+        {"id": "lab", "description": "", "status": "experimental"},
+        {"id": "old", "description": "", "status": "deprecated"},
+    ]}));
+    let careful = Connected::new(WAYS[0], server).await.client;
+    let daring = careful
+        .clone()
+        .with_rules(ChoiceRules::default().with_experimental());
+    let context = TaskContext::new().with_phase("debugging");
+    let chosen = |id: &str| format!("`{id}`: chosen by the application");
+    let refused =
+        |id| format!("{DEBUG}; the application chose `{id}`, which is not offered or not stable");
+    for (client, id, expected) in [
+        (&careful, Some("standard"), chosen("standard")),
+        (&careful, Some("debug"), chosen("debug")),
+        (&careful, Some("lab"), refused("lab")),
+        (&careful, Some("old"), refused("old")),
+        (&careful, Some("turbo"), refused("turbo")),
+        (&careful, None, DEBUG.to_owned()),
+        (&daring, Some("lab"), chosen("lab")),
     ] {
-        let view = connected.client.choose_with(&scribe, &context).await;
-        assert_eq!(asked(), times, "{context:?}");
-        let requested = context.requested_variant.unwrap_or(id("compact"));
-        assert_eq!(*view.variant().unwrap(), requested);
+        let (choice, offered) = chosen_with(client, &context, id).await;
+        assert_eq!(choice, expected);
+        let offered = offered.unwrap();
+        let expected = ["standard", "debug", "lab"];
+        let count = if std::ptr::eq(client, &careful) { 2 } else { 3 };
+        assert_eq!(offered, expected[..count]);
     }
+}
+
+/// SV-19: with a requested variant, or with only one, the function is not called.
+#[tokio::test]
+async fn a_function_is_called_only_when_it_must_be() {
+    let connected = connected().await;
+    let context = TaskContext::new().with_requested_variant(id("debug"));
+    let found = chosen_with(&connected.client, &context, Some("compact")).await;
+    assert_eq!(found, (requested("debug"), None));
 
     let alone =
         Scripted::offering(&json!({"availableVariants": [{"id": "one", "description": ""}]}));
     let alone = Connected::new(WAYS[1], alone).await;
-    alone.client.choose_with(&scribe, &TaskContext::new()).await;
-    assert_eq!(asked(), 3);
+    let found = chosen_with(&alone.client, &TaskContext::new(), Some("one")).await;
+    assert_eq!(found, ("`one`: the server's default".to_owned(), None));
 }
 
-/// SV-19: a choice of a model under permissive rules is not used under strict ones.
-#[tokio::test]
-async fn a_remembered_choice_is_held_to_the_rules() {
-    let server = Scripted::offering(&json!({"availableVariants": [
-        {"id": "standard", "description": ""},
-        {"id": "lab", "description": "", "status": "experimental"},
-    ]}));
-    let careful = Connected::new(WAYS[0], server).await.client;
-    let rules = ChoiceRules::default().with_experimental();
-    let daring = careful.clone().with_rules(rules);
-    let scribe = Scribe::new(Ok(r#"{"selected": "lab", "reasoning": "new"}"#));
-    let context = TaskContext::new();
-    let view = daring.choose_with(&scribe, &context).await;
-    assert_eq!(view.choice().to_string(), "`lab`: chosen by the model: new");
-    let view = careful.choose_with(&scribe, &context).await;
-    ends_with(&view, "it named `lab`, which is not stable");
-}
-
-/// SV-19: switches by rules and models are limited; variants that the user requests or the
+/// SV-19: switches by rules and functions are limited; variants that the user requests or the
 /// application names are not.
 #[tokio::test(start_paused = true)]
 async fn switching_has_a_limit() {
@@ -248,23 +186,4 @@ async fn choices_are_on_record() {
     }
     let found = client.choices().len();
     assert_eq!(found, MAX_CHOICE_RECORDS);
-}
-
-/// SV-19: after a refresh of the offers, choices are made again.
-#[tokio::test]
-async fn new_offers_are_a_new_question() {
-    let connected = connected().await;
-    let scribe = Scribe::new(Ok(SHORT));
-    let context = TaskContext::new();
-    for times in [1, 1, 2] {
-        if times == 2 {
-            connected.client.refresh_offers().await.unwrap();
-        }
-        connected.client.choose_with(&scribe, &context).await;
-        assert_eq!(scribe.asked.lock().unwrap().len(), times);
-    }
-    connected.server.retire("compact");
-    connected.client.refresh_offers().await.unwrap();
-    let view = connected.client.choose_with(&scribe, &context).await;
-    ends_with(&view, "it named `compact`, which is not offered");
 }

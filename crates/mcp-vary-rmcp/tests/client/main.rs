@@ -11,7 +11,6 @@ mod common;
 mod declaring;
 mod falling_back;
 mod listening;
-mod openai;
 mod prelude;
 mod remembering;
 mod scripted;

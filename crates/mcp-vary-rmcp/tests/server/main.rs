@@ -2,23 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
-mod access;
-mod async_ranking;
-mod audit;
 mod choosing;
 #[path = "../common/mod.rs"]
 mod common;
 mod cursors;
 mod declarations;
-mod desk;
-mod directory;
 mod future_size;
 mod handlers;
 mod logging;
 mod negotiation;
 mod notifications;
 mod prelude;
-mod rates;
 mod request_state;
 mod shop;
 mod support;

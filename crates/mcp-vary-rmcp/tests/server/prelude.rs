@@ -3,10 +3,9 @@
 pub(crate) use crate::support::{
     CallParams, CallResult, Client, Context, Era, McpResult, PageParams, PromptParams,
     PromptResult, ReadParams, ReadResult, VARIANT, VARIANTS, WAYS, Wire, connect, connect_tagged,
-    connect_with, data_of, declaring, initialize, join, lines, member, modern, names, principal,
+    connect_with, data_of, declaring, initialize, join, lines, modern, names, principal,
     serve_http, soon,
 };
-pub(crate) use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
 pub(crate) use mcp_vary_rmcp::server::{
     Builder, PromptView, ToolView, VariantHandler, VaryServer, View,
 };

@@ -2,7 +2,6 @@
 #![expect(deprecated, reason = "servers still ask for sampling and roots")]
 
 use crate::prelude::*;
-use mcp_vary_rmcp::access::{Claims, Principal};
 use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
 use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use rmcp::model::{
@@ -36,15 +35,9 @@ pub(crate) fn role(context: &Context) -> Option<&str> {
     parts.headers.get("x-role")?.to_str().ok()
 }
 
-/// The key named by the header `x-role`, which is in a group of that name.
-pub(crate) fn principal(context: &Context) -> Option<Arc<Principal>> {
-    role(context).map(member)
-}
-
-/// A key that is in a group of the same name.
-pub(crate) fn member(name: &str) -> Arc<Principal> {
-    let claims = Claims::from_json(&json!({"groups": [name]}).to_string());
-    Arc::new(Principal::key(name, claims.unwrap()).unwrap())
+/// The principal that the header `x-role` names.
+pub(crate) fn principal(context: &Context) -> Option<String> {
+    role(context).map(str::to_owned)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicUsize;
 use crate::prelude::*;
 use crate::shop::Shop;
 use crate::support::role;
-use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 
@@ -275,51 +274,6 @@ async fn what_a_principal_does_not_see_does_not_exist() {
             answers.push(serde_json::to_string(&error).unwrap().replace(id, "…"));
         }
         assert_eq!(answers[0], answers[1]);
-    }
-}
-
-/// SV-20: a separate rule decides what a principal may use, in every variant.
-#[tokio::test]
-async fn a_permission_holds_in_every_variant() {
-    let permits = |context: &Context, what: &Identifier| {
-        let is_public = match what {
-            Identifier::Tool(name) => !name.starts_with("put_"),
-            Identifier::Prompt(name) => name == "greet",
-            Identifier::Resource(uri) | Identifier::SubscribedResource(uri) => uri == "shop:///all",
-            _ => false,
-        };
-        is_public || role(context) == Some("admin")
-    };
-    let server = serve_http(shops().with_permission(permits).build().unwrap()).await;
-    for era in each([Era::Legacy, Era::Modern]) {
-        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
-        let guest = join(&server.url, era, json!({}), &[]).await;
-        let admins = admin.names("rich", "tools").await;
-        assert_eq!(admins.len(), 7);
-        let expected = ["get_who", "get_arguments", "get_rich"];
-        assert_eq!(guest.names("rich", "tools").await, expected);
-        let expected = ["who", "get_arguments"];
-        assert_eq!(guest.names("small", "tools").await, expected);
-        assert_eq!(guest.names("small", "prompts").await, ["hello"]);
-        assert_eq!(guest.names("rich", "resources").await, ["all"]);
-
-        admin.call("rich", "put_tools", json!({})).await;
-        guest.call("small", "who", json!({})).await;
-        let unread = if era == Era::Legacy { -32002 } else { -32602 };
-        let (tool, prompt) = (json!({"name": "put_tools"}), json!({"name": "rich"}));
-        let (call, get, read) = (CALL, "prompts/get", "resources/read");
-        let resource = json!({"uri": "shop:///rich"});
-        for (variant, method, params, code, message) in [
-            ("rich", call, &tool, -32602, "Unknown tool: put_tools"),
-            ("small", call, &tool, -32602, "Unknown tool: put_tools"),
-            ("rich", get, &prompt, -32602, "Unknown prompt: rich"),
-            ("rich", read, &resource, unread, "Resource not found"),
-        ] {
-            let params = params.clone();
-            let error = guest.error(variant, method, params).await;
-            let data = data_of(error, code, message);
-            assert_eq!(data["activeVariant"], variant, "{method}");
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// ```
 /// use std::time::Duration;
 ///
-/// use mcp_vary_rmcp::server::SwitchLimit;
+/// use mcp_vary_rmcp::client::SwitchLimit;
 ///
 /// let limit = SwitchLimit::new(3, Duration::from_secs(60));
 /// assert_eq!((limit.max_switches, limit.window.as_secs()), (3, 60));
