@@ -189,16 +189,14 @@ pub(crate) enum LogFormat {
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
     vary inspect vary.yaml\n  \
-    vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n  \
-    vary inspect --lint http://127.0.0.1:8800/mcp\n\n\
+    vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
     deprecationInfo, daysLeft, advertised, tokens, wholeTokens, otherTokens, percent, taskTokens, tools: [{name, tokens}]}]}, where wholeTokens \
     counts all members of the tools, and otherTokens the other lists and the instructions. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, upstreamName}], collisions: [{list, id, shownFrom, \
-    hidden}]}. With --admin also deprecatedUse, as in `vary status`. With --lint also lint: [{name, notCalled, findings: \
-    [{kind, message}]}]."
+    hidden}]}. With --admin also deprecatedUse, as in `vary status`."
 )]
 pub(crate) struct Inspect {
     /// A URL, a port of this machine, or a file [default: ./vary.yaml or ./.mcp.json]
@@ -215,11 +213,6 @@ pub(crate) struct Inspect {
     /// Show the sums alone, for long lists
     #[arg(long, conflicts_with = "json")]
     pub(crate) summary: bool,
-    /// Check the tools: schemas that cannot be used, and results whose fields contradict each other, are missing, break
-    /// the schema, or where one is far larger than the other. Calls only tools that declare `readOnlyHint` and need no
-    /// arguments. Exits with 1 when something is broken
-    #[arg(long)]
-    pub(crate) lint: bool,
     /// The `--admin` address of the running gateway at the URL: also show which clients use deprecated variants, and the
     /// variants that are not advertised
     #[arg(long, value_name = "ADDR")]
@@ -272,8 +265,8 @@ pub(crate) struct Tools {
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary call files_read_files 'paths:=[\"a.txt\"]' vary.yaml\n  \
     vary call files_list_directory @arguments.json\n  \
-    vary call get_weather '{\"location\":\"Bern\"}' --lint http://127.0.0.1:8800/mcp\n\n\
-    With --json, one line for each client: the result as received, or {error}; with --lint as well, {result, findings: [{kind, message}]}."
+    vary call get_weather '{\"location\":\"Bern\"}' http://127.0.0.1:8800/mcp\n\n\
+    With --json, one line for each client: the result as received, or {error}."
 )]
 pub(crate) struct Call {
     // Positional arguments come before the command after `--`, which is one of `ClientArgs`.
@@ -289,10 +282,6 @@ pub(crate) struct Call {
     /// Call as a client with these features, such as agent,format=json; may be repeated
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Vec<String>,
-    /// Compare `content` with `structuredContent`: report contradictions, values that only one of them has, and a field
-    /// that is missing or far too large. Exits with 1 when they contradict each other
-    #[arg(long)]
-    pub(crate) lint: bool,
 }
 
 /// Make API keys

@@ -7,9 +7,8 @@ use mcp_vary::json;
 use mcp_vary_upstream::command_line::shell_word;
 
 use crate::args::Call;
-use crate::client::ClientIdentity;
+use crate::client::{Answer, ClientIdentity};
 use crate::failure::{Failure, Verdict};
-use crate::lint::{self, Linted};
 use crate::login::source::LoginMode;
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
@@ -34,7 +33,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         session.note_selection(identity, variant);
     }
     let mut answers = Vec::new();
-    let calls = call_all(&session, &called, variant, args.lint, &mut answers);
+    let calls = call_all(&session, &called, variant, &mut answers);
     let ended = stop.unless_requested(calls).await;
     // If a later client fails, the answers to the clients before it are still shown.
     let shown = if answers.is_empty() {
@@ -42,10 +41,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     } else if args.client.json {
         print::data(&sanitize_json(&lines(&answers)))
     } else {
-        let shown = columns(&called.titles(), &answers, print::width());
-        print::data(&(shown + &lint::report(&called.titles(), &answers)))
+        print::data(&columns(&called.titles(), &answers, print::width()))
     };
-    if answers.iter().any(|called| called.answer.is_err()) {
+    if answers.iter().any(Result::is_err) {
         // Nobody has waited for other servers than the one that has the tool.
         if !session.summary.has_tool(tool) {
             session.summary.note_missing_servers();
@@ -59,10 +57,10 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     if let Some(sentence) = tip {
         print::notice(&sanitize(&sentence));
     }
-    let fine = answers.iter().all(|called| {
-        let went_well = |result: &String| !result::is_error(result);
-        called.answer.as_ref().is_ok_and(went_well) && !lint::contradicts(called)
-    });
+    let went_well = |result: &String| !result::is_error(result);
+    let fine = answers
+        .iter()
+        .all(|answer| answer.as_ref().is_ok_and(went_well));
     Ok(Verdict::fine_if(fine))
 }
 
@@ -70,8 +68,7 @@ async fn call_all(
     session: &TargetSession,
     called: &CallRequest,
     variant: Option<&str>,
-    is_linted: bool,
-    answers: &mut Vec<Linted>,
+    answers: &mut Vec<Answer>,
 ) -> Result<Option<String>, Failure> {
     let mut tip = None;
     let needed = Needed {
@@ -115,14 +112,7 @@ async fn call_all(
                 format!("warning: sent, although the arguments do not fit the tool: {hint}")
             });
         }
-        let findings = match &answer {
-            Ok(result) if is_linted => {
-                let listed = client.listed(&called.tool, variant).await?;
-                Some(lint::findings(result, listed.as_deref())?)
-            }
-            _ => None,
-        };
-        answers.push(Linted { answer, findings });
+        answers.push(answer);
     }
     Ok(tip)
 }
@@ -222,12 +212,11 @@ fn swapped(args: &Call, targets: &[&str]) -> Option<String> {
     ))
 }
 
-/// A line for each answer: the received JSON text, with the findings.
-fn lines(answers: &[Linted]) -> String {
-    let line = |called: &Linted| match (&called.answer, &called.findings) {
-        (Ok(result), Some(findings)) => lint::json(result, findings),
-        (Ok(result), None) => result.clone(),
-        (Err(error), _) => format!("{{\"error\":{error}}}"),
+/// A line for each answer: the received JSON text.
+fn lines(answers: &[Answer]) -> String {
+    let line = |answer: &Answer| match answer {
+        Ok(result) => result.clone(),
+        Err(error) => format!("{{\"error\":{error}}}"),
     };
     // Between tokens of JSON, a line break is as good as a space; strings cannot contain one.
     answers
@@ -236,15 +225,15 @@ fn lines(answers: &[Linted]) -> String {
         .collect()
 }
 
-fn columns(titles: &[String], answers: &[Linted], width: usize) -> String {
-    let read = |called: &Linted| result::read_tokens(called.answer.as_ref().ok()?);
+fn columns(titles: &[String], answers: &[Answer], width: usize) -> String {
+    let read = |answer: &Answer| result::read_tokens(answer.as_ref().ok()?);
     let first = answers.first().and_then(read).filter(|_| answers.len() > 1);
     let blocks: Vec<Block> = titles
         .iter()
         .zip(answers)
-        .map(|(title, called)| {
-            let mut block = result::block(title, &called.answer);
-            if let (Some(first), Some(tokens)) = (first, read(called)) {
+        .map(|(title, answer)| {
+            let mut block = result::block(title, answer);
+            if let (Some(first), Some(tokens)) = (first, read(answer)) {
                 let part = percent(tokens, first);
                 block.note += &format!("\na model reads {tokens} tokens ({part} %)");
             }

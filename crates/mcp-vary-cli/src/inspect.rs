@@ -19,7 +19,6 @@ use crate::print::servers::collision_table;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, sanitize, sanitize_json};
-use crate::review::Review;
 use crate::server_summary::ServerSummary;
 use crate::status;
 use crate::stop::Stop;
@@ -56,8 +55,7 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
         print::data(&if args.client.json {
             sanitize_json(&seen.to_json())
         } else {
-            let review = seen.review.as_ref().map(Review::to_text);
-            seen.to_text(print::width()) + &review.unwrap_or_default()
+            seen.to_text(print::width())
         })?;
         session.warn_unmatched();
         let rows = seen
@@ -68,11 +66,10 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
         if !args.client.json && !args.summary && rows > MANY_ROWS {
             print::notice("tip: --summary prints the sums alone");
         }
-        Ok(seen.review.as_ref().is_some_and(Review::is_wrong))
+        Ok(())
     });
     let closed = session.close(&mut stop).await;
-    let is_wrong = shown?;
-    closed.map(|()| Verdict::fine_if(!is_wrong))
+    shown.and(closed).map(|()| Verdict::Fine)
 }
 
 async fn inspect(
@@ -105,13 +102,7 @@ async fn inspect(
     if let Some(only) = &args.client.variant {
         variants.retain(|variant| variant.id().is_none_or(|id| id == only));
     }
-    let review = if args.lint {
-        Some(Review::of(&client, args.client.variant.as_deref()).await?)
-    } else {
-        None
-    };
     Ok(Inspection {
-        review,
         whole,
         compared,
         is_summary: args.summary,
@@ -286,7 +277,6 @@ pub(crate) fn baseline(variants: &[VariantTools]) -> Option<&VariantTools> {
 
 /// The result of `inspect`.
 struct Inspection {
-    review: Option<Review>,
     /// Whether only the sums are shown.
     is_summary: bool,
     /// The tokens that others are compared with.
@@ -331,9 +321,6 @@ impl Inspection {
         }
         if let Some(status) = &self.status {
             seen.insert("deprecatedUse".to_owned(), status["deprecatedUse"].clone());
-        }
-        if let Some(review) = &self.review {
-            seen.insert("lint".to_owned(), review.to_json());
         }
         format!("{:#}\n", Value::Object(seen))
     }

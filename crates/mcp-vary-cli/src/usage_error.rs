@@ -148,30 +148,7 @@ fn advice(arguments: &[String]) -> Option<String> {
     let arguments = arguments.get(at + 1..)?;
     let until = arguments.iter().position(|word| word == "--");
     let arguments = arguments.get(..until.unwrap_or(arguments.len()))?;
-    removed_flag(command, arguments).or_else(|| command_without_dashes(command, arguments))
-}
-
-/// For a flag that earlier versions had.
-fn removed_flag(command: &str, arguments: &[String]) -> Option<String> {
-    let named = |word: &String| {
-        let flag = word.split('=').next().unwrap_or_default();
-        REMOVED.iter().find(|(removed, _)| *removed == flag)
-    };
-    let (at, (flag, what)) = arguments
-        .iter()
-        .enumerate()
-        .find_map(|(at, word)| Some((at, named(word)?)))?;
-    let value = match arguments.get(at)?.split_once('=') {
-        Some((_, value)) => Some(value.to_owned()),
-        None => arguments.get(at + 1).cloned(),
-    };
-    let value = value.filter(|value| !value.contains(['?', '@']) && !value.starts_with('-'));
-    let value = value.map_or_else(|| (*what).to_owned(), |value| shell_word(&value));
-    let tool = if command == "call" { " TOOL" } else { "" };
-    let dashes = if *flag == "--command" { " --" } else { "" };
-    Some(format!(
-        "`{flag}` does not exist; write its value alone: `vary {command}{tool}{dashes} {value}`"
-    ))
+    command_without_dashes(command, arguments)
 }
 
 /// For a server's command that is not after `--`.
@@ -270,6 +247,11 @@ const OTHER_NAMES: &[OtherName] = &[
     (&[], &["--debug"], "`--log debug`"),
     (
         &["serve", "inspect", "tools", "call", "check"],
+        &["-c", "--config", "--url", "--command"],
+        "the file or URL alone, or a server's command after `--`",
+    ),
+    (
+        &["serve", "inspect", "tools", "call", "check"],
         &["-H", "--headers"],
         "`--header 'NAME: VALUE'`",
     ),
@@ -287,13 +269,6 @@ const OTHER_NAMES: &[OtherName] = &[
 
 /// The commands with a TARGET.
 const COMMANDS: [&str; 5] = ["serve", "inspect", "tools", "call", "check"];
-/// The flags that named a target, and what their value was.
-const REMOVED: [(&str, &str); 4] = [
-    ("--config", "FILE"),
-    ("--mcp-json", "FILE"),
-    ("--url", "URL"),
-    ("--command", "COMMAND"),
-];
 
 #[cfg(test)]
 mod tests {
@@ -303,36 +278,6 @@ mod tests {
     fn advises(line: &str, expected: &str) {
         let arguments: Vec<_> = line.split(' ').map(str::to_owned).collect();
         assert_eq!(advice(&arguments).unwrap_or_default(), expected, "{line}");
-    }
-
-    #[test]
-    fn a_removed_flag_is_followed_by_what_to_write_instead() {
-        let instead = |flag: &str, line: &str| {
-            format!("`{flag}` does not exist; write its value alone: `{line}`")
-        };
-        advises(
-            "serve --config vary.yaml",
-            &instead("--config", "vary serve vary.yaml"),
-        );
-        advises(
-            "--log info serve --mcp-json=a.json --stdio",
-            &instead("--mcp-json", "vary serve a.json"),
-        );
-        advises(
-            "inspect --url https://x/mcp?key=1",
-            &instead("--url", "vary inspect URL"),
-        );
-        advises(
-            "call x --config",
-            &instead("--config", "vary call TOOL FILE"),
-        );
-        advises(
-            "check --command npx",
-            &instead("--command", "vary check -- npx"),
-        );
-        advises("serve -- foo --config x", "");
-        advises("serve --lisen 0 vary.yaml", "");
-        advises("config check --config x", "");
     }
 
     #[test]

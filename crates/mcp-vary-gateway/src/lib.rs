@@ -74,8 +74,6 @@
 
 mod explain_client;
 mod frontend;
-#[doc(hidden)]
-pub mod fuzzing;
 mod gateway;
 mod listed_tools;
 mod mrtr;
@@ -119,6 +117,7 @@ pub use mcp_vary_upstream::{ConnectError, Target, UpstreamConfig};
 pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;
 pub use pipeline::model_ranking::ModelRankingStatus;
+pub use pipeline::router::accepts_params;
 pub use pool::ConnectionStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};

@@ -123,14 +123,15 @@ impl Address {
 /// `http` is used for loopback addresses only, and only if the server's own address is one. Addresses of private
 /// networks are refused unless their host is in an address that the operator wrote: the server's, or the issuer's.
 #[derive(Clone, Debug)]
-pub(crate) struct AddressPolicy {
+pub struct AddressPolicy {
     is_loopback: bool,
     written_hosts: Vec<String>,
 }
 
 impl AddressPolicy {
     /// The policy for `server` and the `issuer` that is configured for it.
-    pub(crate) fn new(server: &Address, issuer: Option<&Address>) -> Self {
+    #[must_use]
+    pub fn new(server: &Address, issuer: Option<&Address>) -> Self {
         let written = [Some(server), issuer].into_iter().flatten();
         Self {
             is_loopback: server.is_loopback(),
@@ -139,7 +140,11 @@ impl AddressPolicy {
     }
 
     /// Parses a URL that may be asked. Names of hosts are checked when they are looked up, by [`permits`](Self::permits).
-    pub(crate) fn check(&self, text: &str) -> Result<Address, AddressError> {
+    ///
+    /// # Errors
+    ///
+    /// If it is not an address, or not one that may be asked.
+    pub fn check(&self, text: &str) -> Result<Address, AddressError> {
         let address = Address::parse(text)?;
         let is_local = self.is_loopback && address.is_loopback();
         if !address.is_https() && !is_local {

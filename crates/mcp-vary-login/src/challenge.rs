@@ -6,15 +6,20 @@ use crate::scope::Scopes;
 
 /// The parameters of the `Bearer` challenge of a response.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Challenge {
-    pub(crate) error: Option<String>,
-    pub(crate) scope: Option<Scopes>,
-    pub(crate) resource_metadata: Option<String>,
+#[non_exhaustive]
+pub struct Challenge {
+    /// Why the request was refused.
+    pub error: Option<String>,
+    /// The scopes that the request needs.
+    pub scope: Option<Scopes>,
+    /// The address of the metadata of the protected resource.
+    pub resource_metadata: Option<String>,
 }
 
 impl Challenge {
     /// The first `Bearer` challenge of these header values; none of its parameters if there is no such challenge.
-    pub(crate) fn parse(values: &[HeaderValue]) -> Self {
+    #[must_use]
+    pub fn parse(values: &[HeaderValue]) -> Self {
         let texts = values.iter().take(MAX_VALUES).map(HeaderValue::as_bytes);
         let mut found = texts
             .filter(|bytes| bytes.len() <= MAX_VALUE)

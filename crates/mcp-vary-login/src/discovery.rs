@@ -22,13 +22,19 @@ pub(crate) struct ProtectedResource {
 /// The metadata of an authorization server. Members of other types than expected make the document malformed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct ServerMetadata {
+#[non_exhaustive]
+pub struct ServerMetadata {
     pub(crate) issuer: String,
-    pub(crate) authorization_endpoint: Option<String>,
-    pub(crate) token_endpoint: String,
-    pub(crate) registration_endpoint: Option<String>,
-    pub(crate) device_authorization_endpoint: Option<String>,
-    pub(crate) revocation_endpoint: Option<String>,
+    /// Where the user agrees.
+    pub authorization_endpoint: Option<String>,
+    /// Where tokens are issued.
+    pub token_endpoint: String,
+    /// Where clients are registered.
+    pub registration_endpoint: Option<String>,
+    /// Where a login on another device begins.
+    pub device_authorization_endpoint: Option<String>,
+    /// Where tokens are revoked.
+    pub revocation_endpoint: Option<String>,
     pub(crate) scopes_supported: Vec<String>,
     pub(crate) code_challenge_methods_supported: Vec<String>,
     pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,

@@ -50,7 +50,7 @@
 pub mod address;
 pub mod assertion;
 mod authorization;
-mod challenge;
+pub mod challenge;
 mod client;
 pub mod credentials;
 mod device;
@@ -58,8 +58,6 @@ pub mod discovery;
 pub mod error;
 pub mod exchange;
 mod form;
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod http_client;
 mod keyring;
 pub mod login;

@@ -63,7 +63,7 @@
 //! | how does the client want its content? | [`feature`], [`predicate`] |
 //! | what does the server offer, and in which order for this client? | [`variant`], [`hints`], [`rank`] |
 //! | how is a result shaped? | [`shape`], [`render`], [`json`] |
-//! | who reads which field of a result, and do the fields agree? | [`visibility`] |
+//! | who reads which field of a result? | [`visibility`] |
 //! | which errors and cursors does the client get? | [`error`], [`error_code`], [`cursor`] |
 //! | how does a variant present items and map calls? | the crate `mcp-vary-view` |
 //! | which state does a request carry into its next round? | [`state`] |

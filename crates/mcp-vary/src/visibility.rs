@@ -1,12 +1,11 @@
-//! Who reads which field of a tool's result, and whether the two fields agree.
+//! Who reads which field of a tool's result.
 //!
 //! Source: the tool result clarification. "`content` is the model-oriented representation of a tool
 //! result", "`structuredContent` is the machine-oriented representation for programmatic use".
 
-mod compare;
+mod covers;
 
-pub use self::compare::{Field, Finding, LARGER_RATIO, MAX_NAMED, MIN_LARGE, compare};
-pub(crate) use self::compare::{covers_all, restates};
+pub(crate) use self::covers::{covers_all, restates};
 
 use crate::json::{Json, JsonError, Members, elements};
 use crate::shape::applied::{META_APPLIED, meta};

@@ -13,14 +13,14 @@ use mcp_vary_wire::sse::{self, Parser};
 
 pub use self::http_front::http_front;
 pub use self::page::page;
-pub use self::private::{challenge, event_id, frame, headers, lines, metadata, session_id, splice};
+pub use self::parsers::{challenge, event_id, frame, headers, lines, metadata, session_id, splice};
 pub use self::readers::members;
 
 mod http_front;
 pub mod locations;
 mod page;
+pub mod parsers;
 mod paths;
-mod private;
 mod readers;
 mod selected_resources;
 

@@ -22,7 +22,7 @@ use mcp_vary::shape::{
     Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
-use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
+use mcp_vary::visibility::{Experience, Forward, forward};
 use mcp_vary_view::{
     ArgumentError, Dialect, PreparedPrompt, PreparedTool, PromptOverride, Style, ToolOverride,
 };
@@ -311,7 +311,7 @@ fn compacted(value: &Json<'_>) {
     }
 }
 
-/// Whatever a server answers is shaped to JSON once, forwarded from one field, and compared within limits.
+/// Whatever a server answers is shaped to JSON once, and forwarded from one field.
 pub fn result(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -349,13 +349,6 @@ pub fn result(data: &[u8]) {
         assert!(text.contains(value));
         assert!(others.iter().all(|block| text.contains(block)));
     }
-    let findings = compare(text, ToolFacts::default()).unwrap_or_default();
-    assert!(findings.len() <= MAX_NAMED + 2);
-    assert!(
-        findings
-            .iter()
-            .all(|finding| finding.to_string().is_ascii())
-    );
 }
 
 /// What is shaped is a JSON object, and is not shaped again.

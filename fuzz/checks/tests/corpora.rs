@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fuzz_checks::gateway::Check;
+use fuzz_checks::gateway::{Check, parsers};
 use fuzz_checks::{auth, gateway, protocol};
 use mcp_vary_auth::token::UnverifiedToken;
 use mcp_vary_config::Source;
-use mcp_vary_gateway::fuzzing;
 use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive::compact_tool;
 use mcp_vary_wire::envelope::Message;
-use mcp_vary_wire::sse;
+use mcp_vary_wire::sse::{self, EventId};
 
 /// Every check, after the name of its target and corpus.
 fn checks() -> impl Iterator<Item = &'static Check> {
@@ -133,19 +132,19 @@ fn the_corpora_of_the_gateway_reach_both_outcomes() {
     parsed("members", |data| {
         let text = String::from_utf8_lossy(data);
         let (method, params) = text.split_once('\n').expect("two lines");
-        fuzzing::check_params(method, params).is_some()
+        parsers::checked_params(method, params).is_some()
     });
     parsed("event_id", |data| {
-        fuzzing::event_id(&String::from_utf8_lossy(data)).is_some()
+        EventId::parse(&String::from_utf8_lossy(data)).is_some()
     });
     parsed("challenge", |data| {
         let value = http::HeaderValue::from_bytes(data).ok();
-        value.is_some_and(|value| mcp_vary_login::fuzzing::challenge(&value).is_some())
+        value.is_some_and(|value| parsers::written_challenge(&value).is_some())
     });
     parsed("headers", |data| {
         let text = String::from_utf8_lossy(data);
         let schema = text.lines().next().unwrap_or_default();
-        fuzzing::headers_agree(schema, &[], "{}").is_ok()
+        parsers::headers_agree(schema, &[], "{}").is_ok()
     });
     parsed("token", |data| {
         std::str::from_utf8(data).is_ok_and(|text| UnverifiedToken::parse(text).is_ok())

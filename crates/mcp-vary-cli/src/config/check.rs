@@ -24,7 +24,6 @@ use crate::print::servers::{
 };
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
-use crate::review::{NAME_ADVICE, is_refused_name};
 use crate::serving::{self, LISTEN};
 use crate::status::NO_KEYS;
 use crate::stop::Stop;
@@ -218,6 +217,15 @@ impl CheckedFile<'_> {
         notes.into_iter().map(|note| (None, note)).collect()
     }
 }
+
+/// Whether the APIs of many models refuse a tool of this name.
+fn is_refused_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.len() > 64 || !name.chars().all(is_plain)
+}
+
+/// What to do about such a name.
+const NAME_ADVICE: &str = "they take at most 64 ASCII letters, digits, `_` and `-`; give the tool another `name` in `overrides` of a variant";
 
 /// The names of tools, in any variant, that the APIs of many models refuse.
 fn refused_names(gateway: &Gateway) -> Option<String> {

@@ -217,15 +217,7 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
     );
     says(
         &["serve", "--config", "vary.yaml", "--stdio"],
-        "`--config` does not exist; write its value alone: `vary serve vary.yaml`",
-    );
-    says(
-        &["call", "x", "{}", "--mcp-json", ".mcp.json"],
-        "`--mcp-json` does not exist; write its value alone: `vary call TOOL .mcp.json`",
-    );
-    says(
-        &["serve", "--url", "https://x/mcp"],
-        "`--url` does not exist; write its value alone: `vary serve https://x/mcp`",
+        "`--config` does not exist; write the file or URL alone, or a server's command after `--`",
     );
     says(
         &["inspect", "no-such.yaml"],

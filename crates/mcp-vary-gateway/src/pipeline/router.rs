@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::method_names::is_of_the_protocol;
+use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
@@ -84,6 +85,15 @@ pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcE
         None if !is_of_the_protocol(method) => Ok(MethodAction::Extension),
         _ => Err(method_not_found(method)),
     }
+}
+
+/// Whether no server can read these `params` of `method` differently than the gateway; false for a method of neither era.
+#[must_use]
+pub fn accepts_params(method: &str, params: &Params<'_>) -> bool {
+    let eras = [Era::Legacy, Era::Modern].into_iter();
+    let mut actions = eras.filter_map(|era| method_action(method, era).ok());
+    let action = actions.next();
+    action.is_some_and(|action| member_check::check(action, params).is_ok())
 }
 
 async fn handle(

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use mcp_vary::json::Json;
-use mcp_vary_gateway::fuzzing::check_params;
 use mcp_vary_view::{ArgumentOverride, PreparedTool, Style, ToolOverride};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::locations::located;
+use super::parsers::checked_params;
 
 /// Whether a reader takes the first key, which was written, for the second, which it knows.
 type Takes = fn(&str, &str) -> bool;
@@ -127,7 +127,7 @@ pub fn members(data: &[u8]) {
     for uri in uris_of(params) {
         located(&uri);
     }
-    let Some(checked) = check_params(method, params) else {
+    let Some(checked) = checked_params(method, params) else {
         return;
     };
     let is_of_the_protocol = method.split_once('/').is_some_and(|(first, _)| {

@@ -1,21 +1,23 @@
-//! Whether texts cover a structured value: the comparison in the other direction.
+//! Whether texts contain a structured value, and whether they say more.
+
+mod numbers;
+mod structure_index;
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::numbers::numbers;
-use super::structure_index::{Claim, claims, flag, normalized_words};
-use super::{MAX_TEXTS, compare_texts};
+use self::numbers::numbers;
+use self::structure_index::{Claim, StructureIndex, claims, flag, normalized_words};
 use crate::json::Json;
+use crate::shape::repeat::{Relation, candidates, relations};
 
 /// Whether `texts` contain every number, string and boolean of `value`, so that omitting it loses nothing.
 ///
 /// # Properties
 ///
-/// Stricter than [`compare`](super::compare), which accepts rounded numbers: a number must occur exactly, grouped,
-/// or as a percentage; a string literally, except for white space and the case of its first letter; a boolean next
-/// to its label (`Open: yes`). `null` and empty strings are ignored. Values that are not found within
-/// [`MAX_SEARCHED`] bytes count as missing.
+/// A number must occur exactly, grouped, or as a percentage; a string literally, except for white space and the case of
+/// its first letter; a boolean next to its label (`Open: yes`). `null` and empty strings are ignored. Values that are
+/// not found within [`MAX_SEARCHED`] bytes count as missing.
 pub(crate) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
     ProseIndex::of(texts).covers_all(value, "")
 }
@@ -25,11 +27,51 @@ pub(crate) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
 /// It contains a scalar of the value, no other number, and is no longer than the value: a document beside its title
 /// does not restate the title.
 pub(crate) fn restates(text: &str, value: &Json<'_>, written: &str) -> bool {
-    let mut findings = Vec::new();
-    compare_texts(value, &[text], &mut findings);
-    findings.is_empty()
-        && text.len() <= written.len()
+    text.len() <= written.len()
+        && states_only(text, value)
         && ProseIndex::of(&[text]).covers_some(value, "")
+}
+
+/// Whether `text` states nothing that `value` lacks or contradicts.
+///
+/// JSON is compared value by value. In prose, a labelled value (`Temperature: 9 °C` beside `"temperature_c": 8`) is
+/// compared if the label identifies a single value; any other number is searched in the whole value: rounded, grouped
+/// (`100,000`), as a percentage, as the length of a list, as a part of a date.
+fn states_only(text: &str, value: &Json<'_>) -> bool {
+    if relations(value, &[text]) != [Relation::Author] {
+        return true;
+    }
+    let document = Json::parse(text).ok();
+    let is_same_kind = |part: &&Json<'_>| {
+        matches!(
+            (&document, part),
+            (Some(Json::Object(_)), Json::Object(_)) | (Some(Json::Array(_)), Json::Array(_))
+        )
+    };
+    match (&document, candidates(value).find(is_same_kind)) {
+        (Some(document), Some(part)) => is_part_of(document, part),
+        _ => StructureIndex::of(value).agrees_with(text),
+    }
+}
+
+/// Whether the JSON value `stated` says only what `value` has.
+fn is_part_of(stated: &Json<'_>, value: &Json<'_>) -> bool {
+    match (stated, value) {
+        (Json::Object(stated), Json::Object(members)) => {
+            let members: BTreeMap<&str, _> = members.iter().map(|(k, v)| (k.as_ref(), v)).collect();
+            stated.iter().all(|(key, stated)| {
+                let value = members.get(key.as_ref());
+                value.is_some_and(|value| is_part_of(stated, value))
+            })
+        }
+        // A summary may list fewer elements.
+        (Json::Array(stated), Json::Array(elements)) if stated.len() < elements.len() => true,
+        (Json::Array(stated), Json::Array(elements)) if stated.len() == elements.len() => {
+            let mut pairs = stated.iter().zip(elements);
+            pairs.all(|(stated, value)| is_part_of(stated, value))
+        }
+        _ => stated.is_same(value),
+    }
 }
 
 /// The content of texts, indexed for lookup.
@@ -230,6 +272,9 @@ fn is_nothing(scalar: &Json<'_>) -> bool {
     }
 }
 
+/// The number of texts that are searched.
+const MAX_TEXTS: usize = 64;
+
 /// Bytes of text that are searched for strings: some milliseconds.
 const MAX_SEARCHED: usize = 16 << 20;
 
@@ -291,21 +336,87 @@ mod tests {
         says(r#"{"n": 2}"#, r#"{"n": 1}"#, false);
     }
 
+    #[track_caller]
+    fn is_restated(text: &str, value: &str, expected: bool) {
+        let parsed = Json::parse(value).unwrap();
+        assert_eq!(restates(text, &parsed, value), expected, "{text}");
+    }
+
     /// CN-9: what an agent that asks for JSON alone does without.
     #[test]
     fn prose_that_only_says_it_again_retells_it() {
         let value = r#"{"location": "Bern", "temperature_c": 8, "humidity_percent": 72}"#;
-        let holds = Json::parse(value).unwrap();
-        for (text, expected) in [
-            ("It is 8°C in Bern.", true),
-            ("Sunny.", false),
-            ("It is 8°C in Bern and feels like 5.", false),
-            (
-                "Bern lies on the Aare. It is the seat of the government, and has many bears.",
-                false,
-            ),
-        ] {
-            assert_eq!(restates(text, &holds, value), expected, "{text}");
-        }
+        is_restated("It is 8°C in Bern.", value, true);
+        is_restated("Sunny.", value, false);
+        is_restated("It is 8°C in Bern and feels like 5.", value, false);
+        let more = "Bern lies on the Aare. It is the seat of the government, and has many bears.";
+        is_restated(more, value, false);
+        is_restated("Bern\n- **Temperature**: 8 °C", value, true);
+        is_restated("Bern\n- **Temperature**: 72 °C", value, false);
+        is_restated("Bern, temperature: -8", value, false);
+        is_restated("Bern, temperature: (-8)", value, false);
+        is_restated("Bern, temperature: cold", value, true);
+        is_restated(
+            "1. Bern\n2) 8 °C, issue #5, h264, 0f283317, 12k",
+            value,
+            true,
+        );
+    }
+
+    /// CN-9: numbers are rounded, grouped, counted, and parts of dates.
+    #[test]
+    fn a_number_is_restated_in_many_forms() {
+        let value = r#"{"rain": 0.3, "wind": 15.26, "cost": 100000, "seen": "2026-11-20T04:29", "all": ["a", "b", "c"], "x": "b"}"#;
+        is_restated(
+            "3 of b, $100,000, rain 30%, 15.3 km/h, on 20.11.2026 at 04:29",
+            value,
+            true,
+        );
+        is_restated("b 15.2", value, false);
+        is_restated("b, 20.12.2026", value, false);
+        is_restated("b 3 5.25", r#"{"a": "b", "small": 3, "large": 5.25}"#, true);
+        is_restated(
+            "7",
+            &format!(r#"{{"a": 7, "n": {}}}"#, "1".repeat(128)),
+            true,
+        );
+        is_restated(
+            "7, n: 7",
+            &format!(r#"{{"a": 7, "n": {}}}"#, "1".repeat(128)),
+            false,
+        );
+        is_restated(
+            "7, n: 7",
+            &format!(r#"{{"a": 7, "n": {}}}"#, "1".repeat(129)),
+            true,
+        );
+    }
+
+    /// CN-9: a switch and a state are compared where one value has the label.
+    #[test]
+    fn words_after_a_label_are_compared() {
+        let value = r#"{"remote": false, "status": "in_progress", "place": "Bern", "people": [{"age": 30}, {"age": 40}]}"#;
+        is_restated("Bern, remote: no", value, true);
+        is_restated("Bern, remote: yes", value, false);
+        is_restated("Bern, status: In progress", value, true);
+        is_restated("Bern, status: done", value, false);
+        is_restated("Bern, status: gone to the moon", value, true);
+        is_restated("Bern, status:", value, true);
+        is_restated("Bern, age: 30", value, true);
+    }
+
+    /// CN-9: JSON may say less, and nothing else.
+    #[test]
+    fn json_that_says_less_restates() {
+        let value = r#"{"a": {"b": 1, "d": [1, 2, 3]}, "rows": [{"c": 4}], "other": "words"}"#;
+        is_restated(r#"{"a": {"b": 1.0, "d": [3]}}"#, value, true);
+        is_restated(r#"{"a": {"d": [1, 2, 3]}}"#, value, true);
+        is_restated(r#"{"a": {"d": [1, 2, 4]}}"#, value, false);
+        is_restated(r#"{"a": {"d": [1, 2, 3, 3]}}"#, value, false);
+        is_restated(r#"{"a": {"b": 2}}"#, value, false);
+        is_restated(r#"{"a": {"c": 1}}"#, value, false);
+        let wrapped = r#"{"entities": [{"a": 1}, {"a": 2}]}"#;
+        is_restated(r#"[{"a": 1}, {}]"#, wrapped, true);
+        is_restated(r#"[{"a": 1}, {"a": 3}]"#, wrapped, false);
     }
 }

@@ -1,8 +1,7 @@
 //! Finds the numbers in prose.
 
 /// A number in prose, without its sign.
-pub(super) struct Number<'t> {
-    pub(super) spelling: &'t str,
+pub(super) struct Number {
     pub(super) value: f64,
     decimals: i32,
     pub(super) is_negative: bool,
@@ -10,7 +9,7 @@ pub(super) struct Number<'t> {
     pub(super) is_percentage: bool,
 }
 
-impl Number<'_> {
+impl Number {
     /// The range of values that round to the number.
     pub(super) fn bounds(&self) -> (f64, f64) {
         let half = 0.5 * 10_f64.powi(-self.decimals);
@@ -20,7 +19,7 @@ impl Number<'_> {
 }
 
 /// The numbers in `text`, except those that are part of a word (`h264`, `0f28`) or in thousands (`12k`).
-pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
+pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -43,7 +42,6 @@ pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
             let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
             let Ok(value) = digits.parse() else { continue };
             return Some(Number {
-                spelling,
                 value,
                 decimals: i32::try_from(decimals).unwrap_or(i32::MAX),
                 is_negative: matches!(last, Some('-' | '−'))

@@ -1,23 +1,19 @@
-//! Compares prose with an index of a structured value.
+//! An index of a structured value, to compare prose with it.
 
 use std::collections::BTreeMap;
 
 use super::numbers::{Number, digits, magnitudes, numbers};
-use super::{Finding, Findings, MAX_COMPARED, plain, step};
-use crate::ignored::for_display;
 use crate::json::Json;
+
+/// The length of labels, keys and words that are compared.
+const MAX_COMPARED: usize = 128;
 
 /// The numbers and labelled values of a structured value.
 pub(super) struct StructureIndex<'v, 'a> {
     /// The magnitudes of all numbers, sorted.
     numbers: Vec<f64>,
     /// The value of each key, by the words of the key; `None` if several values have it.
-    labels: BTreeMap<String, Option<Labelled<'v, 'a>>>,
-}
-
-struct Labelled<'v, 'a> {
-    pointer: String,
-    value: &'v Json<'a>,
+    labels: BTreeMap<String, Option<&'v Json<'a>>>,
 }
 
 impl<'v, 'a> StructureIndex<'v, 'a> {
@@ -26,13 +22,13 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             numbers: Vec::new(),
             labels: BTreeMap::new(),
         };
-        index.collect(value, "", "");
+        index.collect(value, "");
         index.numbers.sort_unstable_by(f64::total_cmp);
         index
     }
 
     /// Adds `value`; `label` has the words of its key.
-    fn collect(&mut self, value: &'v Json<'a>, label: &str, path: &str) {
+    fn collect(&mut self, value: &'v Json<'a>, label: &str) {
         match value {
             Json::Object(members) => {
                 for (key, value) in members {
@@ -43,14 +39,14 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
                     } else {
                         String::new()
                     };
-                    self.collect(value, &label, &step(path, key));
+                    self.collect(value, &label);
                 }
                 return;
             }
             Json::Array(elements) => {
                 self.numbers.push(elements.len() as f64);
-                for (at, value) in elements.iter().enumerate() {
-                    self.collect(value, label, &step(path, &at.to_string()));
+                for value in elements {
+                    self.collect(value, label);
                 }
                 return;
             }
@@ -61,41 +57,27 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             }
             Json::Null | Json::Bool(_) => {}
         }
-        let labelled = Labelled {
-            pointer: path.to_owned(),
-            value,
-        };
         self.labels
             .entry(label.to_owned())
             .and_modify(|named| *named = None)
-            .or_insert(Some(labelled));
+            .or_insert(Some(value));
     }
 
-    /// Compares `prose`, segment by segment.
-    pub(super) fn compare(&self, prose: &str, findings: &mut Findings) {
-        for segment in segments(prose) {
-            if findings.is_full() {
-                return;
-            }
-            let labelled = claim(segment)
-                .and_then(|claim| Some((self.labelled(claim.label)?, claim.statement)));
-            if let Some((labelled, remaining)) = labelled
-                && let Some(other) = contradiction(labelled.value, remaining)
-            {
-                findings.contradict(&labelled.pointer, &other, &plain(labelled.value));
-                continue;
-            }
-            for number in numbers(segment).filter(|number| !self.contains(number)) {
-                findings.add(Finding::Added {
-                    stated: for_display(number.spelling),
-                });
-            }
-        }
+    /// Whether no segment of `prose` contradicts the value or has a number that the value lacks.
+    pub(super) fn agrees_with(&self, prose: &str) -> bool {
+        segments(prose).all(|segment| {
+            let claim = claim(segment);
+            let contradicts = claim.is_some_and(|claim| {
+                let labelled = self.labelled(claim.label);
+                labelled.is_some_and(|value| contradicts(claim.statement, value))
+            });
+            !contradicts && numbers(segment).all(|number| self.contains(&number))
+        })
     }
 
     /// The single value with the key `label`, or with a key that begins with these words (`temperature` for
     /// `temperature_c`).
-    fn labelled(&self, label: &str) -> Option<&Labelled<'v, 'a>> {
+    fn labelled(&self, label: &str) -> Option<&'v Json<'a>> {
         if label.len() > MAX_COMPARED {
             return None;
         }
@@ -104,7 +86,7 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             return None;
         }
         if let Some(named) = self.labels.get(&label) {
-            return named.as_ref();
+            return *named;
         }
         let start = label + " ";
         let mut keys = self
@@ -112,10 +94,10 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             .range(start.clone()..)
             .take_while(|(key, _)| key.starts_with(&start));
         let (_, named) = keys.next()?;
-        named.as_ref().filter(|_| keys.next().is_none())
+        named.filter(|_| keys.next().is_none())
     }
 
-    fn contains(&self, number: &Number<'_>) -> bool {
+    fn contains(&self, number: &Number) -> bool {
         let (low, high) = number.bounds();
         let at = self.numbers.partition_point(|number| *number < low);
         self.numbers.get(at).is_some_and(|number| *number <= high)
@@ -147,29 +129,25 @@ fn segments(prose: &str) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| line.split([';', '|']).flat_map(|part| part.split(", ")))
 }
 
-/// What the statement claims instead of `value`; `None` if it agrees or is not understood.
-fn contradiction(value: &Json<'_>, remaining: &str) -> Option<String> {
+/// Whether `statement` claims something else than `value`; not if it is not understood.
+fn contradicts(statement: &str, value: &Json<'_>) -> bool {
     match value {
         Json::Number(spelling) if spelling.len() <= MAX_COMPARED => {
             let is_negative = spelling.starts_with('-');
-            let agrees = |number: &Number<'_>| {
+            let agrees = |number: &Number| {
                 let (low, high) = number.bounds();
                 let mut stated = magnitudes(spelling);
                 // A number without a sign may mean "5 below zero".
                 (!number.is_negative || is_negative) && stated.any(|x| low <= x && x <= high)
             };
-            let first = numbers(remaining).next()?;
-            let sign = if first.is_negative { "-" } else { "" };
-            (!numbers(remaining).any(|number| agrees(&number)))
-                .then(|| format!("{sign}{}", first.spelling))
+            let mut stated = numbers(statement).peekable();
+            stated.peek().is_some() && !stated.any(|number| agrees(&number))
         }
-        Json::Bool(holds) => {
-            let says = flag(remaining)?;
-            (says != *holds).then(|| remaining.trim().to_owned())
-        }
+        Json::Bool(holds) => flag(statement).is_some_and(|says| says != *holds),
         Json::String(text) if text.len() <= MAX_COMPARED => {
             // Only compare words for a state: names and sentences have many forms.
-            let (stated, holds) = (normalized_words(remaining), normalized_words(text));
+            let stated = normalized_words(statement);
+            let holds = normalized_words(text);
             let is_state = |terms: &str| {
                 !terms.is_empty()
                     && terms.split(' ').count() <= 2
@@ -178,9 +156,9 @@ fn contradiction(value: &Json<'_>, remaining: &str) -> Option<String> {
             let shares = stated
                 .split(' ')
                 .any(|word| holds.split(' ').any(|w| w == word));
-            (is_state(&stated) && is_state(&holds) && !shares).then(|| remaining.trim().to_owned())
+            is_state(&stated) && is_state(&holds) && !shares
         }
-        _ => None,
+        _ => false,
     }
 }
 
