@@ -232,6 +232,8 @@ const MAX_WATCHES: usize = 8;
 mod tests {
     use mcp_vary_audit::Event;
 
+    use std::time::Duration;
+
     use super::*;
 
     /// OP-9
