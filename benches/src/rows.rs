@@ -87,6 +87,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(variants());
     rows.extend(form_rows());
     rows.extend(library());
+    rows.extend(embedded());
     rows.extend(sections());
     rows.extend(many::rows());
     rows.extend(workers());
@@ -292,6 +293,19 @@ fn library() -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Calls of a handler on a pipe by the gateway in its process, beside those by rmcp's own server.
+fn embedded() -> impl Iterator<Item = Row> {
+    [Era::Legacy, Era::Modern].into_iter().map(|era| {
+        let mut row = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
+        row.name = format!("embedded: call, {} client", named(era));
+        row.behind.servers = 0;
+        row.subjects = vec![Subject::Bare, Subject::Embedded];
+        row.bar = None;
+        row.pairs = PAIRS;
+        row
+    })
 }
 
 /// Calls with a section of the configuration, and without it.

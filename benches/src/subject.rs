@@ -145,6 +145,7 @@ impl Programs {
             Subject::Bare => self.library("bare"),
             Subject::Negotiating => self.library("negotiating"),
             Subject::Variants => self.library("variants"),
+            Subject::Embedded => self.library("embedded"),
             Subject::Fan => self.fan(),
             Subject::Fixed | Subject::Forward => self.bench_proxy("forward", &ways[0]),
             Subject::Rmcp => self.bench_proxy("rmcp-proxy", &ways[0]),

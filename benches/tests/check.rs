@@ -21,6 +21,11 @@ fn every_answer_of_the_rows_that_need_no_other_program_is_right() {
     assert!(output.ends_with("every answer was right\n"), "{output}");
     let right = output.matches("with 4 variants   right");
     assert_eq!(right.count(), 4, "{output}");
+
+    let (code, output) = check("check-embedded", "embedded");
+    assert_eq!(code, Some(0), "{output}");
+    let right = output.matches("embedded gateway  right");
+    assert_eq!(right.count(), 2, "{output}");
 }
 
 #[test]

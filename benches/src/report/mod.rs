@@ -436,10 +436,9 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
         let fine = cells.iter().filter(|cell| cell.fault().is_none());
         fine.filter(move |cell| wanted(cell.subject))
     };
-    let is_of_library = cells
-        .first()
-        .is_some_and(|cell| cell.subject == Subject::Bare);
-    for cell in cells.iter().filter(|_| row.pairs > 0 && is_of_library) {
+    let of_library =
+        |cell: &&Cell| matches!(cell.subject, Subject::Negotiating | Subject::Variants);
+    for cell in cells.iter().filter(of_library) {
         if let Some((mean, _)) = cell
             .difference(&cells[0])
             .filter(|(mean, _)| *mean > LIBRARY)

@@ -1,4 +1,4 @@
-//! A handler on the server of rmcp: bare, and wrapped by the library.
+//! A handler on the server of rmcp: bare, wrapped by the library, and behind a gateway in the same process.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,7 +9,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -17,7 +19,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use tokio::net::TcpListener;
 
 use super::{input_closed, say};
@@ -40,6 +42,8 @@ enum Wrapping {
     Negotiating,
     /// Four variants of it, without content negotiation.
     Variants,
+    /// The gateway, which reaches it on a pipe.
+    Embedded,
 }
 
 /// Returns its argument, as the upstream server does.
@@ -106,6 +110,7 @@ async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
         Wrapping::Bare => accept(echo, json()).await,
         Wrapping::Negotiating => accept(VaryServer::new(echo), json()).await,
         Wrapping::Variants => accept(variants(echo)?, json()).await,
+        Wrapping::Embedded => embed(echo).await,
     }
 }
 
@@ -128,6 +133,34 @@ fn variants(echo: Echo) -> io::Result<VaryServer> {
         )
         .with_variant(variant("one", "One tool")?, face_value.with_view(one));
     vary.build().map_err(io::Error::other)
+}
+
+/// Serves `echo` by a gateway in this process, for ever.
+async fn embed(echo: Echo) -> io::Result<()> {
+    let target = Target::in_process(move || {
+        let (gateway, server) = tokio::io::duplex(64 * 1024);
+        let echo = echo.clone();
+        tokio::spawn(async move {
+            // The gateway reports a pipe that is closed.
+            if let Ok(running) = echo.serve(server).await {
+                let _ = running.waiting().await;
+            }
+        });
+        gateway
+    });
+    let environment = Environment::new(
+        || 0,
+        |bytes| {
+            let filled = SystemRandom::new().fill(bytes);
+            filled.expect("the system gives randomness");
+        },
+    );
+    let config = Config::new(UpstreamConfig::new("echo", target), environment);
+    let gateway = Gateway::start(config).await.map_err(io::Error::other)?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    say(&format!("listening on http://{address}/mcp"))?;
+    gateway.serve_http(listener, std::future::pending()).await
 }
 
 fn json() -> StreamableHttpServerConfig {

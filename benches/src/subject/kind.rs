@@ -38,6 +38,8 @@ pub(crate) enum Subject {
     Negotiating,
     /// That handler in four variants, without content negotiation.
     Variants,
+    /// That handler on a pipe, and the gateway in the same process in place of rmcp's server over HTTP.
+    Embedded,
 }
 
 impl Subject {
@@ -102,6 +104,7 @@ impl Subject {
             Self::Bare => "rmcp handler",
             Self::Negotiating => "with negotiation",
             Self::Variants => "with 4 variants",
+            Self::Embedded => "embedded gateway",
         }
     }
 }

@@ -183,7 +183,7 @@ fn read_one<'t>(
     if let Some((config, auth)) = config {
         let url = match &config.target {
             Target::Http { url, .. } => Some(url),
-            Target::Command { .. } => None,
+            Target::Command { .. } | Target::InProcess(_) => None,
         };
         if reader.foreign && reader.only.is_empty() && reader.vary_entries.contains(&entry.key, url)
         {

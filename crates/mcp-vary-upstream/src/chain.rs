@@ -189,6 +189,7 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
                 add(url.to_string().as_bytes());
                 headers.keys().for_each(|key| add(key.as_str().as_bytes()));
             }
+            Target::InProcess(_) => add(b"in process"),
         }
         let claim_headers = server.claim_headers.iter().map(|(name, _)| name);
         let credentials = server.credentials.iter().map(|it| &it.header);

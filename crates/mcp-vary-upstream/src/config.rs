@@ -1,5 +1,6 @@
 //! The configuration of a connection: the server, its address and its limits.
 
+mod in_process;
 mod limits;
 mod target;
 
@@ -16,6 +17,7 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::setters;
 use mcp_vary_wire::counters::Counters;
 
+pub use self::in_process::InProcess;
 pub use self::limits::Limits;
 pub use self::target::Target;
 pub(crate) use self::target::origin;
@@ -49,7 +51,7 @@ pub struct UpstreamConfig {
     pub client_info: Option<String>,
     /// Which clients share a connection to it.
     pub isolation: Isolation,
-    /// How many processes of a program there may be.
+    /// How many processes of a program there may be, or pipes to a server in this process.
     pub processes: Processes,
     /// Whether this is a connection beside the first one to the server.
     pub is_further: bool,
@@ -118,7 +120,7 @@ pub enum Isolation {
     Session,
 }
 
-/// How many processes of a program there may be.
+/// How many processes of a program there may be, or pipes to a server in this process.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Processes {
     /// As many as clients with different capabilities, principals or sessions need.
@@ -229,11 +231,10 @@ impl UpstreamConfig {
         self
     }
 
-    /// Whether all clients share one process of a program.
+    /// Whether all clients share one process of a program, or one pipe.
     #[must_use]
     pub const fn has_one_process(&self) -> bool {
-        matches!(self.target, Target::Command { .. })
-            && !matches!(self.processes, Processes::Several)
+        self.target.is_local() && !matches!(self.processes, Processes::Several)
     }
 
     /// The name of the server: that of the configuration, also for a variant that the server offers itself.
@@ -320,7 +321,7 @@ impl UpstreamConfig {
 
     /// The same server with one more header.
     ///
-    /// Programs have no headers: a fixed one is left out there, and one with claims makes the server unusable.
+    /// Others than endpoints have no headers: a fixed one is left out there, and one with claims makes the server unusable.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, source: HeaderSource) -> Self {
         match (source, &mut self.target) {
@@ -328,7 +329,7 @@ impl UpstreamConfig {
                 value.set_sensitive(true);
                 headers.append(name, value);
             }
-            (HeaderSource::Fixed(_), Target::Command { .. }) => {}
+            (HeaderSource::Fixed(_), Target::Command { .. } | Target::InProcess(_)) => {}
             (HeaderSource::Claims(template), _) => self.claim_headers.push((name, template)),
         }
         self
@@ -400,6 +401,9 @@ impl UpstreamConfig {
         }
         let why = match (values, &mut config.target) {
             (_, Target::Command { .. }) => Some("has no headers, since it is a program".to_owned()),
+            (_, Target::InProcess(_)) => {
+                Some("has no headers, since it is in this process".to_owned())
+            }
             (None, Target::Http { .. }) if has_no_token => Some(
                 "takes the token of its user in exchange; the gateway connects to it for each user"
                     .to_owned(),

@@ -81,7 +81,7 @@ impl UpstreamConnection {
     ) -> Result<Arc<Self>, ConnectError> {
         let mut channel = broadcast::channel(EVENT_CAPACITY);
         let (transport, handshake) = match &config.target {
-            Target::Command { .. } => {
+            Target::Command { .. } | Target::InProcess(_) => {
                 let (connection, handshake) =
                     stdio::connect(&config, opening, &mut channel, stop).await?;
                 (Transport::Stdio(connection), handshake)

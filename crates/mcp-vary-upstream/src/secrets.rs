@@ -77,6 +77,7 @@ impl Secrets {
                     value.to_owned()
                 }));
             }
+            Target::InProcess(_) => {}
         }
         Self::of_texts(found, None)
     }

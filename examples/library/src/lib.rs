@@ -2,6 +2,7 @@
 //!
 //! What they share is here: serving on standard input and output or on HTTP, and connecting to a server.
 
+pub mod embedded;
 pub mod mapping;
 pub mod model_optimised;
 pub mod phases;

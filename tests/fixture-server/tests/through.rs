@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use fixture_server::Options;
 use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock,
@@ -145,6 +146,18 @@ async fn clients_of_a_process_are_asked() {
         are_asked(&gateway).await;
         gateway.close().await;
     }
+}
+
+#[tokio::test]
+async fn clients_of_a_server_in_this_process_are_asked() {
+    let gateway = gateway(Target::in_process(|| {
+        let (gateway, server) = tokio::io::duplex(1 << 16);
+        tokio::spawn(fixture_server::serve(Options::default(), server));
+        gateway
+    }));
+    let gateway = gateway.await;
+    are_asked(&gateway).await;
+    gateway.close().await;
 }
 
 #[tokio::test]

@@ -385,6 +385,7 @@ fn target_table(servers: &[UpstreamConfig]) -> String {
             let place = match &server.target {
                 Target::Command { program, .. } => format!("starts {program}"),
                 Target::Http { url, .. } => format!("connects to {}", origin(url)),
+                Target::InProcess(_) => "runs in this process".to_owned(),
             };
             vec![server.name.clone(), place]
         })

@@ -8,7 +8,7 @@ use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
 use mcp_vary_login::user_agent::Flow;
-use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::{Target, UpstreamConfig};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -106,17 +106,17 @@ impl PartialAuth {
         server: &UpstreamConfig,
     ) -> Option<ServerAuth> {
         let method = self.method?;
-        let url = match &server.target {
-            mcp_vary_upstream::Target::Http { url, .. } => url.to_string(),
-            mcp_vary_upstream::Target::Command { .. } => return None,
+        let Target::Http { url, .. } = &server.target else {
+            return None;
         };
-        let Ok(address) = Address::parse(&url) else {
+        let written = url.to_string();
+        let Ok(address) = Address::parse(&written) else {
             let what = "needs a `url` without a user, a password and a fragment";
             reader.report(field, what, "remove them");
             return None;
         };
         let table = field.deepest(&[method.key()]);
-        let identity = self.identity(method, &url);
+        let identity = self.identity(method, &written);
         let entry = (address, server);
         let method = match method {
             Method::Login => self.into_login(reader, &table, entry),

@@ -12,6 +12,7 @@ fn a_variable_can_stand_in_every_value() {
         let servers = file.servers.iter().map(|server| match &server.target {
             Target::Command { args, env, cwd, .. } => format!("{args:?} {env:?} {cwd:?}"),
             Target::Http { url, headers } => format!("{url} {:?}", headers["c"].to_str()),
+            Target::InProcess(_) => unreachable!("no file has one"),
         });
         let servers: Vec<_> = servers.collect();
         (config.split("places: ").next().unwrap().to_owned(), servers)

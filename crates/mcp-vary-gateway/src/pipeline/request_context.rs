@@ -17,7 +17,6 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_session::client::Client;
-use mcp_vary_upstream::Target;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Reply, RpcError};
@@ -120,13 +119,12 @@ impl<'a> RequestContext<'a> {
         Arc::clone(&self.class.source(server).name)
     }
 
-    /// Whether what a server begins for a client is in a program, or a session, that only this replica has.
+    /// Whether what a server begins for a client is in a program, a pipe or a session that only this replica has.
     pub(crate) fn has_state_here(&self, server: ServerIndex) -> bool {
         let handshake = self.catalog.handshake(server);
         let is_legacy = handshake.is_some_and(|handshake| handshake.era() == Era::Legacy);
         let config = server.get(&self.snapshot.config.servers);
-        let target = config.map(|config| &config.target);
-        is_legacy || matches!(target, Some(Target::Command { .. }))
+        is_legacy || config.is_some_and(|config| config.target.is_local())
     }
 
     /// The arguments of the request, JSON text.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, Uri};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::in_process::InProcess;
 
 /// The address of a server.
 #[derive(Clone, Eq, PartialEq)]
@@ -26,10 +29,18 @@ pub enum Target {
         /// Headers to send with every request, credentials for example.
         headers: HeaderMap,
     },
+    /// A server in the process of the gateway; messages travel on pipes, as on the standard streams of a program.
+    InProcess(InProcess),
 }
 
 impl Target {
-    /// The host and the port of an endpoint; `None` for a program.
+    /// Whether each connection has a program or a pipe of its own, which no other gateway has.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        !matches!(self, Self::Http { .. })
+    }
+
+    /// The host and the port of an endpoint; `None` for others.
     pub fn host_and_port(&self) -> Option<(&str, u16)> {
         let Self::Http { url, .. } = self else {
             return None;
@@ -70,6 +81,28 @@ impl Target {
             headers: HeaderMap::new(),
         }
     }
+
+    /// A server in this process. `open` returns the gateway's end of a new pipe to it, whenever a connection is opened: for
+    /// the first clients, for those that must not share one, and after one was lost.
+    ///
+    /// A pipe that the server closes is a lost connection. The gateway ends one by closing its end.
+    ///
+    /// ```
+    /// # use mcp_vary_upstream::Target;
+    /// # async fn serve(pipe: tokio::io::DuplexStream) {}
+    /// let target = Target::in_process(|| {
+    ///     let (gateway, server) = tokio::io::duplex(64 * 1024);
+    ///     tokio::spawn(serve(server));
+    ///     gateway
+    /// });
+    /// assert!(target.is_local());
+    /// ```
+    pub fn in_process<P>(open: impl Fn() -> P + Send + Sync + 'static) -> Self
+    where
+        P: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        Self::InProcess(InProcess::new(open))
+    }
 }
 
 /// Programs that download what they run.
@@ -88,6 +121,7 @@ impl std::fmt::Debug for Target {
                 .debug_struct("Http")
                 .field("url", &origin(url))
                 .finish_non_exhaustive(),
+            Self::InProcess(server) => server.fmt(f),
         }
     }
 }

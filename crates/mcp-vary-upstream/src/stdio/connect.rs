@@ -18,9 +18,10 @@ use super::deadline::with_deadline;
 use super::handshake_requests::{answer, discover, initialize, ping};
 use super::process::Process;
 use super::stderr::StderrTail;
+use super::streams::Streams;
 use super::tasks::{self, ProcessSupervisor};
 use super::{Connection, Exchange, Shared, outbox_size};
-use crate::config::{Processes, Target, UpstreamConfig};
+use crate::config::{Processes, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::error::UpstreamError;
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
@@ -210,13 +211,13 @@ async fn legacy_handshake(connection: &Connection) -> Result<Handshake, ConnectE
     finish(connection, exchange, Revision::LATEST_LEGACY).await
 }
 
-/// Starts the process and its tasks.
+/// Starts the process, or opens the pipe, and the tasks of the connection.
 fn start(
     config: &UpstreamConfig,
     events: &broadcast::Sender<Event>,
 ) -> Result<Connection, ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let mut process = start_process(&server, config)?;
+    let streams = Streams::open(&server, config)?;
     let (outbox, queue) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),
@@ -245,25 +246,17 @@ fn start(
         last_output: Arc::clone(&config.last_output),
         command_line: config.command_line.clone(),
         target: config.target.clone(),
-        group: process.child.id(),
+        group: streams.process.as_ref().and_then(Process::group),
     });
-    let Some((stdin, stdout, stderr)) = process.take_streams() else {
-        let closed = UpstreamError::Closed {
-            server,
-            reason: "its standard streams are not there".into(),
-            output: Arc::default(),
-        };
-        return Err(closed.into());
-    };
     let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
     let (ended, has_ended) = watch::channel(false);
     spawn(tasks::supervise(ProcessSupervisor {
-        process,
+        process: streams.process,
         shared: Arc::clone(&shared),
         stop: stop.clone(),
-        writer: spawn(tasks::write(stdin, queue, end_writer.clone())),
-        reader: spawn(tasks::read(stdout, Arc::clone(&shared))),
-        logger: spawn(tasks::log(stderr, Arc::clone(&shared))),
+        writer: spawn(tasks::write(streams.input, queue, end_writer.clone())),
+        reader: spawn(tasks::read(streams.output, Arc::clone(&shared))),
+        logger: spawn(tasks::log(streams.stderr, Arc::clone(&shared))),
         end_writer,
         ended,
     }));
@@ -273,21 +266,6 @@ fn start(
         stop,
         ended: has_ended,
     })
-}
-
-fn start_process(server: &Arc<str>, config: &UpstreamConfig) -> Result<Process, ConnectError> {
-    let Target::Command {
-        program,
-        args,
-        env,
-        cwd,
-    } = &config.target
-    else {
-        let what = "it has an address, not a command";
-        return Err(ConnectError::unusable(server, what));
-    };
-    let variables = (config.chain.variable(), config.variables);
-    Process::start(server, program, args, env, cwd.as_deref(), variables)
 }
 
 /// Where a process sends its events, and what receives them from its start.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Connection, Shared};
+use crate::config::Target;
 use crate::connect_error::ConnectError;
 use crate::error::UpstreamError;
 
@@ -39,13 +40,7 @@ pub(super) async fn with_deadline<T>(
         () = over => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit,
-            observed: shared.how_far()
-                + &start_advice(
-                    shared
-                        .target
-                        .package_runner()
-                        .filter(|_| !shared.has_output()),
-                ),
+            observed: shared.how_far() + &start_advice(shared),
         }),
     }
 }
@@ -64,14 +59,16 @@ const MOST_EXTENSIONS: u32 = 9;
 /// Of this part of the time a program computes at least, unless it hangs.
 const LEAST_SHARE: u32 = 200;
 
-/// What to do about a server that is not ready in time. `runner` downloads it, and has written nothing.
-fn start_advice(runner: Option<&str>) -> String {
-    match runner {
-        Some(runner) => format!(
+/// What to do about a server that is not ready in time.
+fn start_advice(shared: &Shared) -> String {
+    match shared.target.package_runner() {
+        // It downloads the server, and has written nothing.
+        Some(runner) if !shared.has_output() => format!(
             "; `{runner}` has to download what is not on this machine yet: can its registry be reached? If it only needs \
              longer, raise its `start-timeout`"
         ),
-        None => "; if it downloads or builds first, raise its `start-timeout`".to_owned(),
+        _ if matches!(shared.target, Target::InProcess(_)) => String::new(),
+        _ => "; if it downloads or builds first, raise its `start-timeout`".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server that is a child process and speaks on its standard streams, one message per line.
+//! A server that is a child process and speaks on its standard streams, or one in this process on a pipe: one message per line.
 
 mod connect;
 mod deadline;
@@ -14,6 +14,7 @@ mod process;
 mod receiving;
 mod stderr;
 mod stragglers;
+mod streams;
 mod tasks;
 mod unreadable;
 
@@ -50,7 +51,7 @@ use mcp_vary_wire::server_message;
 
 pub(super) use self::connect::connect;
 
-/// A connection to one process. Dropping it ends the process.
+/// A connection to one process, or on one pipe. Dropping it ends the process, or closes the pipe.
 #[derive(Debug)]
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -92,7 +93,7 @@ pub(super) struct Shared {
     last_output: Arc<ScopedLock<LastOutput>>,
     command_line: Option<CommandLine>,
     target: Target,
-    /// The process group of the program.
+    /// The process group of a program.
     group: Option<u32>,
 }
 
@@ -288,12 +289,17 @@ impl Shared {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
+            let place = match self.target {
+                Target::InProcess(_) => "its pipe",
+                Target::Command { .. } | Target::Http { .. } => "standard output",
+            };
             if count == 1 {
-                tracing::warn!(server = %self.server, output, why, "text on standard output skipped, and only counted from now on: {STDOUT_ADVICE}");
+                let advice = self.stray_text_advice();
+                tracing::warn!(server = %self.server, output, why, "text on {place} skipped, and only counted from now on: {advice}");
             } else {
-                tracing::debug!(server = %self.server, count, output, why, "text on standard output skipped");
+                tracing::debug!(server = %self.server, count, output, why, "text on {place} skipped");
             }
-            let line = format!("`{output}` on standard output, which is for messages only");
+            let line = format!("`{output}` on {place}, which is for messages only");
             self.last_output.lock().line = Some(line);
             *self.last_skipped_line.lock() = output;
         }
@@ -332,10 +338,6 @@ impl Shared {
 fn outbox_size(limits: &Limits) -> u32 {
     u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
 }
-
-/// What to do about a process that prints other text.
-const STDOUT_ADVICE: &str =
-    "standard output is for messages only, so make the server write its logs to standard error";
 
 /// The cost of a message besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;

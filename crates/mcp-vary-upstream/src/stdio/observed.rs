@@ -1,7 +1,7 @@
 //! What a process did, for an error.
 
+use super::Shared;
 use super::process::windows_line_ends;
-use super::{STDOUT_ADVICE, Shared};
 use crate::config::Target;
 use crate::error::STDERR_LINES;
 
@@ -15,15 +15,24 @@ impl Shared {
     pub(super) fn output_summary(&self) -> String {
         let skipped = self.last_skipped_line.lock().clone();
         let stderr = self.stderr_tail.text();
+        let advice = self.stray_text_advice();
         match (skipped.as_str(), stderr.as_str()) {
             ("", "") => String::new(),
             ("", stderr) => format!("{STDERR_LINES}{stderr}"),
             (skipped, "") => {
-                format!("it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}")
+                format!("it wrote `{skipped}`, which is not a message: {advice}")
             }
             (skipped, stderr) => format!(
-                "it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}; {STDERR_LINES}{stderr}"
+                "it wrote `{skipped}`, which is not a message: {advice}; {STDERR_LINES}{stderr}"
             ),
+        }
+    }
+
+    /// What to do about a server that writes other text than messages.
+    pub(super) const fn stray_text_advice(&self) -> &'static str {
+        match self.target {
+            Target::InProcess(_) => "its pipe is for messages only",
+            Target::Command { .. } | Target::Http { .. } => STDOUT_ADVICE,
         }
     }
 
@@ -34,7 +43,7 @@ impl Shared {
             Target::Command { program, cwd, .. } => {
                 windows_line_ends(&cwd.clone().unwrap_or_default().join(program))
             }
-            Target::Http { .. } => None,
+            Target::Http { .. } | Target::InProcess(_) => None,
         };
         match line_ends {
             Some(line_ends) if output.is_empty() => return line_ends,
@@ -43,6 +52,9 @@ impl Shared {
                 return unreachable_registry(&self.target, &output) + &output;
             }
             None => {}
+        }
+        if matches!(self.target, Target::InProcess(_)) {
+            return "it runs in this process, whose log says more".to_owned();
         }
         let written = if self.liveness.has_received() {
             "it wrote nothing to standard error"
@@ -90,3 +102,7 @@ const NETWORK_CODES: [&str; 5] = [
     "ENOTFOUND",
     "ETIMEDOUT",
 ];
+
+/// What to do about a process that prints other text.
+const STDOUT_ADVICE: &str =
+    "standard output is for messages only, so make the server write its logs to standard error";

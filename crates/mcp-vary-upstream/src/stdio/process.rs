@@ -29,7 +29,7 @@ use crate::connect_error::ConnectError;
 /// processes that left the group, too, a moment later. The job object is not covered by tests.
 #[derive(Debug)]
 pub(crate) struct Process {
-    pub(super) child: Box<dyn ChildWrapper>,
+    child: Box<dyn ChildWrapper>,
     /// The group was killed; its number may since have been given to another one. The sweep kills those that left it.
     killed_by: Option<Sweep>,
     /// Marks the processes that left the group.
@@ -81,6 +81,11 @@ impl Process {
             killed_by: None,
             marker,
         })
+    }
+
+    /// Its process group, by number.
+    pub(super) fn group(&self) -> Option<u32> {
+        self.child.id()
     }
 
     /// The standard input, output and error of the child; `None` if they were taken before.

@@ -1,11 +1,10 @@
-//! The tasks of one process: they write its input, read its output, log its standard error and wait for its end.
+//! The tasks of one connection: they write the server's input, read its output, log its standard error and wait for its end.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +18,7 @@ use crate::message::Event;
 
 /// Writes queued messages until a write fails or the task is stopped; both close the input.
 pub(super) async fn write(
-    mut stdin: ChildStdin,
+    mut input: impl AsyncWrite + Unpin,
     mut outbox: mpsc::UnboundedReceiver<Outgoing>,
     end: CancellationToken,
 ) {
@@ -28,21 +27,23 @@ pub(super) async fn write(
             // Queued messages are written first.
             biased;
             Some(outgoing) = outbox.recv() => outgoing,
-            () = end.cancelled() => return,
+            () = end.cancelled() => break,
         };
         let mut line = Vec::with_capacity(outgoing.message.len() + 1);
         line.extend_from_slice(&outgoing.message);
         line.push(b'\n');
-        let written = stdin.write_all(&line).await;
-        if written.is_err() || stdin.flush().await.is_err() {
-            return;
+        let written = input.write_all(&line).await;
+        if written.is_err() || input.flush().await.is_err() {
+            break;
         }
     }
+    // The other half of a pipe is still read. An error means that the server has closed it.
+    let _ = input.shutdown().await;
 }
 
 /// Reads the output until it ends.
-pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
-    let mut lines = Lines::new(stdout, shared.limits.message);
+pub(super) async fn read(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
+    let mut lines = Lines::new(output, shared.limits.message);
     loop {
         match lines.next().await {
             Ok(OutputLine::Text(line)) => shared.receive(line),
@@ -53,7 +54,7 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
 }
 
 /// Logs standard error line by line, at most [`LOG_RATE`](super::stderr::LOG_RATE) lines of a second.
-pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
+pub(super) async fn log(stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     let mut lines = Lines::new(stderr, LOG_LINE);
     let mut rate = LogRate::new(&shared.server);
     loop {
@@ -83,7 +84,8 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
 
 /// What the watching task owns.
 pub(super) struct ProcessSupervisor {
-    pub(super) process: Process,
+    /// `None` for a server in this process.
+    pub(super) process: Option<Process>,
     pub(super) shared: Arc<Shared>,
     pub(super) stop: CancellationToken,
     pub(super) writer: JoinHandle<()>,
@@ -104,7 +106,7 @@ enum End {
 /// Waits until the process ends, closes its output or is stopped; then ends it and every call.
 pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     let end = tokio::select! {
-        status = watch.process.wait() => End::Exited(status),
+        status = wait(&mut watch.process) => End::Exited(status),
         _ = &mut watch.reader => End::ClosedOutput,
         () = watch.stop.cancelled() => End::Stopped,
         _ = watch.shared.liveness.ended() => End::Hung,
@@ -112,7 +114,8 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     let is_unexpected = matches!(end, End::Exited(_) | End::ClosedOutput);
     let how = match end {
         End::Exited(status) => watch.collect(status).await,
-        End::ClosedOutput => match tokio::time::timeout(DRAIN, watch.process.wait()).await {
+        End::ClosedOutput if watch.process.is_none() => "closed its pipe".to_owned(),
+        End::ClosedOutput => match tokio::time::timeout(DRAIN, wait(&mut watch.process)).await {
             Ok(status) => watch.collect(status).await,
             Err(_elapsed) => "closed its output".to_owned(),
         },
@@ -132,7 +135,11 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     };
     watch.close(&how, output);
     watch.close_input().await;
-    watch.process.stop(watch.shared.limits.grace).await;
+    let grace = watch.shared.limits.grace;
+    match &mut watch.process {
+        Some(process) => process.stop(grace).await,
+        None => drain(&mut watch.reader, grace).await,
+    }
     watch.reader.abort();
     watch.logger.abort();
     watch.ended.send_replace(true);
@@ -141,8 +148,8 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
 impl ProcessSupervisor {
     /// Reads what the process wrote before it ended, and returns how it ended.
     async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
-        drain(&mut self.reader).await;
-        drain(&mut self.logger).await;
+        drain(&mut self.reader, DRAIN).await;
+        drain(&mut self.logger, DRAIN).await;
         match status {
             Ok(status) => format!("ended ({status})"),
             Err(error) => format!("ended ({error})"),
@@ -176,10 +183,18 @@ impl ProcessSupervisor {
     }
 }
 
-/// Waits for a reader whose stream ends now, unless a process outside the group keeps it open.
-async fn drain(reader: &mut JoinHandle<()>) {
+/// Waits for the end of the process; forever without one.
+async fn wait(process: &mut Option<Process>) -> std::io::Result<ExitStatus> {
+    match process {
+        Some(process) => process.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a reader whose stream ends now, unless a process outside the group, or a server in this process, keeps it open.
+async fn drain(reader: &mut JoinHandle<()>, limit: Duration) {
     if !reader.is_finished() {
-        let _ = tokio::time::timeout(DRAIN, reader).await;
+        let _ = tokio::time::timeout(limit, reader).await;
     }
 }
 

@@ -102,8 +102,7 @@ impl Shared {
     /// The first request of a connection. A new process of which nothing is known waits a moment for the first client: what
     /// it answers first decides its era.
     async fn choose_opening(&self, mut preferred: Option<Era>) -> Opening {
-        let is_process = matches!(self.config.target, Target::Command { .. });
-        let is_first = is_process && !self.config.era_wait.is_zero();
+        let is_first = self.config.target.is_local() && !self.config.era_wait.is_zero();
         if is_first && preferred.is_none() && self.server_facts.is_unknown() {
             let mut era = self.preferred.subscribe();
             let known = era.wait_for(Option::is_some);

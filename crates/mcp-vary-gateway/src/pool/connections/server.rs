@@ -8,7 +8,7 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
     ConcurrencyLimit, ConnectError, ConnectionState, Isolation, Processes, ServerFacts,
-    SupervisedConnection, Target, UpstreamConfig, UpstreamError,
+    SupervisedConnection, UpstreamConfig, UpstreamError,
 };
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
@@ -151,10 +151,9 @@ impl PooledServer {
             _ if self.config.is_per_client() => true,
             Isolation::Shared => false,
             Isolation::Principal | Isolation::Session => true,
-            Isolation::Automatic => match self.config.target {
-                Target::Command { .. } => true,
-                Target::Http { .. } => !self.learned.is_stateless_for(era),
-            },
+            Isolation::Automatic => {
+                self.config.target.is_local() || !self.learned.is_stateless_for(era)
+            }
         }
     }
 

@@ -1,0 +1,5 @@
+//! Runs [`library_examples::embedded`].
+
+fn main() -> Result<(), library_examples::ExampleError> {
+    library_examples::embedded::main()
+}
