@@ -230,9 +230,9 @@ const MAX_WATCHES: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary_audit::Event;
-
     use std::time::Duration;
+
+    use mcp_vary_audit::Event;
 
     use super::*;
 
