@@ -27,31 +27,43 @@ use servers::servers;
 
 /// Requests the status and prints it, with `--watch` until a signal is received.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
-    let Some(seconds) = args.watch else {
-        return show(&args, &mut stop).await;
-    };
+    match args.watch {
+        None => stop.unless_requested(show(&args)).await,
+        Some(seconds) => watch(&args, Duration::from_secs(seconds), &mut stop).await,
+    }
+}
+
+/// Prints the status again and again. A gateway that has ended is waited for.
+async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdict, Failure> {
+    let has_cursor = print::terminal::has_cursor(&io::stdout());
+    let mut verdict = stop.unless_requested(show(args)).await?;
     loop {
-        if print::terminal::has_cursor(&io::stdout()) {
-            print::data(CLEAR)?;
-        }
-        let verdict = show(&args, &mut stop).await?;
         tokio::select! {
             () = stop.requested() => return Ok(verdict),
-            () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
+            () = tokio::time::sleep(pause) => {}
         }
-        if !print::terminal::has_cursor(&io::stdout()) && !args.json {
+        if !has_cursor && !args.json {
             print::data("\n")?;
+        }
+        let shown = tokio::select! {
+            () = stop.requested() => return Ok(verdict),
+            shown = show(args) => shown,
+        };
+        match shown {
+            Ok(shown) => verdict = shown,
+            Err(failure) => {
+                verdict = Verdict::Failed;
+                print::notice(&format!("{failure}; Ctrl-C ends the wait for it"));
+            }
         }
     }
 }
 
 /// Requests the status once and prints it.
-async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
-    let fetched = async {
-        let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
-        Ok((fetch_from(&address).await?, address.known_by()))
-    };
-    let (status, known) = stop.unless_requested(fetched).await?;
+async fn show(args: &Status) -> Result<Verdict, Failure> {
+    let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
+    let status = fetch_from(&address).await?;
+    let known = address.known_by();
     let known = known.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
     let servers = list(&status, "servers");
     let is_usable = |server: &Value| server["state"] == "up" || server["state"] == "per-user";
@@ -59,26 +71,44 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{status:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, None) => known + &shown(&status, ""),
-        (false, Some(_)) => shown(&status, &gauges(&status)),
+        (false, None) => known + &shown(&status, usize::MAX, ""),
+        (false, Some(_)) if print::terminal::has_cursor(&io::stdout()) => {
+            CLEAR.to_owned() + &shown(&status, print::height(), &gauges(&status))
+        }
+        (false, Some(_)) => shown(&status, usize::MAX, &gauges(&status)),
     })?;
     let is_audited = status["audit"]["error"].is_null();
     Ok(Verdict::fine_if(is_up && is_audited))
 }
 
-/// The status as text, and what follows: as wide as the terminal at most, and in colour if it shows that.
-fn shown(status: &Value, end: &str) -> String {
+/// The status as text, and what follows: as wide as the terminal and as high as `height` at most, and in colour if it shows
+/// that.
+fn shown(status: &Value, height: usize, end: &str) -> String {
     let width = if io::stdout().is_terminal() {
         print::width()
     } else {
         usize::MAX
     };
-    let text = sanitize(&(to_text(status, width) + end));
+    let text = sanitize(&fitted(&to_text(status, width), height, end));
     if print::terminal::has_color(&io::stdout()) {
         colored(&text)
     } else {
         text
     }
+}
+
+/// The `text` and its `end` in less than `height` lines: the last ones of the text are left out.
+fn fitted(text: &str, height: usize, end: &str) -> String {
+    let room = height.saturating_sub(end.lines().count() + 2).max(1);
+    let count = text.lines().count();
+    if count <= room {
+        return text.to_owned() + end;
+    }
+    let shown: String = text.split_inclusive('\n').take(room).collect();
+    format!(
+        "{shown}... {} more lines: `vary status` shows all\n{end}",
+        count - room
+    )
 }
 
 /// Clears a terminal and moves to its first line.

@@ -21,7 +21,7 @@ use tokio_util::sync::DropGuard;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
-use mcp_vary_observation::request_feed::RequestWatch;
+use mcp_vary_observation::request_feed::{RequestWatch, Viewer};
 use mcp_vary_settings::config::{Config, OnlyClient};
 
 /// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
@@ -340,10 +340,11 @@ impl Gateway {
         Some(self.services.tracer.as_ref()?.stats())
     }
 
-    /// Watches the requests of clients as they end; `None` if as many watch as can.
+    /// Watches the requests of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
+    /// open as one has who is not the operator.
     #[must_use]
-    pub fn watch_requests(&self) -> Option<RequestWatch> {
-        self.services.request_feed.watch()
+    pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {
+        self.services.request_feed.watch(viewer)
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.

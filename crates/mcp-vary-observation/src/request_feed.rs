@@ -1,6 +1,7 @@
 //! Requests for those who watch them as they end.
 
 use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
+use mcp_vary_base::lock::ScopedLock;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,6 +21,8 @@ use crate::request_line::{milliseconds, without_secrets};
 #[derive(Debug)]
 pub struct RequestFeed {
     watchers: Arc<AtomicUsize>,
+    /// Who they are; `None` is the operator.
+    viewers: Arc<ScopedLock<Vec<Viewer>>>,
     created: Instant,
     /// The latest second since then in which a request began, and the requests that began in it.
     second: AtomicU64,
@@ -33,6 +36,8 @@ pub struct RequestFeed {
 #[derive(Debug)]
 pub struct RequestWatch {
     watchers: Arc<AtomicUsize>,
+    viewers: Arc<ScopedLock<Vec<Viewer>>>,
+    viewer: Viewer,
     ended: broadcast::Receiver<Arc<FinishedRequest>>,
     skipped: Arc<AtomicU64>,
     /// What of `skipped` the watcher knows of.
@@ -107,6 +112,7 @@ impl Default for RequestFeed {
     fn default() -> Self {
         Self {
             watchers: Arc::default(),
+            viewers: Arc::default(),
             created: Instant::now(),
             second: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -133,15 +139,21 @@ impl RequestFeed {
         is_shown.then_some(self)
     }
 
-    /// A watch; `None` if there are as many as there can be.
-    pub fn watch(&self) -> Option<RequestWatch> {
-        let increment = |count| (count < MAX_WATCHES).then_some(count + 1);
-        let counted = self
-            .watchers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, increment);
-        counted.ok()?;
+    /// A watch; `None` if there are as many as there can be, or as many of a viewer who is not the operator as one may have.
+    pub fn watch(&self, viewer: Viewer) -> Option<RequestWatch> {
+        let mut viewers = self.viewers.lock();
+        let of_viewer = viewers.iter().filter(|it| **it == viewer).count();
+        let has_share = viewer.is_none() || of_viewer < MAX_WATCHES_OF_ONE;
+        if viewers.len() >= MAX_WATCHES || !has_share {
+            return None;
+        }
+        viewers.push(viewer);
+        self.watchers.store(viewers.len(), Ordering::Relaxed);
+        drop(viewers);
         Some(RequestWatch {
             watchers: Arc::clone(&self.watchers),
+            viewers: Arc::clone(&self.viewers),
+            viewer,
             ended: self.ended.subscribe(),
             skipped: Arc::clone(&self.skipped),
             known: self.skipped.load(Ordering::Relaxed),
@@ -217,7 +229,11 @@ impl RequestWatch {
 
 impl Drop for RequestWatch {
     fn drop(&mut self) {
-        self.watchers.fetch_sub(1, Ordering::Relaxed);
+        let mut viewers = self.viewers.lock();
+        if let Some(at) = viewers.iter().position(|it| *it == self.viewer) {
+            viewers.swap_remove(at);
+        }
+        self.watchers.store(viewers.len(), Ordering::Relaxed);
     }
 }
 
@@ -225,8 +241,12 @@ impl Drop for RequestWatch {
 pub const MAX_WAITING: usize = 256;
 /// The requests of one second that are sent; nobody reads more.
 pub const SHOWN_PER_SECOND: u64 = 100;
-/// The most that can watch at once.
+/// The most that can watch at once, and the most of them that one viewer has who is not the operator.
 const MAX_WATCHES: usize = 8;
+const MAX_WATCHES_OF_ONE: usize = 2;
+
+/// Who watches: the operator, or a principal by a number of its own.
+pub type Viewer = Option<u128>;
 
 #[cfg(test)]
 mod tests {
@@ -241,7 +261,7 @@ mod tests {
     async fn a_slow_watcher_is_told_what_it_missed() {
         let feed = Arc::<RequestFeed>::default();
         assert!(feed.watched().is_none());
-        let mut watch = feed.watch().unwrap();
+        let mut watch = feed.watch(None).unwrap();
         let record = Record::new(Event::Request, Outcome::Allowed);
         assert!(feed.watched().is_some());
         for _ in 0..MAX_WAITING + 3 {
@@ -261,7 +281,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_many_requests_in_a_second_some_are_shown_and_the_others_counted() {
         let feed = Arc::<RequestFeed>::default();
-        let mut watch = feed.watch().unwrap();
+        let mut watch = feed.watch(None).unwrap();
         let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.watched().is_some());
         assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
         feed.send(&Record::new(Event::Request, Outcome::Allowed), None, None);
@@ -276,9 +296,27 @@ mod tests {
     #[test]
     fn only_so_many_watch_at_once() {
         let feed = RequestFeed::default();
-        let mut watches: Vec<_> = (0..MAX_WATCHES).map(|_| feed.watch().unwrap()).collect();
-        assert!(feed.watch().is_none());
+        let mut watches: Vec<_> = (0..MAX_WATCHES)
+            .map(|_| feed.watch(None).unwrap())
+            .collect();
+        assert!(feed.watch(None).is_none());
         watches.pop();
-        assert!(feed.watch().is_some());
+        assert!(feed.watch(None).is_some());
+    }
+
+    /// OP-9
+    #[test]
+    fn one_reader_leaves_room_for_others() {
+        let feed = RequestFeed::default();
+        let watches = [
+            feed.watch(Some(1)),
+            feed.watch(Some(1)),
+            feed.watch(Some(2)),
+        ];
+        assert!(watches.iter().all(Option::is_some));
+        assert!(feed.watch(Some(1)).is_none());
+        assert!(feed.watch(None).is_some());
+        drop(watches);
+        assert!(feed.watch(Some(1)).is_some());
     }
 }

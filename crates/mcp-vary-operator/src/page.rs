@@ -32,8 +32,8 @@ impl fmt::Debug for dyn Page {
 pub enum PageAccess {
     /// Nothing but to get the files of the page.
     None,
-    /// Read, by an access token of somebody whom the operator lets read.
-    Read,
+    /// Read, by an access token of somebody whom the operator lets read: the same number is the same principal.
+    Read(u128),
     /// Everything that the page can do, by the token of the page or on the operator's own socket.
     Full,
 }

@@ -17,8 +17,8 @@ use crate::response::{PageAnswer, failure, typed};
 pub(crate) type Clock = fn() -> u64;
 
 /// The response to `GET /api/events`: a stream until the browser leaves.
-pub(crate) fn stream(gateway: &Gateway, clock: Clock) -> PageAnswer {
-    let Some(watch) = gateway.watch_requests() else {
+pub(crate) fn stream(gateway: &Gateway, viewer: Option<u128>, clock: Clock) -> PageAnswer {
+    let Some(watch) = gateway.watch_requests(viewer) else {
         let why = "the page is open too often; close another window of it";
         return failure(StatusCode::TOO_MANY_REQUESTS, why);
     };

@@ -138,7 +138,13 @@ impl GatewayPage {
                 })
                 .await
             }
-            Data::Events => events::stream(gateway, self.clock),
+            Data::Events => {
+                let viewer = match access {
+                    PageAccess::Read(reader) => Some(reader),
+                    PageAccess::None | PageAccess::Full => None,
+                };
+                events::stream(gateway, viewer, self.clock)
+            }
             Data::Review => apart(gateway, review::respond).await,
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {

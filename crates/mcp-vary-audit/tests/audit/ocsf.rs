@@ -128,6 +128,7 @@ fn members_without_choice(record: &Value) -> Map<String, Value> {
             "era": record.get("era"), "transport": record.get("transport"), "config": record.get("config"),
             "replica": record.get("replica"), "lost": record.get("lost"), "refused": record.get("refused"),
             "ranking": record.get("ranking"), "change": record.get("change"),
+            "waited_ms": record.get("waited_ms"), "upstream_ms": record.get("upstream_ms"),
             "target": {"upstream_name": text("/target/upstream_name")},
             "principal": {"key": text("/principal/key")},
         },

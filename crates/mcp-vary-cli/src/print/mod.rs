@@ -169,6 +169,12 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(100, |(width, _)| usize::from(width.0))
 }
 
+/// The height of the terminal in lines; no bound without a terminal.
+pub(crate) fn height() -> usize {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or(usize::MAX, |(_, height)| usize::from(height.0))
+}
+
 /// The beginning of `line` that a terminal shows in one row, since only one row is erased.
 fn fitting(line: &str) -> String {
     let width = terminal_size::terminal_size_of(io::stderr());

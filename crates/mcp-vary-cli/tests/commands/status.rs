@@ -185,15 +185,33 @@ fn a_status_of_any_size_is_read_to_its_end() {
 fn a_status_that_is_watched_is_shown_until_a_signal() {
     let path = deprecating("status-watch.yaml", "admin: 0");
     let server = Server::start(&["serve", &path]);
-    let mut watch = command(&["status", "--watch=1", "--json", &admin(&server)])
+    let address = admin(&server);
+    let mut watch = command(&["status", "--watch=1", "--json", &address])
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    for _ in 0..2 {
+    let mut is_up = || {
         let status: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(status["servers"][0]["state"], "up");
-    }
+    };
+    is_up();
+    is_up();
+    // A gateway that is started again is found again.
+    server.end();
+    let mut notices = BufReader::new(watch.stderr.take().unwrap()).lines();
+    let notice = notices.next().unwrap().unwrap();
+    assert_contains(
+        &notice,
+        &[
+            "no status from ",
+            "connection refused",
+            "; Ctrl-C ends the wait for it",
+        ],
+    );
+    let _again = Server::start(&["serve", "--admin", &address, &path]);
+    is_up();
     signal("INT", watch.id());
     assert_eq!(watch.wait().unwrap().code(), Some(0));
     run(&["status", "--watch=0", "1"]).refuses(&["0 is not in 1..=3600"]);

@@ -127,12 +127,17 @@ async fn page(
     };
     let access = match (is_operator, &reader) {
         (true, _) => PageAccess::Full,
-        (false, Some(_)) => PageAccess::Read,
+        (false, Some(reader)) => {
+            let id = reader.admission.principal.id();
+            PageAccess::Read(u128::from_be_bytes(*id.as_bytes()))
+        }
         (false, None) => PageAccess::None,
     };
     let read = match access {
         PageAccess::None => None,
-        PageAccess::Read | PageAccess::Full => Some(post::read_body(snapshot, head, body).await?),
+        PageAccess::Read(_) | PageAccess::Full => {
+            Some(post::read_body(snapshot, head, body).await?)
+        }
     };
     let (body, _memory) = read.unzip();
     let request = Request::from_parts(head.clone(), body.unwrap_or_default());

@@ -68,6 +68,6 @@ async fn only_eight_windows_watch_at_once() {
     assert_eq!(shown.get("/api/events").await.status, 429);
     // A window that is closed makes room.
     drop(streams.pop());
-    until(async || shown.gateway.watch_requests().is_some()).await;
+    until(async || shown.gateway.watch_requests(None).is_some()).await;
     stream(&shown).await;
 }
