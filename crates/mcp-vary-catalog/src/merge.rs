@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
 use sha2::{Digest as _, Sha256};
 
 use super::index::ServerIndex;
-use super::item::{Item, ItemRef, ServerTraits};
+use super::item::{Item, ItemRef};
 use super::listing::{ListKind, Listing};
 use crate::listing;
 
@@ -54,7 +55,7 @@ pub struct ServerListing {
     /// it; `None` for the list that the configured variants show.
     pub upstream_variant: Option<Arc<str>>,
     /// The traits of the server that affect how its items are shown.
-    pub server_traits: ServerTraits,
+    pub server_era: Era,
     /// Whether there was ever a connection to it.
     pub was_connected: bool,
     /// `None` when the server has no such list.
@@ -71,7 +72,7 @@ impl PartialEq for ServerListing {
         is_same
             && self.server == other.server
             && self.upstream_variant == other.upstream_variant
-            && self.server_traits == other.server_traits
+            && self.server_era == other.server_era
             && self.was_connected == other.was_connected
     }
 }
@@ -332,12 +333,12 @@ impl<'a> PreviousItems<'a> {
     ) -> Arc<Item> {
         let known = self.items.get(&(server, &*item.id));
         let mut known = known.into_iter().flatten();
-        let same = known.find(|known| known.matches(server, part.server_traits, item, id));
+        let same = known.find(|known| known.matches(server, part.server_era, item, id));
         let create = || {
             Arc::new(Item::new(
                 self.kind,
                 server,
-                part.server_traits,
+                part.server_era,
                 item,
                 Arc::clone(id),
             ))
@@ -499,7 +500,6 @@ fn with_digest_suffix(mut name: String, whole: &str) -> String {
 mod tests {
     use super::*;
     use mcp_vary::json::edit;
-    use mcp_vary_wire::revision::Era;
 
     fn part(server: &str, names: &[&str]) -> ServerListing {
         let item = |name: &&str| listing::ListedItem {
@@ -516,7 +516,7 @@ mod tests {
         ServerListing {
             server: server.into(),
             upstream_variant: None,
-            server_traits: Era::Legacy.into(),
+            server_era: Era::Legacy,
             was_connected: true,
             listing: Some(Ok(listing.into())),
         }

@@ -150,7 +150,7 @@ fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
 
 fn add_gauges(exposition: &mut Exposition, status: &Status) {
     #[rustfmt::skip]
-    let gauges: [(&'static Family, usize); 12] = [
+    let gauges: [(&'static Family, usize); 11] = [
         (&families::SESSIONS, status.sessions),
         (&families::STREAMS, status.streams),
         (&families::LISTENERS, status.listeners),
@@ -158,7 +158,6 @@ fn add_gauges(exposition: &mut Exposition, status: &Status) {
         (&families::PENDING_SERVER_REQUESTS, status.pending_server_requests),
         (&families::SUSPENDED_CALLS, status.suspended_calls),
         (&families::PROXIED_TASKS, status.proxied_tasks),
-        (&families::COMPLETED_TASKS, status.completed_tasks),
         (&families::DEDICATED_CONNECTIONS, status.dedicated_connections),
         (&families::MEMORY, status.memory),
         (&families::RESULT_STORE, status.result_store),

@@ -72,8 +72,6 @@ pub struct Status {
     pub suspended_calls: usize,
     /// Tasks of servers that the gateway waits for because their clients use another dialect of tasks.
     pub proxied_tasks: usize,
-    /// Results that are stored as completed tasks, because the client requested a task and the server answered at once.
-    pub completed_tasks: usize,
     /// Connections to servers that one client each uses alone.
     pub dedicated_connections: usize,
     /// How many of them there may be, `limits.dedicated-connections`.
@@ -364,7 +362,6 @@ impl Status {
             pending_server_requests: services.pending_server_requests.count(),
             suspended_calls: services.exchange.suspended_calls.count(),
             proxied_tasks: services.tasks.proxied.count(),
-            completed_tasks: services.tasks.core_over_ext.completed.count(),
             dedicated_connections: services.pool.dedicated.count(),
             dedicated_connections_limit: services.pool.dedicated.limit(),
             memory: services.memory.used(),

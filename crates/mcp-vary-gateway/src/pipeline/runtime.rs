@@ -160,7 +160,6 @@ impl Shared {
         let context = TaskContext {
             observer: Arc::clone(hub) as _,
             pending_server_requests: Arc::clone(&self.pending_server_requests),
-            environment: self.environment,
             copies,
             shutdown: self.shutdown.clone(),
             background_tasks: self.background_tasks.clone(),
@@ -294,7 +293,6 @@ impl Services {
     pub(crate) fn sweep(&self, now: u64) {
         self.exchange.replay_streams.sweep();
         self.sessions.sweep();
-        self.tasks.core_over_ext.completed.sweep();
         self.result_store.sweep();
         self.hub.sweep(now);
     }

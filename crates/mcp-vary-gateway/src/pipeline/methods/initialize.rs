@@ -238,9 +238,6 @@ impl ServerDescription<'_> {
             }
         }
         copy_extensions(&mut offered, era, &declared);
-        if era == Era::Legacy && self.offers_tasks() {
-            offer_tasks(&mut offered);
-        }
         // A client can read the whole of a shortened result as a resource.
         if self.snapshot.may_shorten(self.declared.features.is_some()) {
             let resources = offered.entry("resources");
@@ -253,17 +250,6 @@ impl ServerDescription<'_> {
         };
         NEGOTIATED.advertise(&advertisement, &mut offered, &self.declared.declared);
         Value::Object(offered).to_string()
-    }
-
-    /// Whether the gateway translates the tasks of servers of the extension for a legacy client that does not know it.
-    fn offers_tasks(&self) -> bool {
-        let mut handshakes = self
-            .catalog
-            .snapshots
-            .iter()
-            .filter_map(|server| server.handshake.as_deref());
-        !task_dialect::has_extension(&self.declared.forwardable)
-            && handshakes.any(task_dialect::translates_to_core)
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
@@ -348,22 +334,6 @@ fn makes_tasks_of_the_core((era, capabilities): &(Era, Map<String, Value>)) -> b
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));
     found.flatten().is_some_and(Value::is_object)
-}
-
-/// Adds the task operations that the gateway itself provides.
-fn offer_tasks(offered: &mut Map<String, Value>) {
-    let tasks = offered.entry("tasks").or_insert_with(|| json!({}));
-    if let Some(tasks) = tasks.as_object_mut() {
-        for operation in ["list", "cancel"] {
-            tasks.entry(operation).or_insert_with(|| json!({}));
-        }
-        let requests = tasks.entry("requests").or_insert_with(|| json!({}));
-        let requests = requests.as_object_mut();
-        let tools = requests.map(|requests| requests.entry("tools").or_insert_with(|| json!({})));
-        if let Some(tools) = tools.and_then(Value::as_object_mut) {
-            tools.entry("call").or_insert_with(|| json!({}));
-        }
-    }
 }
 
 /// The capabilities that the gateway forwards, each with the flags that it omits.

@@ -173,7 +173,7 @@ impl ServerSource {
         ServerListing {
             server: Arc::clone(&self.server_name),
             upstream_variant: self.is_upstream_variant().then(|| Arc::clone(&self.name)),
-            server_traits: snapshot.traits(),
+            server_era: snapshot.era(),
             was_connected: snapshot.handshake.is_some(),
             listing: snapshot.listings.get(&kind).cloned(),
         }
