@@ -72,7 +72,6 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> ServerListin
     let broken = || RpcError::internal("broken");
     ServerListing {
         server: name.into(),
-        upstream_variant: None,
         server_era: era,
         was_connected: true,
         listing: Some(listing.map(Arc::new).ok_or_else(broken)),

@@ -57,7 +57,7 @@ fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
         let tools = lists.listings.get(&ListKind::Tools);
         let tools = tools.and_then(|tools| tools.as_ref().ok());
         let tools = tools.into_iter().flat_map(|tools| tools.items.iter());
-        let server = source.server_name.to_string();
+        let server = source.name.to_string();
         let names = listed.servers.entry(server).or_default();
         names.extend(tools.map(|tool| tool.id.to_string()));
     }

@@ -20,7 +20,6 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ConnectionStatus;
 use crate::pool::source::MAX_REASON_LENGTH;
-use crate::pool::upstream_variants::unselectable_variants;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
 use mcp_vary_session::client_uses::ClientUse;
@@ -419,7 +418,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
-                upstream_variants: unselectable_variants(source),
+                upstream_variants: source.offered_variants(),
                 login: credential_source::status(&source.connection.config().credentials)
                     .map(LoginStatus::from),
                 tools,

@@ -45,7 +45,7 @@ mod upstream_variant;
 
 pub use self::answer_memory::AnswerMemory;
 pub use self::config::{
-    ClientCertificate, Isolation, LastOutput, Limits, Passthrough, Processes, RetryPolicy, Target,
+    ClientCertificate, Isolation, LastOutput, Limits, Processes, RetryPolicy, Target,
     UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;

@@ -27,7 +27,6 @@ use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::memory::ClientMemory;
 use crate::pipeline::startup::StartupSettings;
 use crate::pool::dedicated::{ConnectionObserver, DedicatedPool};
-use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
@@ -59,8 +58,6 @@ pub(crate) struct Services {
     /// Notifies clients of changes.
     pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) pool: PoolServices,
-    /// The variants that servers offer themselves.
-    pub(crate) upstream_variants: UpstreamVariants,
     pub(crate) tasks: Arc<TaskServices>,
     pub(crate) exchange: Arc<ExchangeServices>,
     pub(crate) memory: ClientMemory,
@@ -255,7 +252,6 @@ impl Services {
             sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
             pool,
-            upstream_variants: UpstreamVariants::default(),
             exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream), &counters),
             hub,
             tasks,

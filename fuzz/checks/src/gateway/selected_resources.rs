@@ -47,7 +47,6 @@ impl SelectedResources {
         ] {
             let part = ServerListing {
                 server: SERVER.into(),
-                upstream_variant: None,
                 server_era: Era::Legacy,
                 was_connected: true,
                 listing: Some(Ok(Arc::new(listing(kind, ids)))),

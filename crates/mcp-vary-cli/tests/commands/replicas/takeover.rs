@@ -4,9 +4,9 @@ use mcp_vary_testkit::message::link;
 use serde_json::Value;
 
 use super::forwarding::{
-    compact, forwarded, interrupted, of, open, operations, replicas, stream_of, text_of,
+    compact, forwarded, interrupted, open, operations, replicas, stream_of, text_of,
 };
-use super::programs::{self, call_of, modern_request};
+use super::programs::{call_of, modern_request};
 use super::*;
 
 /// Kills the first replica after it has saved so many values.

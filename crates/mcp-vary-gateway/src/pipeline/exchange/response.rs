@@ -36,8 +36,6 @@ pub(crate) struct ResponseContext {
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: MethodAction,
     pub(crate) server: Arc<str>,
-    /// The source that the request went to, which the links and tasks in its results belong to.
-    pub(crate) source: Arc<str>,
     pub(crate) plan: ResponsePlan,
     /// The URIs that the view changed, if any.
     pub(crate) uris: Option<Arc<UriMap>>,
@@ -142,9 +140,9 @@ impl ResponseContext {
         let Some(origin) = &self.plan.origin else {
             return;
         };
-        services.link_index.record(&self.source, origin, result);
+        services.link_index.record(&self.server, origin, result);
         if let (MethodAction::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
-            services.link_index.record(&self.source, origin, result);
+            services.link_index.record(&self.server, origin, result);
         }
     }
 

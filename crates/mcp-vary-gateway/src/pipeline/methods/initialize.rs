@@ -43,9 +43,6 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
-    snapshot
-        .wait_for_servers(&declared, caller, Era::Legacy)
-        .await;
     let offers = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
@@ -145,29 +142,26 @@ impl ServerDescription<'_> {
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
-    /// The servers that exist for the client, without the variants that they offer themselves.
-    fn configured_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
+    /// The servers that exist for the client.
+    fn visible_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
         let servers = &self.snapshot.config.servers;
         let servers = std::iter::zip(servers, self.catalog.servers());
-        let is_shown = |(server, (_, snapshot)): &(&UpstreamConfig, (_, &Arc<ServerSnapshot>))| {
-            server.variant_of.is_none() && !snapshot.is_hidden
-        };
         servers
-            .filter(is_shown)
+            .filter(|(_, (_, snapshot))| !snapshot.is_hidden)
             .map(|(server, (at, server_snapshot))| (server, at, server_snapshot))
             .collect()
     }
 
     /// The handshake of the only server; `None` if there are several servers, or before it is connected.
     fn only_handshake(&self) -> Option<&Handshake> {
-        match self.configured_servers().as_slice() {
+        match self.visible_servers().as_slice() {
             [(_, _, server_snapshot)] => server_snapshot.handshake.as_deref(),
             _ => None,
         }
     }
 
     fn server_info(&self) -> String {
-        let name = match self.configured_servers().as_slice() {
+        let name = match self.visible_servers().as_slice() {
             [(server, ..)] => &server.name,
             _ => return client_info(),
         };
@@ -188,7 +182,7 @@ impl ServerDescription<'_> {
     /// The instructions of the only server as it wrote them; those of several servers each below its name, as a quotation.
     /// JSON text.
     fn instructions(&self) -> Option<String> {
-        let servers = self.configured_servers();
+        let servers = self.visible_servers();
         if let [(_, only, _)] = servers.as_slice() {
             let handshake = self.only_handshake();
             let handshake = handshake.filter(|_| self.shows_some_of(*only));

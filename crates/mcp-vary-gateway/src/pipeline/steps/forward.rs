@@ -118,7 +118,6 @@ pub(crate) fn response_context(
         active_variant: scope.variant_for_errors(),
         action: scope.action,
         server: scope.server_name(forwarding.server),
-        source: scope.source_name(forwarding.server),
         plan,
         uris: response_plan::changed_uris(scope),
         request_state: round_trips::state_codec(scope, forwarding.server, binding),
@@ -179,7 +178,7 @@ fn begin_span(
     let span = context.client.observation.begin_call(|| {
         let config = connection.config();
         Upstream {
-            server: config.server_name(),
+            server: &config.name,
             target: forwarding.name.as_deref(),
             revision: upstream.handshake().revision.as_str(),
             address: config.target.host_and_port(),

@@ -215,7 +215,7 @@ pub(crate) fn notified_task(
         // The notifications of a proxied task already have the client's dialect.
         dialect: TaskDialect::Extension,
         client_id: id.into(),
-        server: context.source_name(found.item_ref.server),
+        server: context.server_name(found.item_ref.server),
         // Modern clients know all kinds of content, and these notifications carry no progress.
         rewriter: ResultRewriter {
             origin: plan.origin.filter(|_| context.snapshot.follows_links()),

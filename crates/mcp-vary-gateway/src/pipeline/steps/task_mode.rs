@@ -96,7 +96,7 @@ pub(super) fn task_codec(
         replica: store.filter(|_| is_here).map(|store| store.tag()),
         dialects,
         services: Arc::clone(&scope.snapshot.services.tasks),
-        server: scope.source_name(item_ref.server),
+        server: scope.server_name(item_ref.server),
         variant: scope.snapshot.variant_id(scope.view).clone(),
         principal: scope.client.principal.clone(),
         tool: Arc::clone(&item_ref.upstream_name),
