@@ -27,6 +27,7 @@ IS_ASKED_BEFORE = "is asked before there is a task"
 FAILS = "learns that a task has failed"
 MODERN_ONLY = "the server on FastMCP 4 makes tasks in 2026-07-28 only"
 POLLS = "the client of FastMCP 4 asks for the status of its tasks and does not listen"
+OTHER_ERA = "clients of 2025-11-25 get no tasks of servers of 2026-07-28"
 NONE = "the SDK has types of tasks, and takes no result that one was made"
 
 
@@ -145,17 +146,12 @@ async def of_the_core(server):
 async def of_the_extension(server):
     """What is asked of servers with the extension."""
     async with client(server, {"name": "Ada", "confirm": True, "value": "seven"}) as (session, tasks, _):
-        made = []
-
-        async def begins(tool, arguments):
-            made.append(await tasks.begin(tool, arguments))
-            return made[-1]
 
         async def comes_to(tool, arguments, part):
-            holds(text(await tasks.end(await begins(tool, arguments))), part)
+            holds(text(await tasks.end(await tasks.begin(tool, arguments))), part)
 
         async def cancels_one():
-            task = await begins("slow_compute", {"seconds": 600})
+            task = await tasks.begin("slow_compute", {"seconds": 600})
             same(await tasks.status(task), "working")
             await cancels(tasks, task)
 
@@ -175,7 +171,7 @@ async def of_the_extension(server):
 
         async def is_told_of_failures():
             await comes_to("failing_job", {}, "always fails")
-            task = await begins("protocol_error_job", {})
+            task = await tasks.begin("protocol_error_job", {})
             try:
                 raise AssertionError(await tasks.end(task))
             except MCPError as error:
@@ -186,7 +182,7 @@ async def of_the_extension(server):
         await told(IS_ASKED, is_asked, server)
         await told(IS_ASKED_BEFORE, is_asked_before, server)
         await told(FAILS, is_told_of_failures, server)
-        await lists(server, tasks, made)
+        await lists(server, tasks, [])
     lacks(NOTIFIED, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server)
 
 
@@ -221,13 +217,13 @@ async def of_fastmcp(server):
         await told(CANCELS, cancels_one, server)
 
 
-async def of_none(cores, extensions):
+async def of_none(cores):
     """What 2.x has of the era before."""
     for server in cores:
         async with client(server, {}) as (session, _, _):
             await told("is not made a task", lambda: cannot_make_a_task(session))
     every = [LISTS, CANCELS, GETS, NOTIFIED, IS_ASKED]
-    for names, servers in [(every, cores), ([*every, IS_ASKED_BEFORE, FAILS], extensions), ([NOTIFIED], ["tasks"])]:
+    for names, servers in [(every, cores), ([*every, IS_ASKED_BEFORE, FAILS], ["fixture", "modern"]), ([NOTIFIED], ["tasks"])]:
         for server in servers:
             for name in names:
                 lacks(name, NONE, server)
@@ -235,19 +231,21 @@ async def of_none(cores, extensions):
 
 async def main():
     cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
-    extensions = ["fixture", "modern"]
     fastmcp = ["fastmcp", "fastmcp-http"] if JOB["way"] == "http" else ["fastmcp"]
     if IS_LEGACY and not IS_FIRST:
-        await of_none(cores, extensions)
+        await of_none(cores)
         await asyncio.gather(*map(of_fastmcp, fastmcp))
         return
+    extensions = []
     if IS_LEGACY:
         # In a session the fixture is served in 2025-11-25; `modern` is the same server without sessions.
-        extensions = ["modern"]
-        why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session"
         for name in [LISTS, CANCELS, GETS, NOTIFIED, IS_ASKED, IS_ASKED_BEFORE, FAILS]:
-            lacks(name, why, "fixture")
-    await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"), *map(of_fastmcp, fastmcp))
+            lacks(name, "the SDK of the server, rmcp 3.8.0, makes no tasks in a session", "fixture")
+            lacks(name, OTHER_ERA, "modern")
+        lacks(NOTIFIED, OTHER_ERA, "tasks")
+    else:
+        extensions = [of_the_extension("fixture"), of_the_extension("modern"), of_listening("tasks")]
+    await asyncio.gather(*map(of_the_core, cores), *extensions, *map(of_fastmcp, fastmcp))
 
 
 # The SDK says of what 2025-11-25 has that it is on its way out.

@@ -251,7 +251,7 @@ class Gateway {
       { client: { name: "ci-agent", version: "0.3" }, variant: "read-only", reason: "header", requests: 7, calls: 4, last: now - 600 },
       { client: { name: "", version: "" }, variant: "standard", reason: "ranking", requests: 1, calls: 0, last: now - 900 },
     ];
-    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
   }
 
   experiments() {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Values by key, each for a limited time, with bounds on their number and size.
 ///
-/// Used for results, completed tasks, claims and the like. It has no lock and does not read the clock: `now` is an
+/// Used for results, tasks and the like. It has no lock and does not read the clock: `now` is an
 /// argument, in any unit that is the same in all calls.
 ///
 /// # Properties
 ///
-/// - There are never more entries, in total or of one owner, and never more bytes than the [`StoreLimits`] allow.
-/// - If a limit would be exceeded, the oldest entry is removed: the owner's oldest for the owner's limit, for the bytes
-///   that of the owner who has the most of them, so that nobody takes the room of others, and else the oldest of all.
+/// - There are never more entries and never more bytes than the [`StoreLimits`] allow.
+/// - If a limit would be exceeded, the oldest entry is removed: for the bytes that of the owner who has the most of
+///   them, so that nobody takes the room of others, and else the oldest of all.
 ///   Reading an entry does not change its age. Replacing it does.
 /// - An expired entry is never returned. It takes space until the next insertion or [`sweep`](Self::sweep).
 #[derive(Debug)]
@@ -40,8 +40,6 @@ pub struct ExpiringStore<K, V> {
 pub struct StoreLimits {
     /// The number of all entries.
     pub entries: usize,
-    /// The number of entries of one owner.
-    pub entries_per_owner: usize,
     /// The total weight of all entries.
     pub bytes: usize,
 }
@@ -55,7 +53,7 @@ pub struct StoreLimits {
 pub struct Entry<V> {
     /// The stored value.
     pub value: V,
-    /// The owner, for the limits per owner.
+    /// The owner, whose entries make room for each other.
     pub owner: u64,
     /// Its weight.
     pub bytes: usize,
@@ -74,7 +72,6 @@ impl StoreLimits {
     /// No limits; a base for struct updates.
     pub const UNBOUNDED: Self = Self {
         entries: usize::MAX,
-        entries_per_owner: usize::MAX,
         bytes: usize::MAX,
     };
 }
@@ -115,13 +112,10 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         self.remove(&key);
         self.sweep(now);
         let limits = self.limits;
-        if entry.bytes > limits.bytes || limits.entries == 0 || limits.entries_per_owner == 0 {
+        if entry.bytes > limits.bytes || limits.entries == 0 {
             return false;
         }
         let owner = entry.owner;
-        while self.count_of(owner) >= limits.entries_per_owner {
-            self.remove_oldest_of(owner);
-        }
         while self.len() >= limits.entries {
             self.remove_oldest();
         }
@@ -203,19 +197,13 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// The unexpired keys and values of one owner, the oldest first, each with a number that grows with each insertion.
-    pub fn of_owner(&self, owner: u64, now: u64) -> impl Iterator<Item = (u64, &K, &V)> {
+    /// The unexpired keys and values of one owner, the oldest first.
+    pub fn of_owner(&self, owner: u64, now: u64) -> impl Iterator<Item = (&K, &V)> {
         let numbers = self.by_owner.range((owner, 0)..=(owner, u64::MAX));
         numbers.filter_map(move |(_, number)| {
             let key = self.by_age.get(number)?;
-            Some((*number, key, self.get(key, now)?))
+            Some((key, self.get(key, now)?))
         })
-    }
-
-    /// The number of entries that have not expired.
-    pub fn count(&self, now: u64) -> usize {
-        let expired = self.by_expiry.range(..=(now, u64::MAX)).count();
-        self.entries.len() - expired
     }
 
     /// The number of entries that take space, including those that have expired since the last insertion or sweep.
@@ -231,13 +219,6 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
     /// The weight of all entries.
     pub const fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    fn count_of(&self, owner: u64) -> usize {
-        if self.limits.entries_per_owner == usize::MAX {
-            return 0;
-        }
-        self.by_owner.range((owner, 0)..=(owner, u64::MAX)).count()
     }
 
     fn add_bytes(&mut self, owner: u64, bytes: usize) {

@@ -14,7 +14,7 @@ use crate::index::{ServerIndex, VariantIndex, ViewIndex};
 use crate::item::{Item, ItemRef};
 use crate::layout::Layout;
 use crate::listing::ListKind;
-use crate::merge::{AssignedServers, Collision, MergedList, ServerListing};
+use crate::merge::{Collision, MergedList, ServerListing};
 use crate::registry::NameRegistry;
 use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
@@ -38,8 +38,6 @@ pub struct Catalog {
 pub struct Lists {
     /// The list of all servers, before variants select from it.
     pub merged: MergedList,
-    /// The lists of the variants that servers offer themselves, each with the id `<server>/<id>` of its variant.
-    pub upstream_variants: Vec<(Arc<str>, MergedList)>,
     /// What it was merged from.
     pub listings: Vec<ServerListing>,
     /// One view per variant, in order, then the views for presentations from rules for clients.
@@ -65,54 +63,22 @@ impl Lists {
             return Arc::clone(lists);
         }
         let known = before.map(|lists| &lists.merged);
-        let mut upstream_variants = Vec::new();
-        let all = registry.merge(kind, is_published, |assigned| {
-            upstream_variants = of_upstream_variants(kind, &parts, layout, before, assigned);
+        let merged = registry.merge(kind, is_published, |assigned| {
             MergedList::new(kind, &parts, layout.naming, known, assigned)
         });
-        let nothing = MergedList::empty(kind, &parts);
         let mut views = Vec::with_capacity(layout.variants.configs().len());
         for (at, variant) in layout.variants.views() {
             let before = before.and_then(|lists| at.get(&lists.views));
-            let merged = if variant.is_upstream() {
-                list_of(&upstream_variants, variant.variant.id.as_str()).unwrap_or(&nothing)
-            } else {
-                &all
-            };
-            let view = View::new(variant, merged, layout, before, &views);
+            let view = View::new(variant, &merged, layout, before, &views);
             views.push(view);
         }
         Arc::new(Self {
             views,
-            merged: all,
-            upstream_variants,
+            merged,
             listings: parts,
             layout: layout.clone(),
         })
     }
-}
-
-/// The lists of the variants that servers offer themselves.
-fn of_upstream_variants(
-    kind: ListKind,
-    parts: &[ServerListing],
-    layout: &Layout,
-    before: Option<&Arc<Lists>>,
-    assigned: &AssignedServers,
-) -> Vec<(Arc<str>, MergedList)> {
-    let variants = ServerIndex::enumerate(parts).filter_map(|(at, part)| {
-        let id = part.upstream_variant.as_ref()?;
-        let before = before.and_then(|lists| list_of(&lists.upstream_variants, id));
-        let (part, naming) = ((at, part), layout.naming);
-        let list = MergedList::of_upstream_variant(kind, parts, part, naming, before, assigned);
-        Some((Arc::clone(id), list))
-    });
-    variants.collect()
-}
-
-fn list_of<'a>(lists: &'a [(Arc<str>, MergedList)], id: &str) -> Option<&'a MergedList> {
-    let mut lists = lists.iter();
-    lists.find_map(|(of, list)| (**of == *id).then_some(list))
 }
 
 /// The lists that differ between two catalogs.
@@ -246,14 +212,9 @@ impl Catalog {
         })
     }
 
-    /// The item of the merged list with this reference, or of the variant that its server offers itself, whether or not
-    /// a view shows it.
+    /// The item of the merged list with this reference, whether or not a view shows it.
     pub fn merged_item(&self, kind: ListKind, item_ref: &ItemRef) -> Option<&Arc<Item>> {
-        let lists = self.lists.get(&kind)?;
-        let of_variants = lists.upstream_variants.iter().map(|(_, list)| list);
-        let mut items = std::iter::once(&lists.merged)
-            .chain(of_variants)
-            .flat_map(MergedList::items);
+        let mut items = self.lists.get(&kind)?.merged.items().iter();
         items.find(|item| item.item_ref == *item_ref)
     }
 

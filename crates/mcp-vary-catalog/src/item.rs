@@ -29,28 +29,10 @@ pub struct Item {
     upstream_json: Arc<str>,
     /// The server that has it, and its name there.
     pub item_ref: ItemRef,
-    /// The traits of the server that affect how the item is shown.
-    pub server_traits: ServerTraits,
+    /// The protocol era of the server, which affects how the item is shown.
+    pub server_era: Era,
     /// The properties of a tool. `None` for other items.
     pub tool: Option<UpstreamTool>,
-}
-
-/// The traits of a server that affect how its items are shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ServerTraits {
-    /// The protocol era of the connection.
-    pub era: Era,
-    /// Whether calls of legacy clients can run as tasks although the server's own list does not declare it.
-    pub supports_core_tasks: bool,
-}
-
-impl From<Era> for ServerTraits {
-    fn from(era: Era) -> Self {
-        Self {
-            era,
-            supports_core_tasks: false,
-        }
-    }
 }
 
 /// A reference to an item: its server, and its name there.
@@ -91,7 +73,7 @@ impl Item {
     pub fn new(
         kind: ListKind,
         server: ServerIndex,
-        server_traits: ServerTraits,
+        server_era: Era,
         item: &listing::ListedItem,
         id: Arc<str>,
     ) -> Self {
@@ -112,7 +94,7 @@ impl Item {
                 server,
                 upstream_name: Arc::clone(&item.id),
             },
-            server_traits,
+            server_era,
         }
     }
 
@@ -131,12 +113,12 @@ impl Item {
     pub fn matches(
         &self,
         server: ServerIndex,
-        maker: ServerTraits,
+        server_era: Era,
         item: &listing::ListedItem,
         id: &str,
     ) -> bool {
         self.item_ref.server == server
-            && self.server_traits == maker
+            && self.server_era == server_era
             && *self.id == *id
             && self.item_ref.upstream_name == item.id
             && self.upstream_json == item.json

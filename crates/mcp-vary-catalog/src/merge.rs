@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
 use sha2::{Digest as _, Sha256};
 
 use super::index::ServerIndex;
-use super::item::{Item, ItemRef, ServerTraits};
+use super::item::{Item, ItemRef};
 use super::listing::{ListKind, Listing};
 use crate::listing;
 
@@ -50,11 +51,8 @@ pub struct Collision {
 pub struct ServerListing {
     /// The name of the server.
     pub server: Arc<str>,
-    /// The id `<server>/<id>` of the variant whose list this is, if the server offers it itself and clients can select
-    /// it; `None` for the list that the configured variants show.
-    pub upstream_variant: Option<Arc<str>>,
     /// The traits of the server that affect how its items are shown.
-    pub server_traits: ServerTraits,
+    pub server_era: Era,
     /// Whether there was ever a connection to it.
     pub was_connected: bool,
     /// `None` when the server has no such list.
@@ -70,8 +68,7 @@ impl PartialEq for ServerListing {
         };
         is_same
             && self.server == other.server
-            && self.upstream_variant == other.upstream_variant
-            && self.server_traits == other.server_traits
+            && self.server_era == other.server_era
             && self.was_connected == other.was_connected
     }
 }
@@ -80,13 +77,6 @@ impl ServerListing {
     fn is_readable(&self) -> bool {
         self.was_connected && !matches!(self.listing, Some(Err(_)))
     }
-}
-
-/// The lists that the configured variants show, which come before those of the variants that servers offer themselves.
-fn configured(parts: &[ServerListing]) -> &[ServerListing] {
-    let is_upstream_variant = |part: &ServerListing| part.upstream_variant.is_some();
-    let end = parts.iter().position(is_upstream_variant);
-    &parts[..end.unwrap_or(parts.len())]
 }
 
 /// One list, merged from all servers.
@@ -100,7 +90,7 @@ pub struct MergedList {
     pub frame: Arc<str>,
     /// The items, or the error if no server's list could be read.
     pub items: Result<Vec<Arc<Item>>, RpcError>,
-    /// The names of the servers, also those of their own variants, so that each [`ServerIndex`] has one.
+    /// The names of the servers.
     pub servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
     pub is_complete: bool,
@@ -114,23 +104,20 @@ pub struct MergedList {
 pub(super) type SharedOwners = BTreeMap<Arc<str>, ServerIndex>;
 
 impl MergedList {
-    /// Merges the servers' lists of `kind`, in the order of configuration, without the variants that servers offer
-    /// themselves: those have the same names, and [lists](Self::of_upstream_variant) of their own. Items that are unchanged since `before` are
+    /// Merges the servers' lists of `kind`, in the order of configuration. Items that are unchanged since `before` are
     /// reused. A name or URI that is `assigned` to one server refers to an item of another only in views that show no such
     /// item of the first.
     pub(super) fn new(
         kind: ListKind,
-        all: &[ServerListing],
+        parts: &[ServerListing],
         naming: Naming,
         before: Option<&Self>,
         assigned: &AssignedServers,
     ) -> Self {
-        let parts = configured(all);
         let renamed = NamePrefixes::new(kind, parts, naming, assigned);
         let known = PreviousItems::new(kind, before);
         if let ([part], false) = (parts, renamed.all) {
-            let single = (ServerIndex::FIRST, part);
-            return Self::from_single_server(kind, single, server_names(all), &known);
+            return Self::from_single_server(kind, part, &known);
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
@@ -169,71 +156,15 @@ impl MergedList {
             passthrough: None,
             frame: empty_frame(kind),
             items: read_failure(parts).map_or(Ok(items), Err),
-            servers: server_names(all),
+            servers: server_names(parts),
             is_complete: parts.iter().all(ServerListing::is_readable),
             owners: shared,
             collisions,
         }
     }
 
-    /// The list of the variant at `at`, which its server offers itself. Its items have the names that they have, or would
-    /// have, in `standard`.
-    pub(super) fn of_upstream_variant(
-        kind: ListKind,
-        all: &[ServerListing],
-        (at, part): (ServerIndex, &ServerListing),
-        naming: Naming,
-        before: Option<&Self>,
-        assigned: &AssignedServers,
-    ) -> Self {
-        let mut parts = configured(all).to_vec();
-        let replaced = parts.iter_mut().find(|it| it.server == part.server);
-        if let Some(replaced) = replaced {
-            *replaced = part.clone();
-        }
-        let renamed = NamePrefixes::new(kind, &parts, naming, assigned);
-        let known = PreviousItems::new(kind, before);
-        if parts.len() == 1 && !renamed.all {
-            return Self::from_single_server(kind, (at, part), server_names(all), &known);
-        }
-        let items = match &part.listing {
-            Some(Ok(listing)) => {
-                let items = listing.items.iter();
-                let named = items
-                    .map(|item| known.get_or_create(at, part, item, &renamed.name(part, item)));
-                Ok(named.collect())
-            }
-            Some(Err(failure)) => Err(failure.clone()),
-            None => Ok(Vec::new()),
-        };
-        Self {
-            items,
-            is_complete: part.is_readable(),
-            ..Self::empty(kind, all)
-        }
-    }
-
-    /// A list without items.
-    pub(super) fn empty(kind: ListKind, all: &[ServerListing]) -> Self {
-        Self {
-            kind,
-            passthrough: None,
-            frame: empty_frame(kind),
-            items: Ok(Vec::new()),
-            servers: server_names(all),
-            is_complete: true,
-            owners: SharedOwners::new(),
-            collisions: Vec::new(),
-        }
-    }
-
     /// The list of a single server keeps the text that the server wrote.
-    fn from_single_server(
-        kind: ListKind,
-        (at, part): (ServerIndex, &ServerListing),
-        servers: Vec<Arc<str>>,
-        known: &PreviousItems<'_>,
-    ) -> Self {
+    fn from_single_server(kind: ListKind, part: &ServerListing, known: &PreviousItems<'_>) -> Self {
         let (passthrough, frame, items) = match &part.listing {
             Some(Ok(listing)) => (
                 listing.passthrough.clone(),
@@ -241,7 +172,7 @@ impl MergedList {
                 Ok(listing
                     .items
                     .iter()
-                    .map(|item| known.get_or_create(at, part, item, &item.id))
+                    .map(|item| known.get_or_create(ServerIndex::FIRST, part, item, &item.id))
                     .collect()),
             ),
             Some(Err(failure)) => (None, empty_frame(kind), Err(failure.clone())),
@@ -252,7 +183,7 @@ impl MergedList {
             passthrough,
             frame,
             items,
-            servers,
+            servers: server_names(std::slice::from_ref(part)),
             is_complete: part.is_readable(),
             owners: SharedOwners::new(),
             collisions: Vec::new(),
@@ -332,12 +263,12 @@ impl<'a> PreviousItems<'a> {
     ) -> Arc<Item> {
         let known = self.items.get(&(server, &*item.id));
         let mut known = known.into_iter().flatten();
-        let same = known.find(|known| known.matches(server, part.server_traits, item, id));
+        let same = known.find(|known| known.matches(server, part.server_era, item, id));
         let create = || {
             Arc::new(Item::new(
                 self.kind,
                 server,
-                part.server_traits,
+                part.server_era,
                 item,
                 Arc::clone(id),
             ))
@@ -499,7 +430,6 @@ fn with_digest_suffix(mut name: String, whole: &str) -> String {
 mod tests {
     use super::*;
     use mcp_vary::json::edit;
-    use mcp_vary_wire::revision::Era;
 
     fn part(server: &str, names: &[&str]) -> ServerListing {
         let item = |name: &&str| listing::ListedItem {
@@ -515,8 +445,7 @@ mod tests {
         };
         ServerListing {
             server: server.into(),
-            upstream_variant: None,
-            server_traits: Era::Legacy.into(),
+            server_era: Era::Legacy,
             was_connected: true,
             listing: Some(Ok(listing.into())),
         }
@@ -541,42 +470,6 @@ mod tests {
             );
         }
         merged.collisions
-    }
-
-    /// EXT-9: the items of a variant that a server offers itself have the names of `standard`, and are in no other list.
-    #[test]
-    fn items_of_a_servers_own_variant_are_named_as_in_standard() {
-        let own = ServerListing {
-            upstream_variant: Some("git/agent".into()),
-            ..part("git", &["show", "run"])
-        };
-        let two = [part("git", &["log", "show"]), part("web", &["show"]), own];
-        for (naming, standard, expected) in [
-            (
-                Naming::AsNeeded,
-                &["git_log", "git_show", "web_show"][..],
-                ["git_show", "git_run"],
-            ),
-            (
-                Naming::OnCollision,
-                &["log", "git_show", "web_show"],
-                ["git_show", "run"],
-            ),
-            (Naming::Never, &["log", "show"], ["show", "run"]),
-        ] {
-            are_called(naming, &two, standard);
-            let at = ServerIndex::at(2);
-            let assigned = AssignedServers::new();
-            let part = (at, &two[2]);
-            let list = ListKind::Tools;
-            let own = MergedList::of_upstream_variant(list, &two, part, naming, None, &assigned);
-            let names: Vec<_> = own.items().iter().map(|item| &*item.id).collect();
-            assert_eq!(names, expected, "{naming:?}");
-            assert!(own.items().iter().all(|item| item.item_ref.server == at));
-            assert_eq!(**own.server_name(&own.items()[0].item_ref), *"git");
-        }
-        let single = [part("git", &["log"]), two[2].clone()];
-        are_called(Naming::AsNeeded, &single, &["log"]);
     }
 
     #[test]

@@ -8,9 +8,7 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::{Era, Revision};
-use mcp_vary_wire::task_dialect;
 
-use super::item::ServerTraits;
 use super::listing::{ListKind, Listing};
 
 /// A consistent snapshot of a server's handshake and lists.
@@ -80,14 +78,9 @@ impl ServerSnapshot {
         names
     }
 
-    /// The traits of the server that affect how its items are shown.
-    pub fn traits(&self) -> ServerTraits {
-        match &self.handshake {
-            Some(handshake) => ServerTraits {
-                era: handshake.era(),
-                supports_core_tasks: task_dialect::translates_to_core(handshake),
-            },
-            None => Era::Legacy.into(),
-        }
+    /// The protocol era of the server; legacy until it is known.
+    pub fn era(&self) -> Era {
+        let handshake = self.handshake.as_ref();
+        handshake.map_or(Era::Legacy, |handshake| handshake.era())
     }
 }

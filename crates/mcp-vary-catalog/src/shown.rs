@@ -247,36 +247,14 @@ impl Tool {
 }
 
 /// The item as legacy clients receive it. Legacy clients only support output schemas for objects, but a modern server
-/// may list others. Legacy clients also need to know for each tool whether they may request a task.
+/// may list others.
 fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
-    if (kind, item.server_traits.era) != (ListKind::Tools, Era::Modern) {
+    if (kind, item.server_era) != (ListKind::Tools, Era::Modern) {
         return Arc::clone(json);
     }
-    let shown = without_non_object_schema(json);
-    let shown = if item.server_traits.supports_core_tasks {
-        Cow::Owned(with_task_support(&shown).into_owned())
-    } else {
-        shown
-    };
-    match shown {
+    match without_non_object_schema(json) {
         Cow::Borrowed(_) => Arc::clone(json),
         Cow::Owned(text) => text.into(),
-    }
-}
-
-/// Declares that `tool` can be called as a task, unless `tool` already declares its task support.
-///
-/// > If `execution.taskSupport` is not present or `"forbidden"`, clients MUST NOT attempt to invoke the tool as a
-/// > task. (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
-fn with_task_support(tool: &str) -> Cow<'_, str> {
-    const KEY: &str = "taskSupport";
-    match edit::get(tool, "execution") {
-        None => edit::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
-        Some(execution) if execution.starts_with('{') && edit::get(execution, KEY).is_none() => {
-            let execution = edit::set(execution, KEY, r#""optional""#);
-            edit::set(tool, "execution", &execution)
-        }
-        Some(_) => Cow::Borrowed(tool),
     }
 }
 

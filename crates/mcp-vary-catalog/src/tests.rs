@@ -72,8 +72,7 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> ServerListin
     let broken = || RpcError::internal("broken");
     ServerListing {
         server: name.into(),
-        upstream_variant: None,
-        server_traits: era.into(),
+        server_era: era,
         was_connected: true,
         listing: Some(listing.map(Arc::new).ok_or_else(broken)),
     }

@@ -140,7 +140,7 @@ mod tests {
             json: json.into(),
         };
         let id = Arc::clone(&listed.id);
-        let era = Era::Legacy.into();
+        let era = Era::Legacy;
         Arc::new(Item::new(
             ListKind::Tools,
             ServerIndex::FIRST,

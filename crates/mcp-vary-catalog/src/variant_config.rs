@@ -52,8 +52,6 @@ pub struct VariantConfig {
     pub resource_overrides: BTreeMap<String, ResourceOverride>,
     /// The features assumed for clients that declare none.
     pub features: Option<Arc<Features>>,
-    /// Whether a server offers the variant itself. It then shows the list of that server under that variant.
-    pub(crate) is_upstream: bool,
     /// What the clients of the view may see at all; `None` without access rules.
     pub(crate) access: Option<Arc<AccessView>>,
     /// Whether tools are listed in their compact form although schemas are on demand, since describing them would cost more.
@@ -81,27 +79,11 @@ impl VariantConfig {
             prompt_overrides: BTreeMap::new(),
             resource_overrides: BTreeMap::new(),
             features: None,
-            is_upstream: false,
             access: None,
             lists_compact: false,
             keep_schemas: Vec::new(),
             search_above: DEFAULT_SEARCH_ABOVE,
         }
-    }
-
-    /// A variant that a server offers itself, with the id `<server>/<id>`: everything as the server lists it there.
-    #[must_use]
-    pub fn of_upstream(variant: ServerVariant) -> Self {
-        Self {
-            is_upstream: true,
-            ..Self::new(variant)
-        }
-    }
-
-    /// Whether a server offers the variant itself.
-    #[must_use]
-    pub const fn is_upstream(&self) -> bool {
-        self.is_upstream
     }
 
     /// Sets what the variant starts from.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::variant::{Date, ServerVariant, VariantDiagnostics, VariantId, Variants};
+use mcp_vary::variant::{Date, VariantDiagnostics, VariantId, Variants};
 use mcp_vary_view::UriMap;
 
 use super::access::AccessView;
@@ -23,8 +23,6 @@ pub struct VariantSet {
     uris: Vec<Arc<UriMap>>,
     /// For each presentation, the view of each variant.
     presentations: Vec<(Presentation, Vec<ViewIndex>)>,
-    /// Whether these are the built-in variants alone.
-    is_built_in: bool,
 }
 
 fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
@@ -46,17 +44,7 @@ impl VariantSet {
             uris: uri_maps(&all),
             configs: all,
             presentations: Vec::new(),
-            is_built_in: false,
         })
-    }
-
-    /// How many variants are built in, since the configuration declares none.
-    pub fn built_in_count(&self) -> usize {
-        if self.is_built_in {
-            self.variants.as_slice().len()
-        } else {
-            0
-        }
     }
 
     /// Logs warnings about what is allowed in these variants but probably a mistake, including removal dates that are
@@ -65,30 +53,6 @@ impl VariantSet {
         let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
         for warning in warnings.unwrap_or_default() {
             tracing::warn!(%warning, "variant declared oddly");
-        }
-    }
-
-    /// Adds the variants that servers offer themselves, after all others. One with the id of another variant is left
-    /// out.
-    pub fn with_upstream(declared_set: &Arc<Self>, upstream: Vec<ServerVariant>) -> Arc<Self> {
-        if upstream.is_empty() {
-            return Arc::clone(declared_set);
-        }
-        let mut all = declared_set.configs.clone();
-        for variant in upstream {
-            let id = variant.id.as_str();
-            if all.iter().any(|known| known.variant.id == *id) {
-                tracing::warn!(id, "variant of a server left out: another has this id")
-            } else {
-                all.push(VariantConfig::of_upstream(variant))
-            }
-        }
-        match Self::new(all) {
-            Ok(variant_set) => Arc::new(variant_set),
-            Err(diagnostics) => {
-                tracing::warn!(%diagnostics, "variants of servers left out");
-                Arc::clone(declared_set)
-            }
         }
     }
 
@@ -131,7 +95,6 @@ impl VariantSet {
             uris: uri_maps(&all),
             configs: all,
             presentations,
-            is_built_in: declared_set.is_built_in,
         })
     }
 
@@ -147,7 +110,6 @@ impl VariantSet {
             configs: configs.collect(),
             uris: self.uris.clone(),
             presentations: self.presentations.clone(),
-            is_built_in: self.is_built_in,
         })
     }
 
@@ -212,10 +174,7 @@ impl VariantSet {
     /// The built-in variants.
     pub fn built_in() -> Self {
         match Self::new(built_in::variants()) {
-            Ok(variant_set) => Self {
-                is_built_in: true,
-                ..variant_set
-            },
+            Ok(variant_set) => Self { ..variant_set },
             // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }

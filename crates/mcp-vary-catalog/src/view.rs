@@ -452,7 +452,7 @@ mod tests {
             Arc::new(Item::new(
                 ListKind::Tools,
                 ServerIndex::FIRST,
-                Era::Legacy.into(),
+                Era::Legacy,
                 &listed,
                 id,
             ))
@@ -548,7 +548,7 @@ mod tests {
             Arc::new(Item::new(
                 ListKind::Tools,
                 ServerIndex::at(server),
-                Era::Legacy.into(),
+                Era::Legacy,
                 &listed,
                 id.into(),
             ))
@@ -594,7 +594,7 @@ mod tests {
             Arc::new(Item::new(
                 ListKind::Tools,
                 ServerIndex::at(index),
-                Era::Legacy.into(),
+                Era::Legacy,
                 &listed,
                 id,
             ))

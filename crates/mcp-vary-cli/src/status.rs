@@ -494,7 +494,7 @@ mod tests {
 
         server `git` also answers `tools/list`, which it does not declare
         login at `git`: until 1970-01-02 00:00 UTC
-        server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
+        server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` to its entry to select one, and another entry for each further one
 
         variant  status      tools  tokens
         new      stable         12    1927

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
-use mcp_vary_upstream::UpstreamConfig;
 
 use super::reader::{Located, Placed, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::SchemaBuilder;
@@ -83,13 +82,8 @@ pub(super) fn variants_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     ids
 }
 
-/// Reports references to variants that are neither declared nor those of a server with `passthrough`.
-pub(super) fn check(
-    reader: &mut Reader<'_>,
-    named: &[Named],
-    ids: &[VariantId],
-    servers: &[UpstreamConfig],
-) {
+/// Reports references to variants that are not declared.
+pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     let unknown = named.iter().filter(|named| !ids.contains(&named.value));
     for Placed {
@@ -100,36 +94,15 @@ pub(super) fn check(
     } in unknown
     {
         // An arm is a key, which the path has.
-        let unknown = if path.ends_with(written) {
+        let what = if path.ends_with(written) {
             "is not a variant".to_owned()
         } else {
             not_a_variant(written)
         };
-        let (what, fix) = match server_of(value, servers) {
-            Some(server) if server.passthrough.is_none() => {
-                let fix = format!(
-                    "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
-                    server.name
-                );
-                (unknown, fix)
-            }
-            Some(_) if path.starts_with("experiments") => {
-                let what = "is a variant of a server, which exists only while the server is connected: its clients would \
-                            change their arm";
-                (what.to_owned(), "compare variants of the file".to_owned())
-            }
-            Some(_) => continue,
-            None => (unknown, meant_or_known(value.as_str(), &names)),
-        };
         let diagnostic = Diagnostic::new(*at, path.as_str(), what);
+        let fix = meant_or_known(value.as_str(), &names);
         reader.diagnostics.push(diagnostic.with_fix(fix));
     }
-}
-
-/// The server that `id` names a variant of: `<server>/<id>`. Which variants it has is known once it is connected.
-fn server_of<'s>(id: &VariantId, servers: &'s [UpstreamConfig]) -> Option<&'s UpstreamConfig> {
-    let (server, _) = id.as_str().split_once('/')?;
-    servers.iter().find(|known| known.name == server)
 }
 
 /// The schema of `clients`.

@@ -340,8 +340,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
         }
     }
-    let servers = &draft.servers.enabled;
-    clients::check(reader, &draft.named, &draft.variants.ids(), servers);
+    clients::check(reader, &draft.named, &draft.variants.ids());
     let hints = draft.variants.hints();
     ranking::check(reader, &field, &draft.config.weights, &hints);
     draft.config.variants = draft.variants.on;

@@ -89,7 +89,6 @@ impl Gateway {
         });
         gateway.sweep();
         gateway.follow_store(forwarded);
-        gateway.follow_upstream_variants(None, &gateway.current());
         gateway.serve_when_ready();
         gateway
     }
@@ -100,13 +99,9 @@ impl Gateway {
         let (base, limit) = (Arc::clone(snapshot.pool.base()), snapshot.config.start_wait);
         let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
-            let ready = async {
-                base.first_readings(limit).await;
-                if let Some(gateway) = gateway.upgrade() {
-                    gateway.offer_upstream_variants().await;
-                }
-            };
-            shutdown.run_until_cancelled(ready).await;
+            shutdown
+                .run_until_cancelled(base.first_readings(limit))
+                .await;
             if let Some(gateway) = gateway.upgrade() {
                 gateway.serve_now().await;
             }

@@ -85,7 +85,6 @@ mod report;
 mod status;
 mod subscriptions;
 mod tasks;
-mod upstream_variants;
 
 pub use crate::explain_client::{
     ClientCall, ClientDescription, ClientExplanation, ClientResponse, ExplainedStep, ExplainedTool,
@@ -124,7 +123,6 @@ pub use report::{ServedItem, ServerReport};
 pub use status::{
     AuditStatus, CallStatus, ExperimentStatus, LoginStatus, ServerStatus, Status, VariantStatus,
 };
-pub use upstream_variants::UnknownVariant;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

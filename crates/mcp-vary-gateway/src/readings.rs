@@ -57,7 +57,7 @@ fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
         let tools = lists.listings.get(&ListKind::Tools);
         let tools = tools.and_then(|tools| tools.as_ref().ok());
         let tools = tools.into_iter().flat_map(|tools| tools.items.iter());
-        let server = source.server_name.to_string();
+        let server = source.name.to_string();
         let names = listed.servers.entry(server).or_default();
         names.extend(tools.map(|tool| tool.id.to_string()));
     }
@@ -150,7 +150,7 @@ fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
 
 fn add_gauges(exposition: &mut Exposition, status: &Status) {
     #[rustfmt::skip]
-    let gauges: [(&'static Family, usize); 12] = [
+    let gauges: [(&'static Family, usize); 11] = [
         (&families::SESSIONS, status.sessions),
         (&families::STREAMS, status.streams),
         (&families::LISTENERS, status.listeners),
@@ -158,7 +158,6 @@ fn add_gauges(exposition: &mut Exposition, status: &Status) {
         (&families::PENDING_SERVER_REQUESTS, status.pending_server_requests),
         (&families::SUSPENDED_CALLS, status.suspended_calls),
         (&families::PROXIED_TASKS, status.proxied_tasks),
-        (&families::COMPLETED_TASKS, status.completed_tasks),
         (&families::DEDICATED_CONNECTIONS, status.dedicated_connections),
         (&families::MEMORY, status.memory),
         (&families::RESULT_STORE, status.result_store),

@@ -87,7 +87,7 @@ impl Reloaded {
 
 fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
     let names = |snapshot: &ConfigSnapshot| -> Vec<_> {
-        let servers = snapshot.config.configured_servers();
+        let servers = snapshot.config.servers.iter();
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
@@ -261,7 +261,6 @@ impl Gateway {
             audit.config_reloaded(after.config.digest.as_ref());
         }
         info!(%reloaded, "configuration reloaded");
-        after.warn_of_unknown_variants();
         Ok(reloaded)
     }
 
@@ -279,7 +278,6 @@ impl Gateway {
         }
         let has_access_rules = after.pool.access().is_some();
         self.services.hub.set_access_rules(has_access_rules);
-        self.follow_upstream_variants(Some(&before), after);
         self.migrate_subscribers(after);
         self.cancel_removed(before, after);
     }

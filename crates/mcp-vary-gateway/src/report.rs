@@ -25,7 +25,6 @@ use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
-use crate::pool::upstream_variants::{lacks_feature_tags, unselectable_variants};
 use mcp_vary_settings::access::AccessSettings;
 
 /// The state of one server.
@@ -44,8 +43,7 @@ pub struct ServerReport {
     pub last_end: Option<String>,
     /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
-    /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
-    /// one of them.
+    /// The variants that it offers itself, best first; empty if the configuration selects one of them.
     pub upstream_variants: Vec<VariantId>,
     /// The login or the credentials of a service that Vary uses there, if there are any.
     pub login: Option<CredentialStatus>,
@@ -82,9 +80,9 @@ impl ServerReport {
                 .package_runner()
                 .map(str::to_owned),
             state: source.connection.state().borrow().clone(),
-            upstream_variants: unselectable_variants(source),
+            upstream_variants: source.offered_variants(),
             login: credential_source::status(&source.connection.config().credentials),
-            lacks_feature_tags: lacks_feature_tags(source),
+            lacks_feature_tags: source.lacks_feature_tags(),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),
         }
@@ -136,7 +134,6 @@ impl Gateway {
     pub fn servers(&self) -> Vec<ServerReport> {
         let snapshot = self.current();
         let sources = snapshot.pool.base().sources().iter();
-        let sources = sources.filter(|source| !source.is_upstream_variant());
         sources.map(|source| ServerReport::of(source)).collect()
     }
 

@@ -20,7 +20,6 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ConnectionStatus;
 use crate::pool::source::MAX_REASON_LENGTH;
-use crate::pool::upstream_variants::unselectable_variants;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
 use mcp_vary_session::client_uses::ClientUse;
@@ -72,8 +71,6 @@ pub struct Status {
     pub suspended_calls: usize,
     /// Tasks of servers that the gateway waits for because their clients use another dialect of tasks.
     pub proxied_tasks: usize,
-    /// Results that are stored as completed tasks, because the client requested a task and the server answered at once.
-    pub completed_tasks: usize,
     /// Connections to servers that one client each uses alone.
     pub dedicated_connections: usize,
     /// How many of them there may be, `limits.dedicated-connections`.
@@ -364,7 +361,6 @@ impl Status {
             pending_server_requests: services.pending_server_requests.count(),
             suspended_calls: services.exchange.suspended_calls.count(),
             proxied_tasks: services.tasks.proxied.count(),
-            completed_tasks: services.tasks.core_over_ext.completed.count(),
             dedicated_connections: services.pool.dedicated.count(),
             dedicated_connections_limit: services.pool.dedicated.limit(),
             memory: services.memory.used(),
@@ -422,7 +418,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
-                upstream_variants: unselectable_variants(source),
+                upstream_variants: source.offered_variants(),
                 login: credential_source::status(&source.connection.config().credentials)
                     .map(LoginStatus::from),
                 tools,

@@ -22,10 +22,6 @@ mod variants {
     mod offers;
     mod pagination;
     mod passthrough;
-    mod passthrough_features;
-    mod passthrough_hints;
-    mod passthrough_ranking;
-    mod passthrough_rules;
     mod rules_by_variant;
     mod selection;
     mod server_names;

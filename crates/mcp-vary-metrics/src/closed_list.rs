@@ -77,7 +77,6 @@ pub const REASONS: ClosedList = ClosedList(&[
     "rule",
     "experiment",
     "model",
-    "server",
     "ranking",
     OTHER,
 ]);

@@ -97,7 +97,6 @@ families! {
     PENDING_SERVER_REQUESTS = Gauge "vary_pending_server_requests" [], "Requests of servers that clients have not answered yet";
     SUSPENDED_CALLS = Gauge "vary_suspended_calls" [], "Calls that wait for their clients' input";
     PROXIED_TASKS = Gauge "vary_proxied_tasks" [], "Tasks of servers that the gateway waits for";
-    COMPLETED_TASKS = Gauge "vary_completed_tasks" [], "Results that are stored as completed tasks";
     DEDICATED_CONNECTIONS = Gauge "vary_dedicated_connections" [], "Connections to servers that one client each uses alone";
     MEMORY = Gauge "vary_memory_bytes" [], "Memory of limits.memory that requests, subscriptions and large answers use";
     RESULT_STORE = Gauge "vary_result_store_bytes" [], "Parts of results that were left out, and that clients can still read";

@@ -267,7 +267,6 @@ const HELD = [
   "pendingServerRequests",
   "suspendedCalls",
   "proxiedTasks",
-  "completedTasks",
   "dedicatedConnections",
 ];
 

@@ -19,7 +19,6 @@ const REASONS = {
   rule: "a rule of the configuration gives it this one",
   experiment: "it is the client’s arm of an experiment",
   model: "a model ranked it first",
-  server: "the server ranked it first",
   ranking: "its hints rank it first",
 };
 

@@ -1,6 +1,5 @@
 //! The settings with which a gateway starts.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
-use mcp_vary::variant::{self, Date, VariantId};
+use mcp_vary::variant::{self, Date};
 use mcp_vary_access::{Principal, When};
 use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
@@ -293,48 +292,20 @@ impl Config {
         Ok(self)
     }
 
-    /// The servers, without the variants that they offer themselves.
-    pub fn configured_servers(&self) -> impl Iterator<Item = &UpstreamConfig> {
-        let servers = self.servers.iter();
-        servers.filter(|server| server.variant_of.is_none())
-    }
-
-    /// Makes a variant the default of clients without a matching rule, regardless of their hints: one of the configuration,
-    /// or `<server>/<id>` of a server with `passthrough`, which counts as soon as the server offers it.
+    /// Makes a variant of the configuration the default of clients without a matching rule, regardless of their hints.
     ///
     /// # Errors
     ///
     /// If there is no such variant; the text names those that exist.
     pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
         let known = self.variant_set.ids().find(|known| known.as_str() == id);
-        let found = match known {
-            Some(known) => known,
-            None => self.upstream_variant(id)?,
+        let Some(found) = known else {
+            let ids: Vec<_> = self.variant_set.ids().map(|id| format!("`{id}`")).collect();
+            let ids = ids.join(", ");
+            return Err(format!("there is no variant `{id}`; choose one of {ids}"));
         };
         self.selection.default = Some(found);
         Ok(self)
-    }
-
-    /// The variant `id` of a server with `passthrough`. Whether the server offers it is known once it is connected.
-    fn upstream_variant(&self, id: &str) -> Result<VariantId, String> {
-        let name = id.split_once('/').map(|(server, _)| server);
-        let mut servers = self.configured_servers();
-        let server = name.and_then(|name| servers.find(|server| server.name == name));
-        let unknown = |fix: String| format!("there is no variant `{id}`; {fix}");
-        match server {
-            Some(server) if server.passthrough.is_some() => {
-                id.parse().map_err(|error| unknown(format!("{error}")))
-            }
-            Some(server) => Err(unknown(format!(
-                "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
-                server.name
-            ))),
-            None => {
-                let ids = self.variant_set.ids().map(|id| format!("`{id}`"));
-                let ids: Vec<_> = ids.collect();
-                Err(unknown(format!("choose one of {}", ids.join(", "))))
-            }
-        }
     }
 
     /// Serves only clients that declare `extension`.
@@ -367,36 +338,12 @@ impl Config {
         Ok(())
     }
 
-    /// Whether rules for results, resources or prompts may shape what `server` returns under `variant`.
-    pub fn shapes_results_of(&self, server: &str, variant: &VariantId) -> bool {
-        let tools = self.results.0.iter();
-        let resources = self.resource_results.0.iter();
-        let prompts = self.prompt_results.0.iter();
-        let rules = tools.map(|rule| (&rule.tools, &rule.variants));
-        let rules = rules.chain(resources.map(|rule| (&rule.uris, &rule.variants)));
-        let mut rules = rules.chain(prompts.map(|rule| (&rule.prompts, &rule.variants)));
-        rules.any(|(items, variants)| items.may_select_from(server) && variants.contains(variant))
-    }
-
-    /// The variants that rules for clients, for results, resources and prompts, and for access name, and that `variants`
-    /// does not have.
-    pub fn unknown_variants(&self, variants: &VariantSet) -> BTreeSet<&VariantId> {
-        let clients = self.selection.rules.iter();
-        let clients = clients.filter_map(|rule| rule.variant.as_ref());
-        let tools = self.results.0.iter().flat_map(|rule| rule.variants.ids());
-        let resources = self.resource_results.0.iter();
-        let resources = resources.flat_map(|rule| rule.variants.ids());
-        let prompts = self.prompt_results.0.iter();
-        let prompts = prompts.flat_map(|rule| rule.variants.ids());
-        let access = self.access.iter().flat_map(|access| access.policy.rules());
-        let access = access.flat_map(|rule| {
-            let all = rule.variants().unwrap_or_default().iter();
-            all.chain(rule.variant())
-        });
-        let named = clients.chain(&self.selection.default).chain(tools);
-        let named = named.chain(resources).chain(prompts).chain(access);
-        named
-            .filter(|id| variants.index_of(id.as_str()).is_none())
-            .collect()
+    /// Whether rules for results, resources or prompts may shape what `server` returns.
+    pub fn shapes_results_of(&self, server: &str) -> bool {
+        let tools = self.results.0.iter().map(|rule| &rule.tools);
+        let resources = self.resource_results.0.iter().map(|rule| &rule.uris);
+        let prompts = self.prompt_results.0.iter().map(|rule| &rule.prompts);
+        let mut items = tools.chain(resources).chain(prompts);
+        items.any(|items| items.may_select_from(server))
     }
 }

@@ -59,10 +59,8 @@ pub struct UpstreamConfig {
     pub retry: RetryPolicy,
     /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
     pub variant: Option<VariantId>,
-    /// Whether clients can select the variants that the server offers itself, and how they are ranked; `None` if not.
-    pub passthrough: Option<Passthrough>,
-    /// The server whose variant this is, by which access rules, limits and names go; `None` for a configured server.
-    pub variant_of: Option<String>,
+    /// Whether the feature tags of clients are forwarded to it, so that it shapes its results itself.
+    pub passthrough: bool,
     /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
     pub forwarded_extensions: Vec<String>,
     /// The methods of extensions that are forwarded although the client's variant hides something.
@@ -137,22 +135,6 @@ pub enum Processes {
     },
 }
 
-/// How the variants that a server offers itself are offered to clients: as `<server>/<id>`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Passthrough {
-    /// Whether the hints of clients rank them among the configured variants. If not, they come last.
-    pub rank: bool,
-}
-
-impl Passthrough {
-    /// Variants that come last, or that hints of clients rank.
-    #[must_use]
-    pub const fn ranked(rank: bool) -> Self {
-        Self { rank }
-    }
-}
-
 /// Which calls are sent once more when a server is lost while it works on them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetryPolicy {
@@ -192,8 +174,7 @@ impl UpstreamConfig {
             is_further: false,
             retry: RetryPolicy::default(),
             variant: None,
-            passthrough: None,
-            variant_of: None,
+            passthrough: false,
             forwarded_extensions: DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
             allowed_methods: Vec::new(),
             is_dedicated: false,
@@ -237,25 +218,6 @@ impl UpstreamConfig {
         self.target.is_local() && !matches!(self.processes, Processes::Several)
     }
 
-    /// The name of the server: that of the configuration, also for a variant that the server offers itself.
-    pub fn server_name(&self) -> &str {
-        self.variant_of.as_deref().unwrap_or(&self.name)
-    }
-
-    /// The source of a variant that the server offers itself, named `<server>/<id>`: the same server, and a selector in
-    /// each request. It has connections of its own.
-    #[must_use]
-    pub fn of_upstream_variant(&self, id: &VariantId) -> Self {
-        Self {
-            name: format!("{}/{id}", self.name),
-            variant: Some(id.clone()),
-            variant_of: Some(self.name.clone()),
-            last_output: Arc::default(),
-            loop_error: Arc::default(),
-            ..self.clone()
-        }
-    }
-
     /// Whether `other` is the same server with the same settings, so that it can use the same connection.
     pub fn is_same_connection(&self, other: &Self) -> bool {
         let Self {
@@ -272,7 +234,6 @@ impl UpstreamConfig {
             retry,
             variant,
             passthrough,
-            variant_of,
             forwarded_extensions,
             is_dedicated,
             is_pooled,
@@ -309,7 +270,6 @@ impl UpstreamConfig {
             && *retry == other.retry
             && *variant == other.variant
             && *passthrough == other.passthrough
-            && *variant_of == other.variant_of
             && *forwarded_extensions == other.forwarded_extensions
             && *is_dedicated == other.is_dedicated
             && *is_pooled == other.is_pooled

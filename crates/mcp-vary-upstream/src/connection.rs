@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::future::ready;
 use std::sync::Arc;
 
-use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::handshake::Handshake;
@@ -15,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::config::{Target, UpstreamConfig};
 use crate::connect_error::ConnectError;
 use crate::error::UpstreamError;
-use crate::handshake::{Discovered, Opening, client_meta, modern_params, read_discover};
+use crate::handshake::{Opening, client_meta};
 use crate::list_changes::ListSubscription;
 use crate::liveness::Liveness;
 use crate::message::{EVENT_CAPACITY, Event, Request, RequestKind};
@@ -266,37 +265,6 @@ impl UpstreamConnection {
     ) -> Result<(), UpstreamError> {
         let method = method.into();
         self.transport.notify(&method, params.as_deref()).await
-    }
-
-    /// The ids of the variants that the server offers to clients with `capabilities`, JSON text, best first.
-    ///
-    /// A modern server is asked on this connection. A server with sessions reads capabilities only when one is opened, so
-    /// it gets a session, or a process, that is closed at once.
-    ///
-    /// # Errors
-    ///
-    /// When the server does not answer, or refuses such clients.
-    pub async fn variants_for(&self, capabilities: &str) -> Result<Vec<VariantId>, ConnectError> {
-        match self.handshake().era() {
-            Era::Legacy => {
-                let mut config = self.config.clone().with_capabilities(capabilities);
-                config.legacy_first = true;
-                let connection = Self::connect(config).await?;
-                let offered = connection.handshake().offered_variants();
-                connection.close().await;
-                Ok(offered)
-            }
-            Era::Modern => {
-                let params = modern_params(capabilities, &[]);
-                let request = Request::new("server/discover", Some(params));
-                let answer = self.request_unbounded(request).await?.answer().await?;
-                match read_discover(&self.name().into(), &answer)? {
-                    Discovered::Modern(handshake) => Ok(handshake.offered_variants()),
-                    Discovered::Legacy(_) => Ok(Vec::new()),
-                    Discovered::Retry(refusal) => Err(refusal),
-                }
-            }
-        }
     }
 
     /// Ends the process or the session, and waits until that is done.

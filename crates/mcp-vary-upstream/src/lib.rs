@@ -45,8 +45,8 @@ mod upstream_variant;
 
 pub use self::answer_memory::AnswerMemory;
 pub use self::config::{
-    ClientCertificate, InProcess, Isolation, LastOutput, Limits, Passthrough, Processes,
-    RetryPolicy, Target, UpstreamConfig,
+    ClientCertificate, InProcess, Isolation, LastOutput, Limits, Processes, RetryPolicy, Target,
+    UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;
 pub use self::connection::UpstreamConnection;

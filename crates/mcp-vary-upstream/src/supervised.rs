@@ -341,9 +341,7 @@ impl SupervisedConnection {
 
     /// Whether both connections belong to the same server of the configuration.
     pub fn has_same_server(&self, other: &Self) -> bool {
-        // The variants that a server offers itself share its limit, and list other items.
         Arc::ptr_eq(&self.concurrency, &other.concurrency)
-            && self.config().name == other.config().name
     }
 
     /// Reports that another connection to the server announced a change of a list: the list may differ here, too.

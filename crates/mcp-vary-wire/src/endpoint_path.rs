@@ -45,7 +45,7 @@ pub struct VariantPath {
 
 impl EndpointPath {
     /// Parses the canonical form of a path: segments of `pchar` (RFC 3986, section 3.3), everything else
-    /// percent-encoded. The name of a variant that a server offers itself has two segments, all others have one.
+    /// percent-encoded. A name has one segment, or two if it has a slash.
     ///
     /// A name is every id that a variant can have. Whether a variant has it does not matter here, so that clients
     /// cannot find out before they are known.

@@ -8,8 +8,7 @@ use mcp_vary::error::Era;
 use mcp_vary::extension::{SERVER_VARIANTS, declared, settings};
 use mcp_vary::feature::Features;
 use mcp_vary::json::to_value;
-use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
-use serde::Deserialize as _;
+use mcp_vary::variant::VariantId;
 use serde_json::Value;
 
 use crate::revision::Revision;
@@ -78,18 +77,11 @@ impl Handshake {
     /// answers requests without a selector.
     #[must_use]
     pub fn offered_variants(&self) -> Vec<VariantId> {
-        let variants = self.variant_declarations().into_iter();
-        variants.map(|variant| variant.id).collect()
-    }
-
-    /// The same variants as the server declares them. A member that cannot be read is left out, such as a hint that is
-    /// not a text.
-    #[must_use]
-    pub fn variant_declarations(&self) -> Vec<ServerVariant> {
         let settings = self.variant_settings();
         let offered = settings.get("availableVariants").and_then(Value::as_array);
-        let variants = offered.into_iter().flatten().filter_map(declaration);
-        variants.take(MAX_OFFERED_VARIANTS).collect()
+        let id_of = |variant: &Value| variant.get("id")?.as_str()?.parse().ok();
+        let ids = offered.into_iter().flatten().filter_map(id_of);
+        ids.take(MAX_OFFERED_VARIANTS).collect()
     }
 
     /// Whether the server itself has more variants than it advertises.
@@ -132,26 +124,6 @@ impl Handshake {
             .and_then(|kind| mcp_vary::json::Members::parse(kind).ok())
             .is_some_and(|kind| kind.get(flag) == Some("true"))
     }
-}
-
-/// A variant as a server declares it; `None` without a valid id.
-fn declaration(variant: &Value) -> Option<ServerVariant> {
-    let id = variant.get("id")?.as_str()?.parse().ok()?;
-    let description = variant.get("description").and_then(Value::as_str);
-    let mut declared = ServerVariant::new(id, description.unwrap_or_default());
-    let hints = variant.get("hints").and_then(Value::as_object);
-    for (key, value) in hints.into_iter().flatten() {
-        if let Some(value) = value.as_str() {
-            declared = declared.with_hint(key, value);
-        }
-    }
-    let member = |key| variant.get(key).filter(|value| !value.is_null());
-    if let Some(status) = member("status").and_then(|it| Status::deserialize(it).ok()) {
-        declared.status = status;
-    }
-    let info = member("deprecationInfo").and_then(|it| DeprecationInfo::deserialize(it).ok());
-    declared.deprecation_info = info;
-    Some(declared)
 }
 
 /// The most variants of a server that are read. A server should advertise at most 5 (SEP-2053).
@@ -213,32 +185,5 @@ mod tests {
             has_cut_variants: false,
         };
         assert_eq!(hello.offered_variants().len(), MAX_OFFERED_VARIANTS);
-    }
-
-    /// EXT-9: what a server declares of its variants is read as far as it can be.
-    #[test]
-    fn the_declarations_of_variants_are_read() {
-        let offered = json!([
-            {"id": "a", "description": "For a.", "hints": {"useCase": "x", "n": 1}, "status": "experimental", "more": 1},
-            {"id": "b", "status": "gone", "deprecationInfo": {"message": "m", "replacement": "a"}},
-            {"id": "c", "description": 7, "hints": [], "deprecationInfo": {"replacement": "a"}},
-            {"description": "Without an id."},
-        ]);
-        let capabilities = json!({"extensions": {SERVER_VARIANTS: {"availableVariants": offered}}});
-        let hello = Handshake {
-            revision: Revision::LATEST_MODERN,
-            result: "{}".to_owned(),
-            server_info: None,
-            capabilities: capabilities.to_string(),
-            instructions: None,
-            refused_initialize: false,
-            has_cut_variants: false,
-        };
-        let expected = json!([
-            {"id": "a", "description": "For a.", "hints": {"useCase": "x"}, "status": "experimental"},
-            {"id": "b", "description": "", "status": "stable", "deprecationInfo": {"message": "m", "replacement": "a"}},
-            {"id": "c", "description": "", "status": "stable"},
-        ]);
-        assert_eq!(json!(hello.variant_declarations()), expected);
     }
 }

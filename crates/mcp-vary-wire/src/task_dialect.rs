@@ -58,15 +58,6 @@ impl TaskDialect {
     }
 }
 
-/// Whether a server creates tasks only by the extension, for each request that declares it: then legacy clients can
-/// have them in the core dialect, which the server does not support.
-///
-/// A legacy server reads capabilities once per connection, and would create tasks for clients that did not request
-/// any.
-pub fn translates_to_core(handshake: &Handshake) -> bool {
-    handshake.era() == Era::Modern && TaskDialect::Extension.is_supported_by(handshake)
-}
-
 /// Whether the capabilities of either side declare the extension.
 pub fn has_extension(capabilities: &str) -> bool {
     may_contain(capabilities, TASKS_EXTENSION)

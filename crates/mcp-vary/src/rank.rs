@@ -214,36 +214,6 @@ impl Ranking {
         true
     }
 
-    /// Adds `variants` after all others, in this order, without points.
-    ///
-    /// Used for variants that a client can select, and that its hints do not.
-    pub fn append<'a>(&mut self, variants: impl IntoIterator<Item = &'a ServerVariant>) {
-        self.insert(self.entries.len(), variants);
-    }
-
-    /// Adds `variants` before the one at `place`, in this order, without points; after all others if there is none.
-    pub fn insert<'a>(
-        &mut self,
-        place: usize,
-        variants: impl IntoIterator<Item = &'a ServerVariant>,
-    ) {
-        let first = self.entries.len();
-        let place = place.min(first);
-        let added = variants
-            .into_iter()
-            .enumerate()
-            .map(|(at, variant)| Ranked {
-                id: variant.id.clone(),
-                status: variant.status,
-                score: 0,
-                reasons: Vec::new(),
-                promoted: false,
-                priority: variant.priority,
-                declared: first + at,
-            });
-        self.entries.splice(place..place, added);
-    }
-
     /// The variants to advertise, at most `limit` (2 to 5), and whether there are more.
     ///
     /// The default is always included, and another stable variant if there is one: it takes the last place if it

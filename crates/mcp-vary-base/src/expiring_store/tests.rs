@@ -4,7 +4,6 @@ use super::*;
 
 const LIMITS: StoreLimits = StoreLimits {
     entries: 4,
-    entries_per_owner: 2,
     bytes: 10,
 };
 
@@ -58,20 +57,14 @@ fn whoever_has_most_makes_room() {
 }
 
 #[test]
-fn the_oldest_of_an_owner_goes_for_its_limit() {
+fn the_oldest_goes_for_the_number_of_entries() {
     let mut store = ExpiringStore::new(LIMITS);
-    for (key, owner) in [(0, 7), (1, 8), (2, 8), (3, 8)] {
+    for (key, owner) in [(0, 7), (1, 8), (2, 8), (3, 9), (4, 9)] {
         store.insert(key, entry(owner, 0, 9), 0);
     }
-    assert_eq!(keys(&store, 0), [0, 2, 3]);
-    let own: Vec<_> = store
-        .of_owner(8, 0)
-        .map(|(number, key, _)| (number, *key))
-        .collect();
-    assert_eq!(own, [(3, 2), (4, 3)]);
-    store.insert(4, entry(9, 0, 9), 0);
-    store.insert(5, entry(9, 0, 9), 0);
-    assert_eq!(keys(&store, 0), [2, 3, 4, 5], "at most four of all owners");
+    assert_eq!(keys(&store, 0), [1, 2, 3, 4]);
+    let own: Vec<_> = store.of_owner(8, 0).map(|(key, _)| *key).collect();
+    assert_eq!(own, [1, 2]);
 }
 
 #[test]
@@ -86,12 +79,8 @@ fn what_has_expired_is_not_read_and_gives_way_first() {
     *store.get_mut(&0, 8).unwrap() = 2;
     assert_eq!(store.get(&0, 8), Some(&2));
     assert_eq!(store.of_owner(1, 5).count(), 1);
-    assert_eq!(
-        (store.count(5), store.len()),
-        (1, 2),
-        "counting removes nothing"
-    );
-    // The younger one, which has expired, leaves space and a place of the owner for another.
+    assert_eq!(store.len(), 2, "reading removes nothing");
+    // The younger one, which has expired, leaves space for another.
     store.insert(2, entry(1, 4, 9), 5);
     assert_eq!(keys(&store, 5), [0, 2]);
     store.sweep(9);
@@ -211,11 +200,6 @@ proptest! {
                     prop_assert_eq!(is_stored, bytes_of_key <= LIMITS.bytes);
                     list.retain(|(other, it)| *other != key && it.expires_at > now);
                     if is_stored {
-                        let of_owner = |list: &[(u8, Entry<u64>)]| list.iter().filter(|(_, it)| it.owner == owner).count();
-                        while of_owner(&list) >= LIMITS.entries_per_owner {
-                            let oldest = list.iter().position(|(_, it)| it.owner == owner);
-                            list.remove(oldest.unwrap());
-                        }
                         while list.len() >= LIMITS.entries {
                             list.remove(0);
                         }
@@ -230,7 +214,6 @@ proptest! {
             expected.sort_unstable();
             prop_assert_eq!(keys(&store, now), expected);
             prop_assert_eq!((store.len(), store.bytes()), (list.len(), bytes(&list)));
-            prop_assert_eq!(store.count(now), list.iter().filter(|(_, it)| it.expires_at > now).count());
             prop_assert!(store.by_age.len() == list.len() && store.by_owner.len() == list.len() && store.by_expiry.len() == list.len());
         }
     }

@@ -25,10 +25,6 @@ use crate::index::VariantIndex;
 #[derive(Debug)]
 pub struct Rankings {
     variants: Variants,
-    /// The variants that come last, whatever the hints of a client.
-    unranked: BTreeSet<VariantId>,
-    /// How many of the first variants are built in.
-    built_in: usize,
     weights: Weights,
     /// How many variants are advertised (SV-3).
     advertised: usize,
@@ -77,33 +73,6 @@ impl HintsKey {
     }
 }
 
-/// The order in which a server ranks its own variants for the hints of a client.
-#[derive(Clone, Debug)]
-pub struct ServerOrder {
-    /// The ids of the server's variants.
-    pub variants: BTreeSet<VariantId>,
-    /// Those that the server offers to the client, best first.
-    pub offered: Vec<VariantId>,
-}
-
-impl ServerOrder {
-    /// Sorts the variants of the server in `ids`, in the places that they have there. Those that it does not offer to the
-    /// client come last.
-    fn apply(&self, ids: &mut [VariantId]) {
-        let places: Vec<_> = (0..ids.len())
-            .filter(|at| self.variants.contains(&ids[*at]))
-            .collect();
-        let mut sorted: Vec<_> = places.iter().map(|at| ids[*at].clone()).collect();
-        sorted.sort_by_key(|id| {
-            let mut offered = self.offered.iter();
-            offered.position(|other| other == id).unwrap_or(usize::MAX)
-        });
-        for (at, id) in places.into_iter().zip(sorted) {
-            ids[at] = id;
-        }
-    }
-}
-
 /// How the variants rank for a client, and why.
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -122,28 +91,11 @@ impl Rankings {
     pub fn new(variants: Variants, weights: Weights, advertised: usize) -> Self {
         Self {
             variants,
-            unranked: BTreeSet::new(),
-            built_in: 0,
             weights,
             advertised: advertised.clamp(2, 5),
             cache: Memo::new(CACHE_BYTES),
             computed: AtomicU64::new(0),
         }
-    }
-
-    /// Puts these variants after all others: hints do not rank them, and a model is not asked about them.
-    #[must_use]
-    pub fn with_unranked(mut self, unranked: BTreeSet<VariantId>) -> Self {
-        self.unranked = unranked;
-        self
-    }
-
-    /// Puts the variants of servers after the client's default, before the other ones of the first `count`, which are
-    /// built in: a server that has variants of its own is offered for those.
-    #[must_use]
-    pub fn with_built_in(mut self, count: usize) -> Self {
-        self.built_in = count;
-        self
     }
 
     /// The maximum number of advertised variants.
@@ -188,26 +140,6 @@ impl Rankings {
     ) -> RankedVariants {
         let mut ranking = rank(self.visible(visible), hints, &self.weights);
         ranking.reorder(order, scope);
-        self.add_unranked(&mut ranking, visible);
-        self.advertise(&ranking)
-    }
-
-    /// The ranking for such a client with the variants of each server in the server's order (EXT-9): they have the places
-    /// that the rules give to the variants of that server. It is not cached.
-    pub fn in_server_orders(
-        &self,
-        hints: &VariantHints,
-        visible: Option<&[VariantIndex]>,
-        orders: &[ServerOrder],
-        scope: Reordering,
-    ) -> RankedVariants {
-        let mut ranking = rank(self.visible(visible), hints, &self.weights);
-        let mut ids: Vec<_> = ranking.ids().cloned().collect();
-        for order in orders {
-            order.apply(&mut ids);
-        }
-        ranking.reorder(&ids, scope);
-        self.add_unranked(&mut ranking, visible);
         self.advertise(&ranking)
     }
 
@@ -216,46 +148,16 @@ impl Rankings {
         &'a self,
         visible: Option<&'a [VariantIndex]>,
     ) -> impl Iterator<Item = &'a ServerVariant> {
-        self.all_visible(visible)
-            .filter(|variant| !self.unranked.contains(&variant.id))
-    }
-
-    /// The variants that come after those.
-    fn visible_unranked<'a>(
-        &'a self,
-        visible: Option<&'a [VariantIndex]>,
-    ) -> impl Iterator<Item = &'a ServerVariant> {
-        self.all_visible(visible)
-            .filter(|variant| self.unranked.contains(&variant.id))
-    }
-
-    fn all_visible<'a>(
-        &'a self,
-        visible: Option<&'a [VariantIndex]>,
-    ) -> impl Iterator<Item = &'a ServerVariant> {
-        let all = self.variants.as_slice();
-        // Of variants with the same points, those of servers come after the first built-in one.
-        let (built_in, first) = (self.built_in, self.built_in.min(1));
-        let order = (0..first).chain(built_in..all.len()).chain(first..built_in);
-        order.filter_map(move |at| {
+        let all = self.variants.as_slice().iter().enumerate();
+        all.filter_map(move |(at, variant)| {
             let sees = |visible: &[VariantIndex]| visible.contains(&VariantIndex::at(at));
-            all.get(at).filter(|_| visible.is_none_or(sees))
+            visible.is_none_or(sees).then_some(variant)
         })
-    }
-
-    /// Adds the variants that hints do not rank.
-    fn add_unranked(&self, ranking: &mut Ranking, visible: Option<&[VariantIndex]>) {
-        let place = match self.built_in {
-            0 => usize::MAX,
-            _ => 1,
-        };
-        ranking.insert(place, self.visible_unranked(visible));
     }
 
     /// Whether both rank the same variants in the same way.
     pub fn ranks_like(&self, other: &Self) -> bool {
-        (&self.variants, &self.unranked) == (&other.variants, &other.unranked)
-            && self.built_in == other.built_in
+        self.variants == other.variants
             && (&self.weights, self.advertised) == (&other.weights, other.advertised)
     }
 
@@ -266,9 +168,7 @@ impl Rankings {
 
     /// How the variants rank for a client with these hints, which sees those in `visible`, or all. It is not cached.
     pub fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
-        let mut ranking = rank(self.visible(visible), hints, &self.weights);
-        self.add_unranked(&mut ranking, visible);
-        ranking
+        rank(self.visible(visible), hints, &self.weights)
     }
 
     fn advertise(&self, ranking: &Ranking) -> RankedVariants {
@@ -391,64 +291,6 @@ mod tests {
             }
         }
         assert_eq!(rankings.computed(), 7);
-    }
-
-    /// EXT-9: variants without weight come last, whatever the hints, and a model is not asked about them.
-    #[test]
-    fn unranked_variants_come_last() {
-        let unranked = BTreeSet::from(["b".parse().unwrap()]);
-        let rankings = rankings(Weights::default(), VARIANTS).with_unranked(unranked);
-        let cases: [Case<'_>; 3] = [
-            (&[("useCase", "y")], None, &[0, 2, 3]),
-            (&[("useCase", "y")], Some(&[0, 1]), &[0, 1]),
-            (&[], Some(&[1]), &[1]),
-        ];
-        for (hints, visible, expected) in cases {
-            assert_eq!(order(&rankings, hints, visible, 0), expected, "{hints:?}");
-        }
-        let asked: Vec<_> = rankings.visible(None).map(|it| it.id.as_str()).collect();
-        assert_eq!(asked, ["a", "c", "d"]);
-        let explained = rankings.explain(&hints(&[("useCase", "y")]));
-        assert_eq!(explained.ranking.entries()[3].id.as_str(), "b");
-        assert_eq!(explained.ranking.entries()[3].score, 0);
-        assert!(explained.unknown.is_empty());
-    }
-
-    /// EXT-9: the variants of a server take the places of its variants in the order of the rules, in the server's order.
-    /// Those that it does not offer come last; the default of clients without sessions stays that of the rules.
-    #[test]
-    fn a_server_orders_its_own_variants() {
-        let variants = [
-            ("a", "x"),
-            ("s/1", "y"),
-            ("b", "z"),
-            ("s/2", "y"),
-            ("s/3", "y"),
-        ];
-        let (rankings, asked) = (
-            rankings(Weights::default(), &variants),
-            hints(&[("useCase", "y")]),
-        );
-        let server = |offered: &[&str]| ServerOrder {
-            variants: ["s/1", "s/2", "s/3"].map(|id| id.parse().unwrap()).into(),
-            offered: offered.iter().map(|id| id.parse().unwrap()).collect(),
-        };
-        let ranked = |offered: &[&str], visible: Option<&[VariantIndex]>, scope| {
-            let ranked = rankings.in_server_orders(&asked, visible, &[server(offered)], scope);
-            let order = ranked.order.iter().map(|it| variants[it.position()].0);
-            order.collect::<Vec<_>>()
-        };
-        let by_server = ["s/3", "a", "s/1", "s/nix"];
-        assert_eq!(ranked(&[], None, Reordering::All), ["s/1", "s/2", "s/3"]);
-        assert_eq!(
-            ranked(&by_server, None, Reordering::All),
-            ["s/3", "s/1", "s/2"]
-        );
-        let after_default = ranked(&by_server, None, Reordering::AfterDefault);
-        assert_eq!(after_default, ["s/1", "s/3", "s/2"]);
-        let visible = [0, 1, 3].map(VariantIndex::at);
-        let ranked = ranked(&["s/2", "s/1"], Some(&visible), Reordering::All);
-        assert_eq!(ranked, ["s/2", "s/1", "a"]);
     }
 
     /// SV-7: no two sets of hints have one digest by the way they are written one after the other.

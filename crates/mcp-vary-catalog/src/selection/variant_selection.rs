@@ -145,8 +145,6 @@ pub enum DecidedBy {
     Experiment,
     /// A model, which ranked the variants by the client's description.
     Model,
-    /// A server, which ranked its own variants by the client's hints.
-    Server,
     /// The ranking by the client's hints.
     #[default]
     Ranking,
@@ -154,7 +152,7 @@ pub enum DecidedBy {
 
 impl DecidedBy {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Selector,
         Self::Address,
         Self::Header,
@@ -162,7 +160,6 @@ impl DecidedBy {
         Self::Rule,
         Self::Experiment,
         Self::Model,
-        Self::Server,
         Self::Ranking,
     ];
 
@@ -176,7 +173,6 @@ impl DecidedBy {
             Self::Rule => "rule",
             Self::Experiment => "experiment",
             Self::Model => "model",
-            Self::Server => "server",
             Self::Ranking => "ranking",
         }
     }

@@ -134,9 +134,7 @@ impl CheckedFile<'_> {
             notes.extend(self.unmatched_access(gateway));
             notes.extend(self.unmatched_results(gateway));
         }
-        let unknown = gateway.unknown_variants().into_iter();
-        let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
-        let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
+        let refused = &self.refused;
         let problems = missing + unmatched.len() + refused.len();
         let variants = if self.file.declares_variants() {
             gateway.tools()
@@ -150,7 +148,7 @@ impl CheckedFile<'_> {
                 unmatched: &unmatched,
                 collisions: &collisions,
                 variants: &variants,
-                problems: &refused,
+                problems: refused,
             };
             return (report::connected(self.name, self.file, &found), problems);
         }
@@ -166,7 +164,7 @@ impl CheckedFile<'_> {
             cost_table(&variants),
             unmatched_lines(&format!("note: {}", self.name), &notes),
             unmatched_lines(self.name, &unmatched),
-            problem_lines(&refused),
+            problem_lines(refused),
             summary_line(problems),
         );
         (shown, problems)

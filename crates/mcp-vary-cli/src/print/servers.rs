@@ -47,7 +47,7 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     out
 }
 
-/// A note for each server that offers variants of its own, which clients of the gateway do not see, or that negotiates
+/// A note for each server that offers variants of its own, of which the configuration selects none, or that negotiates
 /// content and gets no feature tags.
 pub(crate) fn upstream_variant_notes(servers: &[ServerReport]) -> String {
     let notes = servers.iter().filter_map(|server| {
@@ -66,8 +66,8 @@ pub(crate) fn upstream_variant_note<T: Display>(server: &str, ids: &[T]) -> Opti
     let first = ids.first()?;
     let all: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
     Some(format!(
-        "server `{server}` offers variants of its own: {}. Vary uses `{first}`; add `variant` with another id to \
-         its entry to use that one instead, or `passthrough: on` to offer all of them",
+        "server `{server}` offers variants of its own: {}. Vary uses `{first}`; add `variant` to its entry to select \
+         one, and another entry for each further one",
         all.join(", ")
     ))
 }

@@ -13,7 +13,6 @@ const GAUGES: &[(&str, &str)] = &[
     ("vary_pending_server_requests", "pendingServerRequests"),
     ("vary_suspended_calls", "suspendedCalls"),
     ("vary_proxied_tasks", "proxiedTasks"),
-    ("vary_completed_tasks", "completedTasks"),
     ("vary_dedicated_connections", "dedicatedConnections"),
     ("vary_memory_bytes", "memory"),
     ("vary_result_store_bytes", "resultStore"),

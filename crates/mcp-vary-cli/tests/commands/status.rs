@@ -236,7 +236,7 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
         .map(Result::unwrap)
         .skip_while(|line| !line.starts_with("metric "))
         .skip(1)
-        .take(12);
+        .take(11);
     let mut rows: Vec<(String, String)> = rows
         .map(|row| {
             let (name, value) = row.split_once(' ').unwrap();

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::endpoint_url::{endpoint_example, parse_endpoint};
-use mcp_vary_upstream::{Isolation, Limits, Passthrough, Processes, RetryPolicy};
+use mcp_vary_upstream::{Isolation, Limits, Processes, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
-use serde_json::{Value, json};
 
 use super::draft::{Kind, PartialServer};
 use super::{auth, headers};
@@ -133,13 +132,10 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
         draft.config.variant = reader.value(field, |word| word.parse::<VariantId>());
     }),
-    /// whether clients can select the variants that the server [offers](../../decisions/0047-passthrough.md), as
-    /// `<server>/<id>`. Each has its own connection, with `command` its own process. They come after the variants of
-    /// the file, or after the default if the file has no `variants`; with `{rank: on}` hints rank them among the
-    /// others. Under them the server gets the hints of clients, and, if it negotiates content, their feature tags, and
-    /// shapes their results. A server that negotiates content and offers no variants gets the tags under all variants.
-    /// Without effect with `variants: off`
-    "passthrough" = "off" => Other(passthrough_shape, read_passthrough),
+    /// whether the server gets the feature tags of clients, and shapes its results itself, if it negotiates content
+    /// ([why](../../decisions/0047-passthrough.md)). Rules of `results`, `resources` and `prompts` for its items switch it
+    /// off
+    "passthrough" = "off" => Switch(|draft| &mut draft.config.passthrough),
     /// methods of extensions, such as `vendor/thing`, that reach the server under every variant; others pass only under
     /// variants that hide nothing
     "allow-methods" = "[]" => Other(SchemaBuilder::strings, read_allowed_methods),
@@ -170,38 +166,17 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     ),
 ];
 
-const PASSTHROUGH: &[KeySpec<Passthrough>] = keys![
-    /// whether their hints decide the place of these variants among those of the file; the server decides their order
-    /// among themselves. One of them can then be a client's default
-    "rank" = "off" => Switch(|passthrough| &mut passthrough.rank),
-];
-
-fn passthrough_shape(schema: &mut SchemaBuilder) -> Value {
-    json!({"anyOf": [schema.switch(), schema.table("`passthrough`", &[PASSTHROUGH])]})
-}
-
 /// Reads the extensions to forward. Those that Vary negotiates itself are none of them.
 fn read_forwarded(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<String> {
     for item in reader.list(field) {
         let id = reader.word(&item);
         if id.is_some_and(|id| EXTENSIONS.iter().any(|extension| extension.id == id)) {
             let what = "is negotiated by Vary itself";
-            let fix = "remove it; `passthrough: on` offers the variants of the server, and forwards feature tags and hints under them";
+            let fix = "remove it; `passthrough: on` forwards feature tags, and `variant` selects a variant of the server";
             reader.report(&item, what, fix);
         }
     }
     reader.strings(field)
-}
-
-fn read_passthrough(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    let mut passthrough = Passthrough::default();
-    let mut is_on = matches!(field.node.value, document::Value::Table(_));
-    if is_on {
-        reader.settings(field, &[PASSTHROUGH], &mut passthrough, "{rank: on}");
-    } else {
-        reader.switch(field, &mut is_on);
-    }
-    draft.config.passthrough = is_on.then_some(passthrough);
 }
 
 const RESTART: &[KeySpec<Limits>] = keys![

@@ -39,49 +39,20 @@ fn a_rule_names_variants_that_exist() {
     );
 }
 
-/// EXT-9: rules name the variants of a server with `passthrough`, which are known once it is connected; what cannot be named
-/// says why, and what to write.
+/// EXT-9: neither extension is forwarded as another one, and rules name no variants of servers.
 #[test]
-fn variants_of_servers_are_named_where_rules_name_variants() {
-    let file = |servers: &str, rules: &str| {
-        format!("servers: {{crm: {{command: x{servers}}}}}\n{rules}\n")
-    };
-    for rules in [
-        "clients: [{variant: crm/agent}]",
-        "variant: crm/agent",
-        "results: [{variants: [crm/agent], project: .}]",
-        "resources: [{variants: [crm/agent], as: markdown}]",
-        "prompts: [{variants: [crm/agent], text: x}]",
-        "stdio-principal: {name: a}\naccess: [{when: {anyone: on}, variants: [crm/agent], variant: crm/agent}]",
-    ] {
-        read("vary.yaml", &file(", passthrough: on", rules));
-    }
-    let without = "`clients[0].variant` is not a variant: `crm/agent`; add `passthrough: on` to the entry of server `crm`, if it offers this \
-                   variant";
-    let rules = "clients: [{variant: crm/agent}]";
-    refuses("vary.yaml", &file("", rules), &format!("2:21: {without}"));
+fn extensions_that_are_negotiated_are_not_forwarded() {
+    let extension = "forward-extensions: [io.modelcontextprotocol/content-negotiation]";
     refuses(
         "vary.yaml",
-        &file(", passthrough: on", "clients: [{variant: web/agent}]"),
-        "2:21: `clients[0].variant` is not a variant: `web/agent`; there are `standard`, `compact`, `directory`, `read-only`",
+        &format!("servers: {{crm: {{command: x, {extension}}}}}\n"),
+        "1:50: `servers.crm.forward-extensions[0]` is negotiated by Vary itself; remove it; `passthrough: on` forwards \
+           feature tags, and `variant` selects a variant of the server",
     );
     refuses(
         "vary.yaml",
-        &file(
-            ", passthrough: on",
-            "experiments: [{name: w, salt: x, arms: {standard: 1, crm/agent: 1}}]",
-        ),
-        "2:54: `experiments[0].arms.crm/agent` is a variant of a server, which exists only while the server is connected: \
-           its clients would change their arm; compare variants of the file",
-    );
-    refuses(
-        "vary.yaml",
-        &file(
-            ", forward-extensions: [io.modelcontextprotocol/content-negotiation]",
-            "",
-        ),
-        "1:50: `servers.crm.forward-extensions[0]` is negotiated by Vary itself; remove it; `passthrough: on` offers the \
-           variants of the server, and forwards feature tags and hints under them",
+        "servers: {crm: {command: x}}\nclients: [{variant: crm/agent}]\n",
+        "2:21: `clients[0].variant` is not a variant: `crm/agent`; there are `standard`, `compact`, `directory`, `read-only`",
     );
 }
 

@@ -27,7 +27,7 @@ impl Steps<'_> {
         let by_access = self.allowed.and_then(|allowed| allowed.rule.as_ref());
         let decided = match reason.by {
             DecidedBy::Rule if by_access.is_some() && reason.rule.as_ref() == by_access => "access",
-            DecidedBy::Model | DecidedBy::Server => "ranking",
+            DecidedBy::Model => "ranking",
             by => by.as_str(),
         };
         let id = self.question.id_of(selected);

@@ -17,11 +17,10 @@ mod suspended;
 pub(crate) use self::input_required::{
     seal_input_required, suspend, url_required, validate_input_requests,
 };
-pub(crate) use self::relay::{InputRelay, PendingInput, RelayEvent, answered, into_result};
+pub(crate) use self::relay::{InputRelay, RelayEvent};
 pub(crate) use self::request_state::{RequestBinding, RequestStateCodec, replica_of};
 pub(crate) use self::required::{
-    INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, REQUEST_STATE, is_input_required,
-    with_elicitation_id,
+    INPUT_REQUESTS, INPUT_RESPONSES, REQUEST_STATE, is_input_required,
 };
 pub(crate) use self::round_trip::{RoundTrip, read_responses};
 pub(crate) use self::services::MrtrServices;

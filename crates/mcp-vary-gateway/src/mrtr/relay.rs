@@ -45,12 +45,12 @@ struct RelayRound {
 
 /// A request that the client was sent.
 #[derive(Debug)]
-pub(crate) struct PendingInput<K = String> {
+struct PendingInput {
     /// The server's key of it.
-    pub(crate) key: K,
-    pub(crate) method: String,
-    pub(crate) server_request: ForwardedServerRequest,
-    pub(crate) answer: oneshot::Receiver<ClientResponse>,
+    key: String,
+    method: String,
+    server_request: ForwardedServerRequest,
+    answer: oneshot::Receiver<ClientResponse>,
 }
 
 /// The next event of a round trip.
@@ -224,7 +224,7 @@ impl RelayRound {
 /// # Errors
 ///
 /// When the client refused, or did not answer in time.
-pub(crate) fn into_result(
+fn into_result(
     answered: Option<ClientResponse>,
     server: &str,
     method: &str,
@@ -243,9 +243,7 @@ pub(crate) fn into_result(
 }
 
 /// Waits for the next response; returns the index of its request. No response means that the time is over.
-pub(crate) async fn answered<K>(
-    waiting: &mut [PendingInput<K>],
-) -> (usize, Option<ClientResponse>) {
+async fn answered(waiting: &mut [PendingInput]) -> (usize, Option<ClientResponse>) {
     let answers = waiting.iter_mut().map(|waiting| {
         let (answer, question) = (&mut waiting.answer, &waiting.server_request);
         Box::pin(async move {

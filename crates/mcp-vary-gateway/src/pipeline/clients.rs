@@ -132,26 +132,6 @@ fn modern_capabilities<'p>(params: &'p Params<'_>) -> Result<&'p str, RpcError> 
     })
 }
 
-/// Waits a moment for the servers that rank their own variants for the client of `server/discover`. Other requests do not
-/// wait: the servers do not decide their default.
-pub(crate) async fn wait_for_servers(
-    snapshot: &ConfigSnapshot,
-    method: &str,
-    caller: &Caller,
-    params: &Params<'_>,
-) {
-    if method != "server/discover" {
-        return;
-    }
-    let declared = modern_capabilities(params);
-    // A request that cannot be read is refused later.
-    if let Ok(declared) = declared.and_then(|text| snapshot.parse_capabilities(text)) {
-        snapshot
-            .wait_for_servers(&declared, caller, Era::Modern)
-            .await;
-    }
-}
-
 /// The client of one modern request: what its `_meta` declares, and nothing from earlier requests.
 ///
 /// # Errors

@@ -15,7 +15,6 @@ pub(crate) mod request;
 mod request_context;
 pub(crate) mod router;
 pub(crate) mod runtime;
-pub(crate) mod server_ranking;
 pub(crate) mod session_offers;
 pub(crate) mod snapshot;
 pub(crate) mod startup;

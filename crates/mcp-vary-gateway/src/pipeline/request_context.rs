@@ -110,12 +110,6 @@ impl<'a> RequestContext<'a> {
 
     /// The name of a server, which rules and limits go by.
     pub(crate) fn server_name(&self, server: ServerIndex) -> Arc<str> {
-        Arc::clone(&self.class.source(server).server_name)
-    }
-
-    /// The name of the source that a request goes to: that of the server, or `<server>/<id>` for a variant that the
-    /// server offers itself. Tasks and links belong to a source.
-    pub(crate) fn source_name(&self, server: ServerIndex) -> Arc<str> {
         Arc::clone(&self.class.source(server).name)
     }
 
@@ -222,27 +216,9 @@ impl<'a> ViewScope<'a> {
         })
     }
 
-    /// The only source of the view: that of a variant that a server offers itself, or the only server. `None` if the
-    /// view has items of several.
-    pub(crate) fn only_source(self) -> Option<ServerIndex> {
-        let sources = self.class.sources();
-        if self.config().is_upstream() {
-            let id = self.snapshot.variant_id(self.view).as_str();
-            return ServerIndex::find(sources, |source| source.name() == id);
-        }
-        let is_configured = |source: &&Arc<ServerSource>| !source.is_upstream_variant();
-        let configured = sources.iter().filter(is_configured).count();
-        (configured == 1).then_some(ServerIndex::FIRST)
-    }
-
-    /// Whether requests of the view can go to a source: that of its variant, if a server offers that itself, else a
-    /// server.
-    pub(crate) fn is_source(self, server: ServerIndex) -> bool {
-        if self.config().is_upstream() {
-            self.only_source() == Some(server)
-        } else {
-            !self.class.source(server).is_upstream_variant()
-        }
+    /// The only server; `None` if there are several.
+    pub(crate) fn only_server(self) -> Option<ServerIndex> {
+        (self.class.sources().len() == 1).then_some(ServerIndex::FIRST)
     }
 }
 

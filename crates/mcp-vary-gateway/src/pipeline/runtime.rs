@@ -27,7 +27,6 @@ use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::memory::ClientMemory;
 use crate::pipeline::startup::StartupSettings;
 use crate::pool::dedicated::{ConnectionObserver, DedicatedPool};
-use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
@@ -59,8 +58,6 @@ pub(crate) struct Services {
     /// Notifies clients of changes.
     pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) pool: PoolServices,
-    /// The variants that servers offer themselves.
-    pub(crate) upstream_variants: UpstreamVariants,
     pub(crate) tasks: Arc<TaskServices>,
     pub(crate) exchange: Arc<ExchangeServices>,
     pub(crate) memory: ClientMemory,
@@ -160,7 +157,6 @@ impl Shared {
         let context = TaskContext {
             observer: Arc::clone(hub) as _,
             pending_server_requests: Arc::clone(&self.pending_server_requests),
-            environment: self.environment,
             copies,
             shutdown: self.shutdown.clone(),
             background_tasks: self.background_tasks.clone(),
@@ -256,7 +252,6 @@ impl Services {
             sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
             authentication: CurrentAuthentication::default(),
             pool,
-            upstream_variants: UpstreamVariants::default(),
             exchange: shared.exchange(config, &tasks, copies(SavedKind::Stream), &counters),
             hub,
             tasks,
@@ -294,7 +289,6 @@ impl Services {
     pub(crate) fn sweep(&self, now: u64) {
         self.exchange.replay_streams.sweep();
         self.sessions.sweep();
-        self.tasks.core_over_ext.completed.sweep();
         self.result_store.sweep();
         self.hub.sweep(now);
     }

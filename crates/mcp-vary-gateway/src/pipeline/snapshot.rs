@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary::extension::CONTENT_NEGOTIATION;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
@@ -23,7 +24,6 @@ use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names, hash_of};
@@ -33,14 +33,11 @@ use crate::pipeline::negotiated_extensions::NEGOTIATED;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::access::{AccessControl, AllowedVariants};
-use crate::pool::client_declarations::ClientDeclarations;
-use crate::pool::upstream_variants::OfferedVariants;
 use crate::pool::{PoolConfig, UpstreamPool};
 use crate::subscriptions::Placements;
 use mcp_vary_observation::call_counters::ServerCalls;
 use mcp_vary_session::Session;
 use mcp_vary_session::authentication::AuthenticationService;
-use mcp_vary_session::caller::Caller;
 use mcp_vary_session::client::DeclaredFeatures;
 use mcp_vary_settings::config::Config;
 
@@ -172,27 +169,18 @@ fn join_chain(config: &mut Config, services: &Services) -> ChainPosition {
     position
 }
 
-/// The variants that servers offer themselves; each has become a server of its own in `config`.
-fn offered_upstream(config: &mut Config, services: &Services) -> OfferedVariants {
+/// Forwards the feature tags of clients to the servers with `passthrough`, unless rules of the configuration shape their
+/// results: nothing is shaped twice.
+fn forward_features(config: &mut Config) {
     let mut servers = std::mem::take(&mut config.servers);
-    if !config.variants {
-        // Clients can select none.
-        servers
-            .iter_mut()
-            .for_each(|server| server.passthrough = None);
-    }
-    let is_named_already = |id: &VariantId| config.variant_set.index_of(id.as_str()).is_some();
-    let shaped_here = |server: &str, id: Option<&VariantId>| match id {
-        Some(id) => config.shapes_results_of(server, id),
-        None => {
-            let mut ids = config.variant_set.ids();
-            ids.any(|id| config.shapes_results_of(server, &id))
+    for server in &mut servers {
+        let forwarded = &mut server.forwarded_extensions;
+        forwarded.retain(|id| id != CONTENT_NEGOTIATION);
+        if server.passthrough && !config.shapes_results_of(&server.name) {
+            forwarded.push(CONTENT_NEGOTIATION.to_owned());
         }
-    };
-    let known = &services.upstream_variants;
-    let mut upstream = known.offered(servers, is_named_already, shaped_here);
-    config.servers = std::mem::take(&mut upstream.servers);
-    upstream
+    }
+    config.servers = servers;
 }
 
 fn background_tasks(services: &Services, variables: Variables) -> BackgroundTasks {
@@ -245,15 +233,15 @@ impl ConfigSnapshot {
         before: Option<&Self>,
     ) -> Self {
         keep_of_before(&mut config, before);
-        let upstream = offered_upstream(&mut config, &services);
+        forward_features(&mut config);
         let position = join_chain(&mut config, &services);
         let rules = ClientRules::new(&config.selection);
-        let variant_set = VariantSet::with_upstream(&config.variant_set, upstream.variants);
-        let variant_set = VariantSet::with_presentations(&variant_set, &rules.presentations());
+        let variant_set =
+            VariantSet::with_presentations(&config.variant_set, &rules.presentations());
         let layout = layout(&config, &variant_set, &rules);
         services
             .pending_server_requests
-            .name_servers(config.configured_servers().count() > 1);
+            .name_servers(config.servers.len() > 1);
         let access = access_control(&config, &variant_set);
         let pool = UpstreamPool::new(
             PoolConfig {
@@ -274,9 +262,7 @@ impl ConfigSnapshot {
         let selector = VariantSelector::new(
             &config,
             Arc::clone(&variant_set),
-            upstream.unranked,
             rules,
-            &pool,
             background_tasks(&services, config.environment.variables),
             before.map(|before| &before.selector),
         );
@@ -336,13 +322,10 @@ impl ConfigSnapshot {
             let hints = declared.get::<VariantHints>();
             let knows_variants = hints.is_some();
             let variant_hints = hints.unwrap_or_default();
-            let forwardable = self.pool.servers.forwardable_capabilities(
-                &value,
-                &ClientDeclarations {
-                    features: features.as_deref(),
-                    hints: &variant_hints,
-                },
-            );
+            let forwardable = self
+                .pool
+                .servers
+                .forwardable_capabilities(&value, features.as_deref());
             ParsedCapabilities {
                 hints: HintsKey::of(&variant_hints),
                 knows_variants,
@@ -385,19 +368,6 @@ impl ConfigSnapshot {
         principal: Option<&Arc<Principal>>,
     ) -> Option<Arc<AllowedVariants>> {
         Some(self.pool.access()?.allowed_variants(principal))
-    }
-
-    /// Waits a moment for the servers that rank their own variants for a client.
-    pub(crate) async fn wait_for_servers(
-        &self,
-        declared: &ParsedCapabilities,
-        caller: &Caller,
-        era: Era,
-    ) {
-        let allowed = self.allowed_variants(caller.principal.as_ref());
-        let selector = &self.selector;
-        let waiting = selector.wait_for_servers(declared, caller, allowed.as_deref(), era);
-        Box::pin(waiting).await;
     }
 
     /// The variants, in the order of configuration; none if they are off.

@@ -21,17 +21,6 @@ impl Services {
         }
     }
 
-    /// Takes over the result of a call that ended at once at a replica that has ended, if it is not known here.
-    pub(crate) async fn take_over_completed_task(&self, id: &str) {
-        let completed = &self.tasks.core_over_ext.completed;
-        if completed.task(id).is_none()
-            && let Some(store) = self.store_of_others(tasks::replica_of(id))
-            && let Ok(Some(copy)) = store.load(SavedKind::Task, id).await
-        {
-            completed.insert_copy(id, &copy);
-        }
-    }
-
     /// The last status of a task that was proxied by a replica that has ended.
     pub(crate) async fn status_of_ended_task(
         &self,

@@ -5,7 +5,6 @@
 //! model. The chosen variant becomes the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no
 //! choice: for that client, the other variants do not exist.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::error::Error;
@@ -31,8 +30,6 @@ use tracing::{debug, warn};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::model_ranking::{BackgroundTasks, ModelRanking, RankedClient};
-use crate::pipeline::server_ranking::ServerRanking;
-use crate::pool::UpstreamPool;
 use crate::pool::access::AllowedVariants;
 use mcp_vary_observation::RankingDetails;
 use mcp_vary_session::caller::Caller;
@@ -61,8 +58,6 @@ pub(crate) struct VariantSelector {
     pub(crate) rankings: Arc<Rankings>,
     /// The ranking by a model, if one is configured.
     pub(crate) model_ranking: Option<Arc<ModelRanking>>,
-    /// The order of servers for their own variants, if that of some counts.
-    server_ranking: Option<Arc<ServerRanking>>,
     /// The variant of clients that no rule matches.
     default: Option<VariantId>,
     /// Whether a header that contradicts `_meta` or the address is an error.
@@ -91,9 +86,7 @@ impl VariantSelector {
     pub(crate) fn new(
         config: &Config,
         variant_set: Arc<VariantSet>,
-        unranked: BTreeSet<VariantId>,
         rules: ClientRules,
-        pool: &UpstreamPool,
         background: BackgroundTasks,
         before: Option<&Self>,
     ) -> Self {
@@ -102,13 +95,11 @@ impl VariantSelector {
             config.weights.clone(),
             config.advertised,
         );
-        let rankings = rankings.with_unranked(unranked);
-        let rankings = Arc::new(rankings.with_built_in(config.variant_set.built_in_count()));
+        let rankings = Arc::new(rankings);
         let model = config.model_ranking.as_ref().filter(|_| config.variants);
         let before = before.and_then(|before| before.model_ranking.as_ref());
         Self {
             is_enabled: config.variants,
-            server_ranking: ServerRanking::new(pool, &rankings, background.clone()),
             model_ranking: ModelRanking::new(model, &rankings, background, before),
             rankings,
             variant_set,
@@ -137,8 +128,8 @@ impl VariantSelector {
         self.rankings.get(hints, &client.hints, visible, now)
     }
 
-    /// The same in the order of the model, if it ranked them for such a client before; else by the rules, and by the
-    /// servers that ranked their own variants. Also what decided the first one.
+    /// The same in the order of the model, if it ranked them for such a client before; else by the rules. Also what decided
+    /// the first one.
     pub(crate) fn ranked(
         &self,
         client: &ParsedCapabilities,
@@ -149,35 +140,16 @@ impl VariantSelector {
         let ranked_client = ranked_client(client, caller, allowed, era);
         let ranked_client = ranked_client.as_ref();
         let by_model = || self.model_ranking.as_ref()?.ranked(ranked_client?);
-        let by_servers = || self.server_ranking.as_ref()?.ranked(ranked_client?);
         let visible = allowed.map(|allowed| &*allowed.variants);
-        let by_model = by_model().map(|order| (order, DecidedBy::Model));
-        let ranked = by_model.or_else(|| Some((by_servers()?, DecidedBy::Server)));
-        match ranked {
+        match by_model() {
             // The default of these clients is always that of the rules.
-            Some((order, _)) if era == Era::Modern => (order, DecidedBy::Ranking),
-            Some(ranked) => ranked,
+            Some(order) if era == Era::Modern => (order, DecidedBy::Ranking),
+            Some(order) => (order, DecidedBy::Model),
             None => (self.ranked_by_rules(client, visible), DecidedBy::Ranking),
         }
     }
 
-    /// Waits a moment for the servers that rank their own variants for such a client.
-    pub(crate) async fn wait_for_servers(
-        &self,
-        client: &ParsedCapabilities,
-        caller: &Caller,
-        allowed: Option<&AllowedVariants>,
-        era: Era,
-    ) {
-        if let Some(servers) = &self.server_ranking
-            && let Some(client) = ranked_client(client, caller, allowed, era)
-        {
-            servers.wait(&client).await;
-        }
-    }
-
-    /// The variant of a client with this outcome of the rules, and the rule that names it; `None` if none does. A variant
-    /// of a server that is not connected yet counts as not named.
+    /// The variant of a client with this outcome of the rules, and the rule that names it; `None` if none does.
     fn by_rule(&self, outcome: &RuleOutcome) -> Option<DecidedVariant> {
         let known = |id: &VariantId| self.variant_set.index_of(id.as_str());
         let named = outcome.variant.as_ref();
@@ -486,7 +458,6 @@ fn ranked_client<'a>(
         principal: caller.principal.as_ref(),
         address: caller.address,
         era,
-        forwardable: &client.forwardable,
     })
 }
 

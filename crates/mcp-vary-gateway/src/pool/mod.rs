@@ -17,5 +17,5 @@ pub(crate) use self::classes::class::{CapabilityClass, ConnectionUse};
 pub(crate) use self::connections::client_declarations;
 pub use self::connections::eviction::ConnectionStatus;
 pub(crate) use self::lists::observer::PoolContext;
-pub(crate) use self::lists::{source, upstream_variants};
+pub(crate) use self::lists::source;
 pub(crate) use self::upstream_pool::{PoolConfig, PoolServices, UpstreamPool};

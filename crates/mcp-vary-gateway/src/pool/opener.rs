@@ -235,7 +235,7 @@ impl ClassOpener {
         let (Some(control), Some(access)) = (&self.access, &key.access) else {
             return true;
         };
-        let name = server.config.server_name();
+        let name = server.config.name.as_str();
         let prefix = self.layout.name_prefix(name, self.servers.len());
         let view = control.view_of(access);
         view.server_access(name, &prefix).something

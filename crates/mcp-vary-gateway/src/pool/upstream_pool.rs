@@ -141,7 +141,7 @@ impl UpstreamPool {
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
         let names = self.base().sources().iter();
-        let names = names.map(|it| Arc::clone(&it.server_name));
+        let names = names.map(|it| Arc::clone(&it.name));
         self.opener.context.shared_lists.registry.retain(names);
         self.base().catalog.publish().await;
     }

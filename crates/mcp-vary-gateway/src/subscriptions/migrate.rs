@@ -307,7 +307,7 @@ fn rebind(
     let shows = |server: &ServerIndex| {
         let source = server.get(sources);
         let is_shown = |source: &Arc<ServerSource>| {
-            variant_config.allows_unlisted(&address.upstream_uri, &source.server_name)
+            variant_config.allows_unlisted(&address.upstream_uri, &source.name)
         };
         address.fault.is_none() && source.is_some_and(is_shown)
     };

@@ -73,7 +73,7 @@ impl Placement {
         };
         let catalog = self.class.catalog.current();
         let item = catalog.merged_item(ListKind::Tools, &item_ref);
-        item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.server_name))
+        item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.name))
     }
 
     pub(super) fn shows(&self, catalog: CatalogId) -> bool {

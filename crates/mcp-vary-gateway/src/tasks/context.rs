@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcp_vary_base::copies::Copies;
-use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_wire::client_id::ClientId;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +28,6 @@ mcp_vary_base::debug_by_name!(dyn TaskObserver);
 pub(crate) struct TaskContext {
     pub(crate) observer: Arc<dyn TaskObserver>,
     pub(crate) pending_server_requests: Arc<PendingServerRequests>,
-    pub(crate) environment: Environment,
     /// Where tasks that have ended are copied to.
     pub(crate) copies: Copies,
     /// Cancelled when the gateway stops.

@@ -9,18 +9,15 @@ use mcp_vary::json::{edit, may_contain};
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
-use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::{TaskDialect, rename_related_task};
 
-use super::dialect::{DialectPair, EXT_OVER_CORE};
+use super::dialect::{DialectPair, EXT_OVER_CORE, creation_result_of_extension};
 use super::id::{TaskKey, with_replica};
 use super::notifier::TaskNotifier;
 use super::proxy::{TaskConnection, TaskOwner};
 use super::services::TaskServices;
-use super::task_text::{
-    core_task_id, is_terminal, lifetime, rename_task, status, string, with_related_task,
-};
+use super::task_text::{core_task_id, lifetime, rename_task, string};
 use mcp_vary_results::shaper::ResultRewriter;
 use mcp_vary_session::caller::sealed_principal;
 use mcp_vary_session::client::Client;
@@ -42,10 +39,6 @@ pub(crate) struct TaskIdCodec {
     pub(crate) replica: Option<u32>,
     /// The prefix that marks the ids of proxied tasks.
     pub(crate) prefix: Option<String>,
-    /// The time to live that the client asked for, in milliseconds.
-    pub(crate) ttl: Option<u64>,
-    /// The connection on which to subscribe to the status of a new task; none where the server sends it anyway.
-    pub(crate) connection: Option<Arc<SupervisedConnection>>,
     /// The longest time that a connection stays open for a task.
     pub(crate) max_lifetime: Duration,
 }
@@ -94,17 +87,10 @@ impl TaskIdCodec {
             server: Arc::clone(&self.server),
             tool: Arc::clone(&self.tool),
             link_index: Arc::clone(&self.services.link_index),
-            dialects: self.dialects,
+            dialect: self.dialects.client,
         };
         self.record(&upstream_id, notifier, client);
-        Some(Ok(if self.dialects.differ() {
-            Cow::Owned(
-                self.rename(&self.dialects.creation_result(result))
-                    .into_owned(),
-            )
-        } else {
-            self.rename(result)
-        }))
+        Some(Ok(self.rename(result)))
     }
 
     pub(crate) fn too_long(&self, upstream_id: &str) -> RpcError {
@@ -113,24 +99,6 @@ impl TaskIdCodec {
             self.server,
             upstream_id.len()
         ))
-    }
-
-    /// The `CreateTaskResult` for a client that asked for a task where the server responded with the result at once.
-    ///
-    /// # Errors
-    ///
-    /// When the result is too large to be stored, or the id too long to be sealed.
-    pub(crate) fn core_over_ext_result(
-        &self,
-        result: &str,
-        client: &Client,
-    ) -> Result<String, RpcError> {
-        let completed = &self.services.core_over_ext.completed;
-        let upstream_id = completed.new_id();
-        let id = self.client_id(&upstream_id);
-        let id = id.ok_or_else(|| self.too_long(&upstream_id))?;
-        let created = completed.insert(id.into(), result, client.id, self.ttl);
-        created.map_err(RpcError::internal)
     }
 
     /// Whether a task that the server creates is proxied for the client.
@@ -159,7 +127,7 @@ impl TaskIdCodec {
             server: Arc::clone(&self.server),
             tool: Arc::clone(&self.tool),
             link_index: Arc::clone(&self.services.link_index),
-            dialects: DialectPair::both(EXT_OVER_CORE.client),
+            dialect: EXT_OVER_CORE.client,
         };
         let session = client.session.as_ref();
         let session = session.map(|session| (Arc::downgrade(session), notifier()));
@@ -168,7 +136,7 @@ impl TaskIdCodec {
         let task = edit::get(result, "task").unwrap_or("{}");
         let proxied = &self.services.proxied;
         let proxied = connection.proxy(proxied, key, upstream_id, task, owner)?;
-        let created = self.dialects.creation_result(result);
+        let created = creation_result_of_extension(result);
         Ok(self.rename(&proxied.with_ttl(&created)).into_owned())
     }
 
@@ -199,12 +167,8 @@ impl TaskIdCodec {
     /// Records who created the task. Notifications that arrived earlier are sent once the client knows the id.
     fn record(&self, upstream_id: &str, notifier: TaskNotifier, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(upstream_id));
-        let connection = self.connection.as_ref();
-        let subscription = connection.map(|connection| connection.subscribe_task(upstream_id));
         let services = &self.services;
-        let earlier = services
-            .registry
-            .record(&key, notifier, client, subscription);
+        let earlier = services.registry.record(&key, notifier, client);
         if let Some(params) = earlier {
             let registry = Arc::clone(&services.registry);
             let notify = async move {
@@ -214,14 +178,6 @@ impl TaskIdCodec {
             let shutdown = services.context.shutdown.clone();
             let notify = shutdown.run_until_cancelled_owned(notify);
             services.context.background_tasks.spawn(notify);
-        }
-    }
-
-    /// A server's task in the client's dialect and with the client's ids.
-    pub(crate) fn task_to_client<'a>(&self, task: &'a str) -> Cow<'a, str> {
-        match self.dialects.task_to_client(task) {
-            Cow::Borrowed(task) => self.rename(task),
-            Cow::Owned(task) => Cow::Owned(self.rename(&task).into_owned()),
         }
     }
 
@@ -244,26 +200,9 @@ impl TaskIdCodec {
         self.services.registry.status(&key, params, client.id)
     }
 
-    /// `result` with the client's id of the task `upstream_id` as related task.
-    pub(crate) fn relate(&self, result: &str, upstream_id: &str) -> String {
-        match self.client_id(upstream_id) {
-            Some(id) => with_related_task(result, &id),
-            None => result.to_owned(),
-        }
-    }
-
     /// A server's message about a task, with the client's id as related task.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
         rename_related_task(params, &|id| self.client_id(id))
-    }
-
-    /// Records the status of a task: after a terminal one, no more notifications follow.
-    pub(crate) fn record_status(&self, task: &str) {
-        if is_terminal(&status(task))
-            && let Some(key) = self.key(task)
-        {
-            self.services.registry.unsubscribe(&key);
-        }
     }
 
     /// Notifies all subscribers of the task.

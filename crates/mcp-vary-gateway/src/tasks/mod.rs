@@ -2,11 +2,10 @@
 //!
 //! A server's task id is unknown to other servers. So clients get a sealed id, which names the server and the variant
 //! under which the task was created ([`mcp_vary::task`]). There are two dialects of tasks
-//! ([`TaskDialect`](mcp_vary_wire::task_dialect::TaskDialect)); tasks are translated if client and server use different
-//! ones: [`proxy`] for clients of the extension, [`core_over_ext`] for those of the core dialect.
+//! ([`TaskDialect`](mcp_vary_wire::task_dialect::TaskDialect)). Clients of the extension get the tasks of the core dialect by
+//! the [`proxy`].
 
 pub(crate) mod context;
-pub(crate) mod core_over_ext;
 mod dialect;
 mod id;
 mod id_codec;

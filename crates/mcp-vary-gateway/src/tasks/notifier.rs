@@ -6,8 +6,8 @@ use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::shaper::{ResultRewriter, rewrite_result};
+use mcp_vary_wire::task_dialect::TaskDialect;
 
-use super::dialect::DialectPair;
 use super::task_text::{RESULT, rename_task};
 
 /// Writes the notifications of one task for one client, with the task as `tasks/get` would return it.
@@ -20,20 +20,20 @@ pub(crate) struct TaskNotifier {
     /// The server's name of the tool whose call created the task.
     pub(crate) tool: Arc<str>,
     pub(crate) link_index: Arc<LinkIndex>,
-    pub(crate) dialects: DialectPair,
+    /// The client's dialect, in which the server or the proxy writes the task.
+    pub(crate) dialect: TaskDialect,
 }
 
 impl TaskNotifier {
     /// The notification of a task with the status `params`, in the client's dialect.
     pub(crate) fn status(&self, params: &str) -> Bytes {
-        let dialect = self.dialects.client;
+        let dialect = self.dialect;
         dialect.status_notification(&self.params_to_client(params))
     }
 
     /// The params of a server's notification, as the client receives them.
     pub(crate) fn params_to_client(&self, params: &str) -> String {
-        let task = self.dialects.task_to_client(params);
-        let task = rename_task(&task, &|_| Some(self.client_id.to_string()));
+        let task = rename_task(params, &|_| Some(self.client_id.to_string()));
         let Some(result) = edit::get(&task, RESULT).filter(|it| it.starts_with('{')) else {
             return task.into_owned();
         };

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
-use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::server_message::own_token;
@@ -15,7 +14,6 @@ use mcp_vary_wire::task_dialect::rename_related_task;
 use super::context::TaskObserver;
 use super::id::TaskKey;
 use super::notifier::TaskNotifier;
-use super::task_text::{is_terminal, status};
 use crate::pool::lists::ids::ConnectionId;
 use mcp_vary_session::Session;
 use mcp_vary_session::client::Client;
@@ -47,8 +45,6 @@ struct TaskEntry {
     /// Dangling for a client without a session, which listens if it wants notifications.
     session: Weak<Session>,
     notifier: Arc<TaskNotifier>,
-    /// Subscribes to the task, where its server sends notifications only on request.
-    subscription: Option<Subscription>,
 }
 
 /// Some hundred bytes each.
@@ -77,7 +73,6 @@ impl TaskRegistry {
         key: &TaskKey,
         notifier: TaskNotifier,
         client: &Client,
-        subscription: Option<Subscription>,
     ) -> Option<Arc<str>> {
         let session = client.session.as_ref().map(Arc::downgrade);
         let entry = Entry {
@@ -86,7 +81,6 @@ impl TaskRegistry {
                 client: client.id,
                 session: session.unwrap_or_default(),
                 notifier: Arc::new(notifier),
-                subscription,
             })
         };
         let mut tasks = self.lock();
@@ -118,41 +112,6 @@ impl TaskRegistry {
         Some(notifier.status(params))
     }
 
-    /// At most `most` of the tasks that `client` created in the core dialect on servers of the extension, each with its
-    /// number, in the order of creation and after the one with this number.
-    pub(crate) fn core_over_ext_after(
-        &self,
-        client: ClientId,
-        number: u64,
-        most: usize,
-    ) -> Vec<(u64, TaskKey, Arc<TaskNotifier>)> {
-        let tasks = self.lock();
-        let created = tasks.known.of_owner(client, NEVER);
-        let created =
-            created.filter(|(at, _, it)| *at > number && it.notifier.dialects.is_core_over_ext());
-        created
-            .map(|(at, key, it)| (at, key.clone(), Arc::clone(&it.notifier)))
-            .take(most)
-            .collect()
-    }
-
-    /// Records that a task has ended: no more notifications are sent about it.
-    pub(crate) fn unsubscribe(&self, key: &TaskKey) {
-        let mut tasks = self.lock();
-        let entry = tasks.known.get_mut(key, NEVER);
-        let subscription = entry.and_then(|it| it.subscription.take());
-        drop(tasks);
-        drop(subscription);
-    }
-
-    /// Forgets a task that no longer exists.
-    pub(crate) fn forget(&self, key: &TaskKey) {
-        let mut tasks = self.lock();
-        let removed = tasks.known.remove(key);
-        drop(tasks);
-        drop(removed);
-    }
-
     /// Translates the server's ids of the tasks of `client` into the client's.
     pub(crate) fn client_ids<'a>(
         &'a self,
@@ -172,7 +131,7 @@ impl TaskRegistry {
         let (server, client_token) = {
             let tasks = self.lock();
             let created = tasks.known.of_owner(client, NEVER);
-            let mut tokens = created.filter_map(|(_, (server, _), it)| {
+            let mut tokens = created.filter_map(|((server, _), it)| {
                 Some((server, it.notifier.rewriter.progress.as_ref()?))
             });
             let (server, tokens) = tokens.find(|(_, it)| it.upstream == token)?;
@@ -205,9 +164,6 @@ impl TaskRegistry {
         {
             // A client without an open stream can ask for the status.
             let _ = session.enqueue(notifier.status(params));
-        }
-        if is_terminal(&status(params)) {
-            self.unsubscribe(key);
         }
         self.observer.task_changed(key, params, source);
     }

@@ -6,7 +6,6 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary_results::link_index::LinkIndex;
 
 use super::context::TaskContext;
-use super::core_over_ext::CoreOverExt;
 use super::proxy::ProxiedTasks;
 use super::registry::TaskRegistry;
 
@@ -16,7 +15,6 @@ pub(crate) struct TaskServices {
     pub(crate) context: Arc<TaskContext>,
     pub(crate) registry: Arc<TaskRegistry>,
     pub(crate) proxied: Arc<ProxiedTasks>,
-    pub(crate) core_over_ext: Arc<CoreOverExt>,
     /// Seal the ids that clients get.
     pub(crate) cursor_keys: Arc<CursorKeys>,
     pub(crate) link_index: Arc<LinkIndex>,
@@ -34,7 +32,6 @@ impl TaskServices {
         Self {
             registry: Arc::new(TaskRegistry::new(Arc::clone(&context.observer))),
             proxied: Arc::new(ProxiedTasks::new(Arc::clone(&context), instance)),
-            core_over_ext: Arc::new(CoreOverExt::new(Arc::clone(&context))),
             cursor_keys,
             link_index,
             context,

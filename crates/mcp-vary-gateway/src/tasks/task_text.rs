@@ -72,35 +72,5 @@ pub(crate) fn string(object: &str, key: &str) -> Option<String> {
     serde_json::from_str(edit::get(object, key)?).ok()
 }
 
-/// Whether the result of a call reports a failed tool.
-pub(super) fn is_failed_call(result: &str) -> bool {
-    edit::get(result, "isError") == Some("true")
-}
-
-/// The status of a task, from the JSON text of the task.
-pub(crate) fn status(task: &str) -> String {
-    string(task, "status").unwrap_or_default()
-}
-
-/// Whether this status is terminal.
-///
-/// > Tasks with a `completed`, `failed`, or `cancelled` status are in a terminal state and MUST NOT transition to any
-/// > other status (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
-pub(crate) fn is_terminal(status: &str) -> bool {
-    matches!(status, "completed" | "failed" | "cancelled")
-}
-
-/// `text`, a result or params, with `id` as its related task.
-///
-/// > All requests, notifications, and responses related to a task MUST include the
-/// > `io.modelcontextprotocol/related-task` key in their `_meta` field
-/// > (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages")
-pub(crate) fn with_related_task(text: &str, id: &str) -> String {
-    let meta = edit::get(text, "_meta").filter(|meta| meta.starts_with('{'));
-    let related = format!(r#"{{"taskId":{}}}"#, json::string(id));
-    let meta = edit::set(meta.unwrap_or("{}"), RELATED_TASK_META, &related);
-    edit::set(text, "_meta", &meta).into_owned()
-}
-
 /// The member of a completed task that holds its result (SEP-2663).
 pub(crate) const RESULT: &str = "result";

@@ -15,7 +15,7 @@ struct Stream {
     sender: UnboundedSender<Bytes>,
 }
 
-/// A server whose tool `job` becomes a task, and whose tool `quick` never does where the server decides.
+/// A server whose tool `job` becomes a task.
 fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
     let capabilities = match era {
@@ -40,7 +40,6 @@ fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> 
         }
         ("tools/list", _) => json!({"tools": [
             {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
-            {"name": "quick", "inputSchema": {"type": "object"}},
             {"name": "other", "inputSchema": {"type": "object"}},
         ]}),
         ("tools/call", Era::Legacy) if params["task"].is_object() => {
@@ -166,8 +165,8 @@ impl<'a> Client<'a> {
     }
 
     /// Has a task made, as an operator. Its id.
-    async fn make(&self, tool: &str) -> String {
-        let mut call = crate::support::tool(tool);
+    async fn make(&self) -> String {
+        let mut call = tool("job");
         if self.session.is_some() {
             call["task"] = json!({"ttl": 60_000});
         }
@@ -210,23 +209,20 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Both eras of clients before both of servers, and the tool whose calls become tasks there.
-const PAIRS: [(Era, Era, &str); 5] = [
-    (Era::Legacy, Era::Legacy, "job"),
-    (Era::Modern, Era::Modern, "job"),
-    (Era::Legacy, Era::Modern, "job"),
-    (Era::Modern, Era::Legacy, "job"),
-    // The server answers at once, and the gateway stores the result for the client.
-    (Era::Legacy, Era::Modern, "quick"),
+/// Clients before servers whose calls become tasks for them.
+const PAIRS: [(Era, Era); 3] = [
+    (Era::Legacy, Era::Legacy),
+    (Era::Modern, Era::Modern),
+    (Era::Modern, Era::Legacy),
 ];
 
 /// The token of the same principal has other groups than the one that made the task.
 #[tokio::test]
 async fn a_task_whose_tool_is_hidden_is_unknown() {
-    for (client, server, tool) in PAIRS {
+    for (client, server) in PAIRS {
         let office = Office::before(server).await;
         let client = Client::of(client, &office, "ann").await;
-        let task = client.make(tool).await;
+        let task = client.make().await;
         client.is_known(&task).await;
         client.is_unknown("dev", &task).await;
         client.is_known(&task).await;
@@ -235,10 +231,10 @@ async fn a_task_whose_tool_is_hidden_is_unknown() {
 
 #[tokio::test]
 async fn a_task_of_another_is_unknown_wherever_it_is() {
-    for (client, server, tool) in PAIRS {
+    for (client, server) in PAIRS {
         let office = Office::before(server).await;
         let of_ann = Client::of(client, &office, "ann").await;
-        let task = of_ann.make(tool).await;
+        let task = of_ann.make().await;
         let of_eve = Client::of(client, &office, "eve").await;
         of_eve.is_unknown("sre", &task).await;
         of_ann.is_known(&task).await;
@@ -247,18 +243,13 @@ async fn a_task_of_another_is_unknown_wherever_it_is() {
 
 #[tokio::test]
 async fn a_list_has_no_tasks_of_hidden_tools() {
-    for (client, server, tool) in PAIRS {
-        if client == Era::Modern {
-            continue;
-        }
-        let office = Office::before(server).await;
-        let client = Client::of(client, &office, "ann").await;
-        let task = client.make(tool).await;
-        let all = client.ask("sre", "tasks/list", json!({})).await;
-        all.has("/result/tasks/0/taskId", task);
-        let none = client.ask("dev", "tasks/list", json!({})).await;
-        none.has("/result/tasks", json!([]));
-    }
+    let office = Office::before(Era::Legacy).await;
+    let client = Client::of(Era::Legacy, &office, "ann").await;
+    let task = client.make().await;
+    let all = client.ask("sre", "tasks/list", json!({})).await;
+    all.has("/result/tasks/0/taskId", task);
+    let none = client.ask("dev", "tasks/list", json!({})).await;
+    none.has("/result/tasks", json!([]));
 }
 
 /// Whether nothing arrives of what the server said while the tool was hidden, up to what it said afterwards.
@@ -275,27 +266,25 @@ async fn is_not_notified_while_hidden(stream: &mut RawHttp) {
 
 #[tokio::test]
 async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
-    for server in [Era::Legacy, Era::Modern] {
-        let office = Office::before(server).await;
-        let client = Client::of(Era::Legacy, &office, "ann").await;
-        let session = client.session.clone().unwrap();
-        let get = HttpRequest::get(&session).with("Authorization", office.bearer("ann", "sre"));
-        let mut stream = office.harness.connect().await;
-        stream.open_stream(&get).await;
-        client.make("job").await;
-        office.wait_for_listener().await;
-        office.notify("working");
-        let first = soon(stream.event()).await.unwrap();
-        first.has("/params/status", "working");
+    let office = Office::before(Era::Legacy).await;
+    let client = Client::of(Era::Legacy, &office, "ann").await;
+    let session = client.session.clone().unwrap();
+    let get = HttpRequest::get(&session).with("Authorization", office.bearer("ann", "sre"));
+    let mut stream = office.harness.connect().await;
+    stream.open_stream(&get).await;
+    client.make().await;
+    office.wait_for_listener().await;
+    office.notify("working");
+    let first = soon(stream.event()).await.unwrap();
+    first.has("/params/status", "working");
 
-        client.ask("dev", "tools/list", json!({})).await;
-        office.notify("input_required");
-        // Nothing shows that the gateway has read it and told nobody.
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        client.ask("sre", "tools/list", json!({})).await;
-        office.notify("completed");
-        is_not_notified_while_hidden(&mut stream).await;
-    }
+    client.ask("dev", "tools/list", json!({})).await;
+    office.notify("input_required");
+    // Nothing shows that the gateway has read it and told nobody.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client.ask("sre", "tools/list", json!({})).await;
+    office.notify("completed");
+    is_not_notified_while_hidden(&mut stream).await;
 }
 
 /// A stream goes on after a reload, with what the rules of then show.
@@ -303,7 +292,7 @@ async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
 async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
     let office = Office::before(Era::Modern).await;
     let client = Client::of(Era::Modern, &office, "ann").await;
-    let task = client.make("job").await;
+    let task = client.make().await;
     let capabilities = json!({"extensions": {TASKS: {}}});
     let params = json!({"notifications": {"taskIds": [task], "toolsListChanged": true}});
     let listen = modern(json!(1), "subscriptions/listen", params, &capabilities);

@@ -90,7 +90,6 @@ impl<'a> User<'a> {
 async fn each_request_about_a_task_has_the_token_of_its_own_client() {
     for (client, era) in [
         (Era::Legacy, Era::Legacy),
-        (Era::Legacy, Era::Modern),
         (Era::Modern, Era::Legacy),
         (Era::Modern, Era::Modern),
     ] {

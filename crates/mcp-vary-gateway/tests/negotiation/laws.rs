@@ -7,7 +7,6 @@ use mcp_vary::extension::CONTENT_NEGOTIATION;
 use mcp_vary::json::{Json, Members, edit, elements};
 use mcp_vary::shape::META_APPLIED;
 use mcp_vary_config::read_results;
-use mcp_vary_upstream::Passthrough;
 use mcp_vary_view::ResultFields;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -98,7 +97,7 @@ impl Told {
             config.results = read;
             if has_tags {
                 let server = &mut config.servers[0];
-                server.passthrough = Some(Passthrough::default());
+                server.passthrough = true;
                 // Each set of tags needs a session at a server that has sessions.
                 server.limits.connections = 999;
                 config.limits.classes = 999;

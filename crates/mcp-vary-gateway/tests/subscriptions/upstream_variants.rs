@@ -1,7 +1,6 @@
 //! Changes of a server that offers variants itself, under the one that the operator selected.
 
 use futures_util::future::join_all;
-use mcp_vary_upstream::Passthrough;
 
 use crate::support::*;
 
@@ -55,43 +54,6 @@ async fn changes_of_the_selected_variant_reach_clients() {
         let expected = changed("tools", "standard");
         assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         let listed = way.ask(&outer, &json!({}), "tools/list", json!({})).await;
-        listed.has("/result/tools/1/name", "added");
-    };
-    join_all(PAIRS.map(check)).await;
-}
-
-/// EXT-9: the same for a variant of the server that the client selects itself. Its list and its resources change under its
-/// own name.
-#[tokio::test]
-async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
-    let check = async |(era, way): (Era, ClientKind)| {
-        let stage = ChangingServer::new(era);
-        let inner = Harness::changing(&stage).await;
-        let url = format!("http://{}/mcp", inner.address).parse().unwrap();
-        let mut config = config(Target::http(url));
-        config.servers[0].passthrough = Some(Passthrough::default());
-        let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
-        // The default, and four variants.
-        until(async || inner.gateway.status().listeners >= 5).await;
-        let compact = "peer/compact";
-        let filter = everything(&["note:a"]);
-        let mut subscriber =
-            NotificationClient::listening(&outer, way, filter, Some(compact)).await;
-        if !way.is_modern() {
-            let uri = under(compact, json!({"uri": "note:a"}));
-            subscriber.succeeds("resources/subscribe", uri).await;
-        }
-        reports_update(era, &stage, &inner).await;
-        let expected = updated("note:a", compact);
-        assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
-        stage.set_tools(&["first", "added"]);
-        stage.notify_list_changed("tools");
-        let expected = changed("tools", compact);
-        // A session is notified of each variant that it was offered.
-        let changes = async { while subscriber.change().await != expected {} };
-        soon(changes).await;
-        let list = under(compact, json!({}));
-        let listed = way.ask(&outer, &json!({}), "tools/list", list).await;
         listed.has("/result/tools/1/name", "added");
     };
     join_all(PAIRS.map(check)).await;

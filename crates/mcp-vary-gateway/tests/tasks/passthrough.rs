@@ -325,6 +325,26 @@ async fn a_modern_client_has_no_wish() {
     assert!(found.is_null(), "{found}");
 }
 
+/// A legacy client gets no tasks of a modern server.
+///
+/// > Receivers that do not declare the task capability for a request type MUST process requests of that type
+/// > normally, ignoring any task-augmentation metadata if present. (MCP 2025-11-25, basic/utilities/tasks)
+#[tokio::test]
+async fn a_wish_of_a_legacy_client_is_ignored_before_modern_servers() {
+    let (harness, _two) = two(Era::Modern).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    client.initialized.has("/capabilities/tasks", Value::Null);
+    let listed = client.answer("tools/list", json!({})).await;
+    listed.has("/result/tools/0/execution/taskSupport", "optional");
+    let answer = client.answer("tools/call", as_task("one_job")).await;
+    answer.has("/result/content", json!([]));
+    answer.has("/result/said/task", Value::Null);
+    for method in ["tasks/list", "tasks/get", "tasks/result", "tasks/cancel"] {
+        let answer = client.answer(method, json!({"taskId": "one-7"})).await;
+        answer.has("/error/code", -32601);
+    }
+}
+
 /// An extension belongs to no era: a legacy client that declares it gets the tasks of a modern server.
 #[tokio::test]
 async fn the_extension_crosses_the_eras() {

@@ -1,11 +1,10 @@
 //! SV-9: which variants a client can select, and which ones errors name, as far as the operator restricts that.
 
-use super::passthrough::from_file;
 use crate::support::*;
 
 /// A gateway whose file has these lines.
 async fn harness(lines: &str) -> Harness {
-    let file = from_file(&format!("servers: {{a: {{command: x}}}}\n{lines}"));
+    let file = of_file(&format!("servers: {{a: {{command: x}}}}\n{lines}"));
     Harness::of(|config| {
         config.advertised = file.advertised;
         config.advertised_only = file.advertised_only;

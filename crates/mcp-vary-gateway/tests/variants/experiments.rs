@@ -7,7 +7,6 @@ use mcp_vary_experiment::{Arm, Experiment, Metric};
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::experiments::ExperimentConfig;
 
-use super::passthrough::from_file;
 use crate::support::*;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
@@ -254,7 +253,7 @@ async fn an_experiment_overrides_nothing_that_names_a_variant() {
         let text = format!(
             "servers: {{a: {{command: x}}}}\nvariants: {{standard: {{}}, verbose: {{}}, other: {{}}}}\n{rules}"
         );
-        let file = from_file(&text);
+        let file = of_file(&text);
         let ruled = adapted(|config| {
             (config.access, config.selection) = (file.access, file.selection);
         })

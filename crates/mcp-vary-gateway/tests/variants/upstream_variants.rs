@@ -82,6 +82,27 @@ async fn a_server_without_the_selected_variant_is_not_used() {
     }
 }
 
+/// EXT-9: two entries of one address show two of its variants side by side.
+#[tokio::test]
+async fn two_entries_show_two_variants_of_a_server() {
+    let inner = rules_by_variant::harness().await;
+    let mut config = in_front_of(&inner, Some("standard"));
+    config.servers[0].name = "whole".to_owned();
+    let mut short = in_front_of(&inner, Some("names")).servers.remove(0);
+    short.name = "short".to_owned();
+    config.servers.push(short);
+    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let whole = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
+    let names_alone = json!({"names": ["Bern", "Thun"]});
+    for way in ClientKind::ALL {
+        for (name, expected) in [("whole_list", &whole), ("short_list", &names_alone)] {
+            let called = way.ask(&outer, &json!({}), "tools/call", tool(name)).await;
+            let value = &called["result"]["structuredContent"];
+            assert_eq!(value, expected, "{way:?} {name}");
+        }
+    }
+}
+
 /// A server of either era that offers variants.
 fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
     let offered = json!({"availableVariants": [{"id": "agent"}, {"id": "human"}]});
@@ -107,6 +128,45 @@ fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
         _ => return None,
     };
     Some(seen.answer(&result))
+}
+
+/// EXT-9: a handshake without the selected variant ends the use of the server, and one with it begins it again.
+#[tokio::test]
+async fn a_server_is_used_while_it_offers_the_selected_variant() {
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_gone);
+    let peer = ScriptedServer::start(move |seen| {
+        let mut reply = discovered();
+        let others = json!({"availableVariants": [{"id": "agent"}]});
+        reply["capabilities"] = json!({"tools": {}, "extensions": {SERVER_VARIANTS: others}});
+        match seen.method() {
+            "server/discover" if flag.load(Ordering::SeqCst) => Some(seen.answer(&reply)),
+            _ => offering(seen, true),
+        }
+    })
+    .await;
+    let mut config = config(Target::http(peer.url.clone()));
+    config.servers[0].variant = Some("human".parse().unwrap());
+    // A modern server is asked for its capabilities whenever its health is checked.
+    let limits = &mut config.servers[0].limits;
+    limits.ping = Duration::from_millis(50);
+    limits.backoff = Duration::from_millis(10);
+    limits.max_backoff = Duration::from_millis(20);
+    limits.ready_timeout = Duration::from_millis(100);
+    let harness = Harness::behind(peer, config).await;
+    for (gone, state, member) in [
+        (false, "up", "result"),
+        (true, "down", "error"),
+        (false, "up", "result"),
+    ] {
+        is_gone.store(gone, Ordering::SeqCst);
+        // A server that is called is not silent, so it is not asked.
+        until(async || harness.status()["servers"][0]["state"] == state).await;
+        let called = harness
+            .ask(ClientKind::HttpModern, "tools/call", tool("list"))
+            .await;
+        assert!(called[member].is_object(), "{state}: {called}");
+    }
 }
 
 /// The result of `server/discover` as scripted servers answer it.

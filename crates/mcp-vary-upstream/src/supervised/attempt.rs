@@ -88,10 +88,9 @@ impl Shared {
         config
     }
 
-    /// Logs once for a server, and not for each of its variants, that not all of its variants is kept.
+    /// Logs once for a server that not all of its variants is kept.
     fn log_cut_variants(&self, upstream: &UpstreamConnection) {
-        let is_cut = upstream.handshake().has_cut_variants && self.config.variant_of.is_none();
-        if is_cut && self.server_facts.note_cut_variants() {
+        if upstream.handshake().has_cut_variants && self.server_facts.note_cut_variants() {
             tracing::warn!(
                 server = self.config.name,
                 "the server declares more of its variants than is kept: 32 of them, 1 KiB of each description, 32 short hints of each"

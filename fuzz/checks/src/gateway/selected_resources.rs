@@ -47,8 +47,7 @@ impl SelectedResources {
         ] {
             let part = ServerListing {
                 server: SERVER.into(),
-                upstream_variant: None,
-                server_traits: Era::Legacy.into(),
+                server_era: Era::Legacy,
                 was_connected: true,
                 listing: Some(Ok(Arc::new(listing(kind, ids)))),
             };

@@ -247,14 +247,14 @@ impl Cases {
         }
     }
 
-    /// A server that offers many variants, of which clients can select each.
+    /// A server that offers many variants.
     fn variants(&self) -> Case {
         Case {
             bound: 48 * MIB,
             what: "32 variants, and the gateway itself",
             server: default_with::<Kind>(|it| it.variants = 7_000),
             ..self.case(
-                "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
+                "7,000 variants with hints in a handshake of 1 MB, with the start",
                 |client, _| {
                     let answer = client.modern(&[], "server/discover", &json!({}))?;
                     Ok(format!(

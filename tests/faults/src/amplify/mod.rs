@@ -136,7 +136,7 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     let path = programs.scratch.join("amplify.json");
     let mut config = case.config.clone();
     let offers_variants = case.server.variants > 0;
-    config["servers"] = json!({"s": {"url": server.url(), "passthrough": offers_variants}});
+    config["servers"] = json!({"s": {"url": server.url()}});
     fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
     let arguments = [path.display().to_string()];
     let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;

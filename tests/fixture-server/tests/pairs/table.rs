@@ -74,6 +74,6 @@ looks! {
     contents::completion contents::completion_of_template contents::no_prompt contents::no_resource
     errors::of_protocol errors::of_tool errors::of_arguments errors::unknown_tool errors::unknown_method
     asks::form asks::sampling asks::roots asks::twice asks::nothing
-    tasks::result tasks::question tasks::cancellation tasks::wish tasks::wish_with_a_question tasks::wish_withdrawn
+    tasks::result tasks::question tasks::cancellation tasks::wish
     changes::of_tools changes::of_a_resource
 }

@@ -52,80 +52,18 @@ pub(crate) async fn cancellation(pair: Arc<Pair>) -> String {
     "the server stops".to_owned()
 }
 
-/// A task that the client wishes for, from its call to its result.
+/// A task that the client wishes for.
 pub(crate) async fn wish(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     let arguments = json!({"seconds": 0.1, "label": "it"});
-    let Some(id) = wished(&mut client, "slow_compute", arguments).await else {
-        return NONE.to_owned();
-    };
-    let received = client.ask("tasks/result", json!({"taskId": id})).await;
-    result_of(&received.answer, &id)
-}
-
-/// One that asks its client before it goes on, while the result is waited for.
-pub(crate) async fn wish_with_a_question(pair: Arc<Pair>) -> String {
-    let mut client = pair.client_that_can(json!({"elicitation": {}})).await;
-    let Some(id) = wished(&mut client, "confirm_delete", json!({"filename": "a"})).await else {
-        return NONE.to_owned();
-    };
-    let mut sent = client.send("tasks/result", json!({"taskId": id})).await;
-    let requested = client.hear(&mut sent).await;
-    let requested = requested.expect("a question before the result");
-    assert_eq!(requested["method"], "elicitation/create", "{requested}");
-    assert_eq!(requested["params"]["_meta"][RELATED]["taskId"], id.as_str());
-    let answer = json!({"action": "accept", "content": {"confirm": true}});
-    client.reply(&requested, answer).await;
-    let received = client.finish(&mut sent).await;
-    result_of(&received.answer, &id)
-}
-
-/// One that its client does not want any more.
-pub(crate) async fn wish_withdrawn(pair: Arc<Pair>) -> String {
-    let mut client = pair.client().await;
-    let arguments = json!({"seconds": 3_600, "label": "it"});
-    let Some(id) = wished(&mut client, "slow_compute", arguments).await else {
-        return NONE.to_owned();
-    };
-    let before = listed(&mut client, &id).await;
-    let params = json!({"taskId": id});
-    let cancelled = client.ask("tasks/cancel", params).await.answer;
-    assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
-    let after = listed(&mut client, &id).await;
-    format!("listed as `{before}`, then as `{after}`")
-}
-
-/// How the only task of a client stands in its list.
-async fn listed(client: &mut Client, id: &str) -> String {
-    let listed = client.ask("tasks/list", json!({})).await.answer;
-    let tasks = &listed["result"]["tasks"];
-    assert_eq!(tasks.as_array().map(Vec::len), Some(1), "{listed}");
-    assert_eq!(tasks[0]["taskId"], id, "{listed}");
-    tasks[0]["status"].as_str().unwrap_or_default().to_owned()
-}
-
-/// The id of the task that a call becomes; a client that may not wish for one has none.
-async fn wished(client: &mut Client, tool: &str, arguments: Value) -> Option<String> {
-    let is_offered = client.hello["result"]["capabilities"]["tasks"].is_object();
-    let params = json!({"name": tool, "arguments": arguments, "task": {"ttl": 60_000}});
-    // Nobody waits an hour for what is no task.
-    if !is_offered && params["arguments"]["seconds"] == 3_600 {
-        return None;
+    let params = json!({"name": "slow_compute", "arguments": arguments, "task": {"ttl": 60_000}});
+    let answer = client.ask("tools/call", params).await.answer;
+    let text = &answer["result"]["content"][0]["text"];
+    if text == "computed it" {
+        return "no task".to_owned();
     }
-    let created = client.ask("tools/call", params).await.answer;
-    let task = &created["result"]["task"];
-    assert_eq!(task.is_object(), is_offered, "{created}");
-    task["taskId"].as_str().map(str::to_owned)
+    answer.to_string()
 }
-
-fn result_of(answer: &Value, id: &str) -> String {
-    let result = &answer["result"];
-    assert_eq!(result["_meta"][RELATED]["taskId"], id, "{answer}");
-    result["content"][0]["text"].to_string()
-}
-
-const RELATED: &str = "io.modelcontextprotocol/related-task";
-const NONE: &str = "no task";
 
 /// What a client declares that takes tasks, and can be asked.
 fn capable() -> Value {

@@ -9,7 +9,7 @@ use super::forwarding::{call_in, forwarded, of, open, stream_of, text_of};
 use super::*;
 
 /// A server of 2026-07-28 on stdio. It asks for roots in calls of `ask`, and makes tasks of calls of `job`; other processes know
-/// neither. `now` is answered at once.
+/// neither.
 const PROGRAM: &str = r#"
 import json, os, sys
 OWN = f"process-{os.getpid()}"
@@ -25,7 +25,7 @@ def answer(method, params):
         capabilities = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
         return {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities}}
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["ask", "job", "now"]]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["ask", "job"]]
         return {"result": {"resultType": "complete", "tools": tools}}
     if method == "tools/call" and params["name"] == "ask":
         if "requestState" not in params:
@@ -34,8 +34,6 @@ def answer(method, params):
         if params["requestState"] != OWN:
             return refused("the state of another process")
         return {"result": said(json.dumps(params["inputResponses"]["roots"]))}
-    if method == "tools/call" and params["name"] == "now":
-        return {"result": said("now")}
     if method == "tools/call":
         return {"result": {"resultType": "task", "taskId": OWN, "status": "working", "ttlMs": None}}
     if method in ["tasks/get", "tasks/cancel"]:

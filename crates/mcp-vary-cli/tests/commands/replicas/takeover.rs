@@ -4,9 +4,9 @@ use mcp_vary_testkit::message::link;
 use serde_json::Value;
 
 use super::forwarding::{
-    compact, forwarded, interrupted, of, open, operations, replicas, stream_of, text_of,
+    compact, forwarded, interrupted, open, operations, replicas, stream_of, text_of,
 };
-use super::programs::{self, call_of, modern_request};
+use super::programs::{call_of, modern_request};
 use super::*;
 
 /// Kills the first replica after it has saved so many values.
@@ -114,30 +114,6 @@ async fn a_task_that_vary_has_finished_for_a_server_is_found_after_the_death_of_
             assert!(answer["result"].is_object(), "{method}: {answer}");
         }
         assert_eq!(replica.ask(&get).await.answer(), expected);
-    }
-    replicas.end();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "`cargo xtask test replicas` runs it"]
-async fn a_result_that_vary_keeps_for_a_task_is_found_after_the_death_of_its_replica() {
-    let mut replicas = programs::replicas("kept-tasks").await;
-    let session = open(&replicas.all[0], &json!({})).await;
-    let mut params = call_of("now");
-    params["task"] = json!({"ttl": 60_000});
-    let call = of(&session, &request(json!(1), "tools/call", params));
-    let created = replicas.all[0].ask(&call).await.answer();
-    let task = json!({"taskId": created["result"]["task"]["taskId"]});
-    assert!(task["taskId"].is_string(), "{created}");
-    kill_first(&mut replicas, 1).await;
-    for replica in &replicas.all {
-        let about = |method: &str, session: &str| {
-            of(session, &request(json!(method), method, task.clone()))
-        };
-        let found = replica.ask(&about("tasks/get", &session)).await.answer();
-        assert_eq!(found["result"]["status"], "completed", "{found}");
-        let result = replica.ask(&about("tasks/result", &session)).await.answer();
-        assert_eq!(text_of(&result), "now");
     }
     replicas.end();
 }

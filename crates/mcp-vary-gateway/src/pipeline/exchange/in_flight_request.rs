@@ -13,7 +13,6 @@ use super::services::ExchangeServices;
 use crate::mrtr::{InputRelay, InputRequests};
 use crate::pipeline::request::MethodAction;
 use crate::pool::dedicated::{self, DedicatedLease};
-use crate::tasks::core_over_ext::ResultWaiter;
 use mcp_vary_observation::ExchangeObservation;
 use mcp_vary_session::InFlightGuard;
 use mcp_vary_session::client::Client;
@@ -32,8 +31,6 @@ pub(crate) struct InFlightRequest {
     pub(super) pending_server_requests: Vec<ForwardedServerRequest>,
     /// Relays input requests of a modern server to a legacy client.
     pub(super) relay: Option<InputRelay>,
-    /// The task whose result the client waits for.
-    pub(super) task_result: Option<Box<ResultWaiter>>,
     /// Requests of a legacy server that a modern client has not answered.
     pub(super) input: InputRequests,
     /// The registration in the client's session, by which the client can cancel; `None` for modern HTTP.
@@ -52,37 +49,15 @@ impl InFlightRequest {
         leases: Leases,
         response: Box<ResponseContext>,
     ) -> Box<Self> {
-        Self::with_leases(services, Some(exchange), leases, response)
-    }
-
-    /// A request that waits for the result of a task.
-    pub(crate) fn awaiting(
-        services: Arc<ExchangeServices>,
-        waiter: ResultWaiter,
-        leases: Leases,
-        response: Box<ResponseContext>,
-    ) -> Box<Self> {
-        let mut running = Self::with_leases(services, None, leases, response);
-        running.task_result = Some(Box::new(waiter));
-        running
-    }
-
-    fn with_leases(
-        services: Arc<ExchangeServices>,
-        exchange: Option<Exchange>,
-        leases: Leases,
-        response: Box<ResponseContext>,
-    ) -> Box<Self> {
         let is_tool_call = matches!(response.action, MethodAction::CallTool);
         let observation = ExchangeObservation::new(&response.client.observation, is_tool_call);
         Box::new(Self {
-            exchange,
+            exchange: Some(exchange),
             leases,
             retry: None,
             response,
             pending_server_requests: Vec::new(),
             relay: None,
-            task_result: None,
             input: InputRequests::default(),
             in_flight_guard: None,
             memory: None,
@@ -126,7 +101,6 @@ impl InFlightRequest {
         self.exchange = None;
         self.retry = None;
         self.relay = None;
-        self.task_result = None;
         self.pending_server_requests.clear();
         self.leases = Leases::default();
     }

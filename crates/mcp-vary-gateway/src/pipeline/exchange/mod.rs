@@ -23,7 +23,6 @@ use mcp_vary_wire::response::RpcError;
 use self::implicit_task::without_related_task;
 use self::in_flight_request::unless_cancelled;
 use self::server_requests::server_request_ended;
-use crate::tasks::core_over_ext::{WaitEnd, WaitEvent};
 
 pub(crate) use self::implicit_task::ImplicitTask;
 pub(crate) use self::in_flight_request::{InFlightRequest, cancelled};
@@ -57,7 +56,6 @@ impl InFlightRequest {
                 (Some(_), _) => self.next_of_server().await,
                 (None, Some(relay)) if relay.is_active() => Box::pin(self.next_round_event()).await,
                 (None, _) if self.leases.awaits_task() => Box::pin(self.wait_for_task()).await,
-                (None, _) if self.task_result.is_some() => Box::pin(self.next_of_task()).await,
                 (None, _) => Box::pin(self.resend()).await,
             };
             if let Some(step) = step {
@@ -95,21 +93,6 @@ impl InFlightRequest {
             }
             Err(error) => self.connection_lost(error),
         }
-    }
-
-    /// The next message of the task whose result the client waits for.
-    async fn next_of_task(&mut self) -> Option<ResponseEvent> {
-        let waiter = self.task_result.as_mut()?;
-        let next = waiter.next(&self.response.client);
-        Some(
-            match unless_cancelled(self.in_flight_guard.as_ref(), next).await {
-                None => self.cancel_by_client(),
-                Some(WaitEvent::Message(message)) => ResponseEvent::Message(message),
-                Some(WaitEvent::End(WaitEnd::Result(result))) => self.done(Ok(&result)),
-                Some(WaitEvent::End(WaitEnd::Error(error))) => self.done(Err(&error)),
-                Some(WaitEvent::End(WaitEnd::Failed(failure))) => self.fail(&failure),
-            },
-        )
     }
 
     /// Requests the result of the call's task.

@@ -36,8 +36,6 @@ pub(crate) struct ResponseContext {
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: MethodAction,
     pub(crate) server: Arc<str>,
-    /// The source that the request went to, which the links and tasks in its results belong to.
-    pub(crate) source: Arc<str>,
     pub(crate) plan: ResponsePlan,
     /// The URIs that the view changed, if any.
     pub(crate) uris: Option<Arc<UriMap>>,
@@ -142,9 +140,9 @@ impl ResponseContext {
         let Some(origin) = &self.plan.origin else {
             return;
         };
-        services.link_index.record(&self.source, origin, result);
+        services.link_index.record(&self.server, origin, result);
         if let (MethodAction::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
-            services.link_index.record(&self.source, origin, result);
+            services.link_index.record(&self.server, origin, result);
         }
     }
 
@@ -159,18 +157,11 @@ impl ResponseContext {
         };
         Ok(match self.action {
             MethodAction::Task(TaskAction::Result) => {
-                let shaped_result = edit::and_then(task.rename(result), |named| self.shaped(named));
-                match task.upstream_id.as_deref() {
-                    Some(upstream_id) if task.dialects.is_core_over_ext() => {
-                        Cow::Owned(task.relate(&shaped_result, upstream_id))
-                    }
-                    _ => shaped_result,
-                }
+                edit::and_then(task.rename(result), |named| self.shaped(named))
             }
             // In the extension the status of the task contains the result.
             MethodAction::Task(_) => {
-                task.record_status(result);
-                let named = task.task_to_client(result);
+                let named = task.rename(result);
                 let inner = edit::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
                     Some(Cow::Owned(shaped)) => {
@@ -181,9 +172,6 @@ impl ResponseContext {
             }
             _ => match task.creation_result(result, &self.client, || self.rewriter()) {
                 Some(outcome) => outcome?,
-                None if task.dialects.is_core_over_ext() => {
-                    Cow::Owned(task.core_over_ext_result(&self.shaped(result), &self.client)?)
-                }
                 None => self.shaped(result),
             },
         })

@@ -23,7 +23,7 @@ impl InFlightRequest {
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
             let (registry, server) = (&self.services.task_registry, &self.response.server);
-            let client_ids = registry.client_ids(&self.response.source, session.client);
+            let client_ids = registry.client_ids(&self.response.server, session.client);
             let pending = &self.services.mrtr.pending_server_requests;
             let (forwarded, message) = pending.forward(session, (server, &request), &client_ids)?;
             self.pending_server_requests.push(forwarded);

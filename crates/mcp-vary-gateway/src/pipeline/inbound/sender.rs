@@ -2,7 +2,7 @@
 
 use super::client_message::receive_client_message;
 use super::connection_sessions::ConnectionSessions;
-use crate::pipeline::clients::{legacy_client, modern_client, wait_for_servers};
+use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use http::HeaderMap;
@@ -68,7 +68,6 @@ impl Sender<'_, '_> {
             if let MessageSource::Post(headers) = self.source {
                 check_modern(headers, method, params)?;
             }
-            wait_for_servers(self.snapshot, method, self.caller, params).await;
             return self.modern_client(method, params);
         }
         match (self.current_session().await?, &self.source) {

@@ -129,7 +129,7 @@ async fn of_prompt(
     // A server that declares no prompts lists none, and may have some all the same.
     let may_be_unlisted =
         !scope.catalog.capabilities.contains("prompts") && !scope.config().selects_prompts();
-    if let Some(only) = scope.only_source().filter(|_| may_be_unlisted) {
+    if let Some(only) = scope.only_server().filter(|_| may_be_unlisted) {
         return Ok(UpstreamCompletion::unchanged(only));
     }
     let prompt = view::find_prompt(scope, name).await?;

@@ -33,11 +33,11 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     forward(context, forwarding).await
 }
 
-/// The server of the view that `declares` what a message needs, if only one does.
+/// The server that `declares` what a message needs, if only one does.
 fn only_server(scope: ViewScope<'_>, declares: impl Fn(&Handshake) -> bool) -> Option<ServerIndex> {
-    let mut declaring = scope.catalog.servers().filter(|(server, snapshot)| {
-        scope.is_source(*server) && snapshot.handshake.as_deref().is_some_and(&declares)
-    });
+    let servers = scope.catalog.servers();
+    let mut declaring =
+        servers.filter(|(_, snapshot)| snapshot.handshake.as_deref().is_some_and(&declares));
     match (declaring.next(), declaring.next()) {
         (Some((server, _)), None) => Some(server),
         _ => None,

@@ -43,9 +43,6 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
-    snapshot
-        .wait_for_servers(&declared, caller, Era::Legacy)
-        .await;
     let offers = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
@@ -145,29 +142,26 @@ impl ServerDescription<'_> {
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
-    /// The servers that exist for the client, without the variants that they offer themselves.
-    fn configured_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
+    /// The servers that exist for the client.
+    fn visible_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
         let servers = &self.snapshot.config.servers;
         let servers = std::iter::zip(servers, self.catalog.servers());
-        let is_shown = |(server, (_, snapshot)): &(&UpstreamConfig, (_, &Arc<ServerSnapshot>))| {
-            server.variant_of.is_none() && !snapshot.is_hidden
-        };
         servers
-            .filter(is_shown)
+            .filter(|(_, (_, snapshot))| !snapshot.is_hidden)
             .map(|(server, (at, server_snapshot))| (server, at, server_snapshot))
             .collect()
     }
 
     /// The handshake of the only server; `None` if there are several servers, or before it is connected.
     fn only_handshake(&self) -> Option<&Handshake> {
-        match self.configured_servers().as_slice() {
+        match self.visible_servers().as_slice() {
             [(_, _, server_snapshot)] => server_snapshot.handshake.as_deref(),
             _ => None,
         }
     }
 
     fn server_info(&self) -> String {
-        let name = match self.configured_servers().as_slice() {
+        let name = match self.visible_servers().as_slice() {
             [(server, ..)] => &server.name,
             _ => return client_info(),
         };
@@ -188,7 +182,7 @@ impl ServerDescription<'_> {
     /// The instructions of the only server as it wrote them; those of several servers each below its name, as a quotation.
     /// JSON text.
     fn instructions(&self) -> Option<String> {
-        let servers = self.configured_servers();
+        let servers = self.visible_servers();
         if let [(_, only, _)] = servers.as_slice() {
             let handshake = self.only_handshake();
             let handshake = handshake.filter(|_| self.shows_some_of(*only));
@@ -238,9 +232,6 @@ impl ServerDescription<'_> {
             }
         }
         copy_extensions(&mut offered, era, &declared);
-        if era == Era::Legacy && self.offers_tasks() {
-            offer_tasks(&mut offered);
-        }
         // A client can read the whole of a shortened result as a resource.
         if self.snapshot.may_shorten(self.declared.features.is_some()) {
             let resources = offered.entry("resources");
@@ -253,17 +244,6 @@ impl ServerDescription<'_> {
         };
         NEGOTIATED.advertise(&advertisement, &mut offered, &self.declared.declared);
         Value::Object(offered).to_string()
-    }
-
-    /// Whether the gateway translates the tasks of servers of the extension for a legacy client that does not know it.
-    fn offers_tasks(&self) -> bool {
-        let mut handshakes = self
-            .catalog
-            .snapshots
-            .iter()
-            .filter_map(|server| server.handshake.as_deref());
-        !task_dialect::has_extension(&self.declared.forwardable)
-            && handshakes.any(task_dialect::translates_to_core)
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
@@ -348,22 +328,6 @@ fn makes_tasks_of_the_core((era, capabilities): &(Era, Map<String, Value>)) -> b
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));
     found.flatten().is_some_and(Value::is_object)
-}
-
-/// Adds the task operations that the gateway itself provides.
-fn offer_tasks(offered: &mut Map<String, Value>) {
-    let tasks = offered.entry("tasks").or_insert_with(|| json!({}));
-    if let Some(tasks) = tasks.as_object_mut() {
-        for operation in ["list", "cancel"] {
-            tasks.entry(operation).or_insert_with(|| json!({}));
-        }
-        let requests = tasks.entry("requests").or_insert_with(|| json!({}));
-        let requests = requests.as_object_mut();
-        let tools = requests.map(|requests| requests.entry("tools").or_insert_with(|| json!({})));
-        if let Some(tools) = tools.and_then(Value::as_object_mut) {
-            tools.entry("call").or_insert_with(|| json!({}));
-        }
-    }
 }
 
 /// The capabilities that the gateway forwards, each with the flags that it omits.

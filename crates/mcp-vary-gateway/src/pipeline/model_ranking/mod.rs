@@ -38,7 +38,7 @@ use tracing::{debug, warn};
 
 use self::cache::{AnswerCache, Known};
 use self::endpoint::AskError;
-pub(crate) use self::ranked_by_era::{QuestionKey, RankedByEra};
+use self::ranked_by_era::{QuestionKey, RankedByEra};
 use mcp_vary_observation::AuditService;
 use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
@@ -75,14 +75,12 @@ pub(crate) struct RankedClient<'a> {
     /// The client's address, if limits need it.
     pub(crate) address: Option<IpAddr>,
     pub(crate) era: Era,
-    /// The part of its capabilities that may be forwarded to servers, JSON text.
-    pub(crate) forwardable: &'a str,
 }
 
 impl RankedClient<'_> {
     /// The key of a question for this client. The variants are the same for all questions under one configuration, and the
     /// model and its instructions for all of one [`ModelRanking`].
-    pub(super) fn key(&self) -> QuestionKey {
+    fn key(&self) -> QuestionKey {
         let description = self.hints.description().unwrap_or_default();
         let mut digest = Sha256::new();
         digest.update(self.hints_key.as_str());

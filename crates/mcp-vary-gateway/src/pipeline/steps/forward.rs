@@ -9,7 +9,6 @@ use crate::pipeline::request::MethodAction;
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
-use crate::pool::source::ServerSource;
 use crate::tasks::proxy::{TaskBounds, TaskConnection};
 use http::{HeaderName, HeaderValue};
 use mcp_vary::json;
@@ -19,11 +18,11 @@ use mcp_vary_session::{BASE_CLASS, Session};
 use mcp_vary_traces::{CallSpan, Outcome, Upstream};
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
+use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
 use mcp_vary_wire::log_level::{level_from_name, level_name};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::{envelope, task_dialect};
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use tokio::sync::OwnedSemaphorePermit;
@@ -119,7 +118,6 @@ pub(crate) fn response_context(
         active_variant: scope.variant_for_errors(),
         action: scope.action,
         server: scope.server_name(forwarding.server),
-        source: scope.source_name(forwarding.server),
         plan,
         uris: response_plan::changed_uris(scope),
         request_state: round_trips::state_codec(scope, forwarding.server, binding),
@@ -141,14 +139,7 @@ async fn start(
     if let RoundTrip::Suspended(call) = round_trip {
         return resume_suspended(context, call, forwarding.server, permit, response);
     }
-    // The server of such a task is modern: it sends its requests in results, so it needs no dedicated connection.
-    let task = response.plan.task.as_ref();
-    let is_core_over_ext = task.is_some_and(|task| task.dialects.is_core_over_ext());
-    let leased = if is_core_over_ext {
-        RequestConnection::shared(&source)
-    } else {
-        RequestConnection::to(context, forwarding.server).await?
-    };
+    let leased = RequestConnection::to(context, forwarding.server).await?;
     if let Some(level) = response.log_level {
         Box::pin(leased.connection.set_log_level_if_supported(level)).await;
     }
@@ -187,7 +178,7 @@ fn begin_span(
     let span = context.client.observation.begin_call(|| {
         let config = connection.config();
         Upstream {
-            server: config.server_name(),
+            server: &config.name,
             target: forwarding.name.as_deref(),
             revision: upstream.handshake().revision.as_str(),
             address: config.target.host_and_port(),
@@ -217,16 +208,10 @@ fn upstream_request(
         .unwrap_or_else(|| upstream.capabilities());
     let handshake = Some(upstream.handshake());
     response_plan::leave_to_server(context, server, handshake, capabilities, &mut response.plan);
-    let task = response.plan.task.as_ref();
-    let is_core_over_ext = task.is_some_and(|task| task.dialects.is_core_over_ext());
     let token = response.progress.as_ref().map(|it| it.upstream.as_str());
     let upstream_context = UpstreamContext {
         revision: upstream.handshake().revision,
-        capabilities: &if is_core_over_ext {
-            task_dialect::with_extension(capabilities)
-        } else {
-            Cow::Borrowed(capabilities)
-        },
+        capabilities,
         progress_token: token,
         log_level: response.log_level.map(level_name),
     };
@@ -386,21 +371,16 @@ pub(crate) struct RequestConnection {
 }
 
 impl RequestConnection {
-    /// The connection that the clients of a class share.
-    pub(crate) fn shared(source: &ServerSource) -> Self {
-        Self {
-            connection: Arc::clone(&source.connection),
-            dedicated: None,
-        }
-    }
-
     /// The client's dedicated connection if the server could send requests before it answers, else that of the class.
     pub(crate) async fn to(
         context: &RequestContext<'_>,
         server: ServerIndex,
     ) -> Result<Self, RpcError> {
         Ok(match dedicated(context, server).await? {
-            None => Self::shared(context.class.source(server)),
+            None => Self {
+                connection: Arc::clone(&context.class.source(server).connection),
+                dedicated: None,
+            },
             Some(lease) => Self {
                 connection: Arc::clone(lease.connection()),
                 dedicated: Some(lease),

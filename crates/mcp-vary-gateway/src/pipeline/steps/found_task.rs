@@ -213,9 +213,9 @@ pub(crate) fn notified_task(
     let notifier = TaskNotifier {
         tool: Arc::clone(&found.item_ref.upstream_name),
         // The notifications of a proxied task already have the client's dialect.
-        dialects: DialectPair::both(TaskDialect::Extension),
+        dialect: TaskDialect::Extension,
         client_id: id.into(),
-        server: context.source_name(found.item_ref.server),
+        server: context.server_name(found.item_ref.server),
         // Modern clients know all kinds of content, and these notifications carry no progress.
         rewriter: ResultRewriter {
             origin: plan.origin.filter(|_| context.snapshot.follows_links()),
@@ -252,10 +252,6 @@ fn dialects_of(
         Ok(EXT_OVER_CORE)
     } else if let Some(dialect) = same {
         Ok(DialectPair::both(dialect))
-    } else if dialects.contains(&TaskDialect::Core)
-        && task_support::is_core_over_ext(context, server)
-    {
-        Ok(DialectPair::CORE_OVER_EXT)
     } else {
         Err(TaskNotFound::from(task, "makes no tasks any more").failure())
     }

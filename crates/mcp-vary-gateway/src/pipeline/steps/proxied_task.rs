@@ -23,7 +23,7 @@ pub(crate) async fn is_proxied(context: &RequestContext<'_>, found: &FoundTask) 
 
 /// By what a proxied task is known here, and at the replica that its id names.
 pub(crate) fn key(context: &RequestContext<'_>, found: &FoundTask) -> TaskKey {
-    let server = context.source_name(found.item_ref.server);
+    let server = context.server_name(found.item_ref.server);
     (server, Arc::from(found.task.id.as_str()))
 }
 

@@ -44,7 +44,7 @@ impl LocatedResource {
 /// The server whose resources, listed or not, the view shows with their own URIs. `None` if the view has resources of
 /// several servers, or selects some.
 pub(crate) fn server_of_all(scope: ViewScope<'_>) -> Option<ServerIndex> {
-    let only = scope.only_source();
+    let only = scope.only_server();
     only.filter(|_| !scope.config().selects_resources())
 }
 

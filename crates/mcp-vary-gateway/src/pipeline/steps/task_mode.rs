@@ -43,9 +43,6 @@ impl TaskMode {
         if declares_extension && supports(TaskDialect::Extension) {
             return Self::Task(DialectPair::both(TaskDialect::Extension));
         }
-        if requests_task && task_support::is_core_over_ext(context, server) {
-            return Self::Task(DialectPair::CORE_OVER_EXT);
-        }
         if !tool.needs_task || !supports(TaskDialect::Core) {
             return Self::NoTask;
         }
@@ -64,12 +61,7 @@ impl TaskMode {
             return None;
         };
         let mut codec = task_codec(scope, dialects, &tool.item_ref, None);
-        if dialects.is_core_over_ext() {
-            let requested = scope.request.params.members.get("task");
-            codec.ttl = requested.and_then(|task| edit::get(task, "ttl")?.parse().ok());
-            let source = scope.class.source(tool.item_ref.server);
-            codec.connection = Some(Arc::clone(&source.connection));
-        } else if dialects == EXT_OVER_CORE {
+        if dialects == EXT_OVER_CORE {
             codec.prefix = Some(scope.snapshot.services.tasks.proxied.new_prefix());
         }
         Some(Box::new(codec))
@@ -99,20 +91,17 @@ pub(super) fn task_codec(
     upstream_id: Option<String>,
 ) -> TaskIdCodec {
     let store = scope.snapshot.services.store.as_ref();
-    // What a task came to in another dialect is kept here.
-    let is_here = dialects.is_core_over_ext() || scope.has_state_here(item_ref.server);
+    let is_here = scope.has_state_here(item_ref.server);
     TaskIdCodec {
         replica: store.filter(|_| is_here).map(|store| store.tag()),
         dialects,
         services: Arc::clone(&scope.snapshot.services.tasks),
-        server: scope.source_name(item_ref.server),
+        server: scope.server_name(item_ref.server),
         variant: scope.snapshot.variant_id(scope.view).clone(),
         principal: scope.client.principal.clone(),
         tool: Arc::clone(&item_ref.upstream_name),
         upstream_id,
         prefix: None,
-        ttl: None,
-        connection: None,
         max_lifetime: scope.snapshot.config.limits.task_lifetime,
     }
 }

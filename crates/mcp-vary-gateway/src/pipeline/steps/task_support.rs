@@ -4,9 +4,7 @@ use mcp_vary::error_code::MISSING_CLIENT_CAPABILITY;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::{
-    TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
-};
+use mcp_vary_wire::task_dialect::{TASKS_EXTENSION, TaskDialect, has_extension};
 
 use crate::pipeline::request::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
@@ -36,22 +34,12 @@ pub(super) fn client_supports(context: &RequestContext<'_>, dialect: TaskDialect
     }
 }
 
-/// Whether the client supports only core tasks, `server` only those of the extension, and the gateway translates.
-pub(super) fn is_core_over_ext(context: &RequestContext<'_>, server: ServerIndex) -> bool {
-    // A client that declares the extension gets these tasks through it.
-    let is_core_client =
-        client_supports(context, TaskDialect::Core) && !declares_extension(context);
-    let handshake = context.catalog.handshake(server);
-    is_core_client && handshake.is_some_and(|handshake| translates_to_core(handshake))
-}
-
 /// Whether some server offers tasks to clients of this dialect, translated or not.
 pub(crate) fn is_offered(context: &RequestContext<'_>, dialect: TaskDialect) -> bool {
     let offers = |server| {
         server_supports(context, server, dialect)
             || dialect == EXT_OVER_CORE.client
                 && server_supports(context, server, EXT_OVER_CORE.server)
-            || dialect == TaskDialect::Core && is_core_over_ext(context, server)
     };
     context.catalog.servers().any(|(server, _)| offers(server))
 }

@@ -228,7 +228,7 @@ async fn refuse_if_down<T>(
     let layout = &context.class.catalog.layout;
     let servers = context.class.sources().len();
     let named = context.visible_sources().filter_map(|source| {
-        let prefix = layout.name_prefix(&source.server_name, servers);
+        let prefix = layout.name_prefix(&source.name, servers);
         let was_reached = source.snapshot().handshake.is_some();
         let is_its = name.starts_with(&prefix) && !(prefix.is_empty() && was_reached);
         is_its.then_some((prefix.len(), source))
@@ -244,7 +244,7 @@ async fn refuse_if_down<T>(
 
 /// The servers whose first attempt to connect is running, and that exist for the client.
 fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSource>> {
-    let is_starting = |it: &&Arc<ServerSource>| it.is_starting() && !it.is_upstream_variant();
+    let is_starting = |it: &&Arc<ServerSource>| it.is_starting();
     context.visible_sources().filter(is_starting).collect()
 }
 
@@ -254,7 +254,7 @@ pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str
     let sources = std::iter::zip(context.class.sources(), &context.catalog.snapshots);
     let unread = sources.filter(|(_, read)| read.handshake.is_none() && !read.is_hidden);
     let missing = unread.map(|(source, _)| source);
-    let missing = missing.filter(|it| it.refusal().is_none() && !it.is_upstream_variant());
+    let missing = missing.filter(|it| it.refusal().is_none());
     let (starting, down): (Vec<_>, Vec<_>) =
         missing.partition(|it| it.is_starting() || it.is_usable());
     for source in starting
@@ -271,7 +271,7 @@ pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str
     let members = [("vary/starting", starting), ("vary/down", down)];
     let members = members.into_iter().filter(|(_, it)| !it.is_empty());
     let members = members.map(|(key, servers)| {
-        let names: Vec<&str> = servers.iter().map(|it| &*it.server_name).collect();
+        let names: Vec<&str> = servers.iter().map(|it| &*it.name).collect();
         (key, json!(names).to_string())
     });
     members.collect()
@@ -279,7 +279,7 @@ pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str
 
 fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
     let shown = starting.iter().take(SHOWN_SERVERS);
-    let names: Vec<_> = shown.map(|it| format!("`{}`", it.server_name)).collect();
+    let names: Vec<_> = shown.map(|it| format!("`{}`", it.name)).collect();
     let more = match starting.len().saturating_sub(SHOWN_SERVERS) {
         0 => String::new(),
         more => format!(" and {more} more"),

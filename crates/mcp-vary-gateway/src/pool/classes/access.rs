@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_access::{AccessClass, Principal, RuleIndex, RuleSet, Server};
+use mcp_vary_access::{AccessClass, Principal, RuleIndex, RuleSet};
 use mcp_vary_catalog::access::AccessView;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::variant_set::VariantSet;
@@ -89,7 +89,7 @@ impl AccessControl {
         let access = class.variants();
         let is_offered = |index: &VariantIndex| {
             let id = self.variant_set.id(*index);
-            id.is_some_and(|id| access.offers(id)) && !self.is_of_hidden_server(&class, *index)
+            id.is_some_and(|id| access.offers(id))
         };
         let default = access.default_variant();
         let policy = &self.settings.policy;
@@ -124,21 +124,6 @@ impl AccessControl {
         let labels = rules.iter().filter(restricts);
         let labels: Vec<_> = labels.map(|rule| policy.label(rule)).collect();
         labels.join(", ")
-    }
-
-    /// Whether a server offers the variant itself of which the class may use nothing. Names of servers may contain a slash.
-    fn is_of_hidden_server(&self, class: &AccessClass, index: VariantIndex) -> bool {
-        let config = self.variant_set.config(index.declared_view());
-        let id = config.variant.id.as_str();
-        let may_use = |(end, _)| {
-            let server = Server {
-                name: &id[..end],
-                prefix: "",
-                trusts_annotations: self.settings.trusted_annotations.contains(&id[..end]),
-            };
-            self.settings.policy.server_access(class, server).something
-        };
-        config.is_upstream() && !id.match_indices('/').any(may_use)
     }
 
     /// What the clients of a class see.

@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
-use mcp_vary::hints::VariantHints;
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::feature::Features;
 use mcp_vary::json::{to_map, to_value};
 use mcp_vary_settings::config::OnlyClient;
 use mcp_vary_upstream::{Processes, UpstreamConfig};
 use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
-use tracing::{debug, warn};
+use tracing::warn;
 
-use super::client_declarations::{ClientDeclarations, canonical_settings, hint_settings};
+use super::client_declarations::canonical_settings;
 use mcp_vary_session::BASE_CLASS;
 
 /// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
@@ -55,14 +55,9 @@ pub(crate) fn declare_to_all(
         None => BASE_CLASS.into(),
         Some(client) => {
             let extensions = servers.iter().flat_map(|it| &it.forwarded_extensions);
-            let no_hints = VariantHints::default();
-            let declarations = ClientDeclarations {
-                features: None,
-                hints: &no_hints,
-            };
             let capabilities = to_value(&client.capabilities).unwrap_or_default();
             let allowed = extensions.cloned().collect();
-            forwardable_capabilities(&capabilities, &declarations, &allowed)
+            forwardable_capabilities(&capabilities, None, &allowed)
         }
     };
     for server in servers {
@@ -85,26 +80,13 @@ pub(crate) fn declare_to_all(
 /// What a process declares that many clients share. Roots are not among it: a server would use those of one client for all.
 const ONE_PROCESS: &str = r#"{"sampling":{},"elicitation":{}}"#;
 
-/// The capabilities to declare to a server that ranks its variants for a client: the `configured` ones, and the hints in
-/// the client's `forwardable` ones.
-pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
-    let forwardable = to_value(forwardable).unwrap_or_default();
-    let hints = &forwardable["extensions"][SERVER_VARIANTS];
-    let hints = json!({"extensions": {SERVER_VARIANTS: hints}}).to_string();
-    capabilities_for_server(configured, &hints, &[SERVER_VARIANTS.to_owned()])
-}
-
-/// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text. Hints are a part of the
-/// same hints only: a part of a client's hints describes another client.
+/// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text.
 pub(crate) fn is_part_of(part: &str, whole: &str) -> bool {
     fn is_in(part: &Value, whole: &Value) -> bool {
         match (part, whole) {
             (Value::Object(part), Value::Object(whole)) => {
-                part.iter().all(|(key, part)| match whole.get(key) {
-                    None => false,
-                    Some(whole) if key == SERVER_VARIANTS => part == whole,
-                    Some(whole) => is_in(part, whole),
-                })
+                let mut members = part.iter();
+                members.all(|(key, part)| whole.get(key).is_some_and(|whole| is_in(part, whole)))
             }
             _ => part == whole,
         }
@@ -114,10 +96,10 @@ pub(crate) fn is_part_of(part: &str, whole: &str) -> bool {
 }
 
 /// The capabilities of a client that may be forwarded: those for server requests, and the settings of the `allowed`
-/// extensions, in canonical form. `declarations` are those of the extensions that the gateway negotiates.
+/// extensions, in canonical form. `features` are the client's feature tags, if it negotiates content.
 pub(crate) fn forwardable_capabilities(
     capabilities: &Value,
-    declarations: &ClientDeclarations<'_>,
+    features: Option<&Features>,
     allowed: &BTreeSet<String>,
 ) -> Arc<str> {
     let requests = server_request_support::forwardable_capabilities(capabilities);
@@ -125,9 +107,7 @@ pub(crate) fn forwardable_capabilities(
     let mut extensions = Map::new();
     for id in allowed {
         let settings = match id.as_str() {
-            CONTENT_NEGOTIATION => declarations.features.map(canonical_settings),
-            // They come last: they take no room from others.
-            SERVER_VARIANTS => None,
+            CONTENT_NEGOTIATION => features.map(canonical_settings),
             _ => {
                 let settings = declared.and_then(|declared| declared.get(id));
                 let settings = settings.filter(|settings| settings.is_object());
@@ -147,30 +127,7 @@ pub(crate) fn forwardable_capabilities(
             );
         }
     }
-    if allowed.contains(SERVER_VARIANTS) {
-        insert_hints(declarations, &requests, &mut extensions);
-    }
     class_capabilities(&requests, &extensions).into()
-}
-
-/// Adds the hints of a client to `extensions`, as far as there is room: the description is left out first.
-fn insert_hints(
-    declarations: &ClientDeclarations<'_>,
-    requests: &Map<String, Value>,
-    extensions: &mut Map<String, Value>,
-) {
-    for settings in hint_settings(declarations.hints) {
-        extensions.insert(SERVER_VARIANTS.to_owned(), settings);
-        if class_capabilities(requests, extensions).len() <= MAX_CLASS_CAPABILITIES {
-            return;
-        }
-        extensions.shift_remove(SERVER_VARIANTS);
-    }
-    if !declarations.hints.is_empty() {
-        debug!(
-            "variant hints of a client cannot be forwarded: they are too long, or have control characters"
-        );
-    }
 }
 
 fn class_capabilities(requests: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
@@ -217,26 +174,14 @@ const MAX_CLASS_CAPABILITIES: usize = 512;
 mod tests {
     use super::*;
     use crate::pool::connections::client_declarations::declare_features;
-    use mcp_vary::feature::Features;
 
     const UI: &str = "io.modelcontextprotocol/ui";
-
-    fn declares<'a>(
-        features: Option<&'a Features>,
-        hints: &'a VariantHints,
-    ) -> ClientDeclarations<'a> {
-        ClientDeclarations { features, hints }
-    }
 
     #[track_caller]
     fn is_mirrored(capabilities: &Value, expected: &str) {
         let allowed = BTreeSet::from([UI.to_owned()]);
         assert_eq!(
-            &*forwardable_capabilities(
-                capabilities,
-                &declares(None, &VariantHints::default()),
-                &allowed
-            ),
+            &*forwardable_capabilities(capabilities, None, &allowed),
             expected
         );
     }
@@ -311,11 +256,9 @@ mod tests {
     #[test]
     fn tags_are_declared_in_canonical_form() {
         let allowed = BTreeSet::from([CONTENT_NEGOTIATION.to_owned()]);
-        let no_hints = VariantHints::default();
         let forwardable = |tags: &str| {
             let (features, _) = Features::from_tags(tags.split(','));
-            let declared = declares(Some(&features), &no_hints);
-            forwardable_capabilities(&json!({}), &declared, &allowed)
+            forwardable_capabilities(&json!({}), Some(&features), &allowed)
         };
         let expected = r#"{"extensions":{"io.modelcontextprotocol/content-negotiation":{"version":"1.0","features":["agent","format=text","format=json","!interactive"]}}}"#;
         for tags in [
@@ -335,55 +278,7 @@ mod tests {
             .map(|n| format!("x-{n}={}", "v".repeat(80)))
             .collect();
         assert_eq!(&*forwardable(&long.join(",")), BASE_CLASS);
-        let none = forwardable_capabilities(&json!({}), &declares(None, &no_hints), &allowed);
+        let none = forwardable_capabilities(&json!({}), None, &allowed);
         assert_eq!(&*none, BASE_CLASS);
-    }
-
-    /// EXT-5, EXT-9: tags have room before hints, hints before their description, and other extensions before both.
-    #[test]
-    fn hints_have_the_room_that_others_leave() {
-        let allowed = [CONTENT_NEGOTIATION, SERVER_VARIANTS, UI].map(str::to_owned);
-        let allowed = BTreeSet::from(allowed);
-        let forwarded = |tags: &[String], hints: &Value| {
-            let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
-            let (hints, _) = VariantHints::read(&json!({"variantHints": hints}));
-            let capabilities = json!({"extensions": {UI: {"a": 1}}});
-            let declared = declares(Some(&features), &hints);
-            let text = forwardable_capabilities(&capabilities, &declared, &allowed);
-            assert!(text.len() <= MAX_CLASS_CAPABILITIES);
-            let mut value: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(value["extensions"][UI], json!({"a": 1}));
-            let declared = value["extensions"][CONTENT_NEGOTIATION]["features"].take();
-            assert_eq!(declared.as_array().unwrap().len(), tags.len());
-            value["extensions"][SERVER_VARIANTS]["variantHints"].take()
-        };
-        let text = |length: usize| "x".repeat(length);
-        let short = json!({"description": text(100), "hints": {"useCase": ["chat"]}});
-        let long = json!({"description": text(400), "hints": {"useCase": ["chat"]}});
-        let hints_only = json!({"hints": {"useCase": ["chat"]}});
-        let too_many: Map<_, _> = (0..8)
-            .map(|n| (format!("k{n}"), json!(text(100))))
-            .collect();
-        let tags = [String::from("agent")];
-        assert_eq!(forwarded(&tags, &short), short);
-        assert_eq!(forwarded(&tags, &long), hints_only);
-        assert_eq!(forwarded(&tags, &json!({"hints": too_many})), Value::Null);
-        let tags: Vec<_> = (0..3).map(|n| format!("x-{n}={}", text(80))).collect();
-        assert_eq!(forwarded(&tags, &short), hints_only);
-    }
-
-    /// EXT-9: beyond the limit of classes, a client shares a connection without hints, and none with other hints.
-    #[test]
-    fn a_part_of_the_hints_is_not_the_hints() {
-        let with = |hints: &str| {
-            format!(
-                r#"{{"extensions":{{"{SERVER_VARIANTS}":{{"variantHints":{{"hints":{hints}}}}}}}}}"#
-            )
-        };
-        let both = with(r#"{"a":["x"],"b":["y"]}"#);
-        assert!(is_part_of("{}", &both));
-        assert!(is_part_of(&both, &both));
-        assert!(!is_part_of(&with(r#"{"a":["x"]}"#), &both));
-        assert!(!is_part_of(&with("{}"), &both));
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::extension::CONTENT_NEGOTIATION;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
     ConcurrencyLimit, ConnectError, ConnectionState, Isolation, Processes, ServerFacts,
@@ -16,7 +16,7 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use tracing::warn;
 
 use super::capabilities::capabilities_for_server;
-use super::client_declarations::{NEGOTIATED, forwards, without_extension};
+use super::client_declarations::{forwards_features, without_features};
 use super::connection_map::{ConnectionKey, ConnectionMap, ConnectionOwner};
 use super::eviction::{ConnectionStatus, Evictions, Setting};
 use crate::pool::lists::follower::ListFollower;
@@ -51,16 +51,12 @@ pub(crate) struct NoRoom {
 }
 
 impl PooledServer {
-    pub(crate) fn new(
-        mut config: UpstreamConfig,
-        index: usize,
-        concurrency: Arc<ConcurrencyLimit>,
-    ) -> Self {
+    pub(crate) fn new(mut config: UpstreamConfig, index: usize) -> Self {
         Self {
             // The clients of other connections are known when they are opened.
             era_wait: std::mem::take(&mut config.era_wait),
             index,
-            concurrency,
+            concurrency: Arc::new(ConcurrencyLimit::new(&config.limits)),
             learned: Arc::default(),
             config,
             shared_lists: OnceLock::new(),
@@ -201,7 +197,7 @@ impl PooledServer {
         if let Some(connection) = self.find(&connections, &wanted) {
             return Ok(connection);
         }
-        if let Some(connection) = self.find_with_less(&connections, &mut wanted) {
+        if let Some(connection) = self.find_without_features(&connections, &mut wanted) {
             return Ok(connection);
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
@@ -347,10 +343,9 @@ impl PooledServer {
         }
     }
 
-    /// The open connection for the same clients without hints, or for a user without feature tags, if half of the
-    /// connections are in use, or half of the user's share: ever new hints, and one user with ever new tags, leave the
-    /// other half to others. What is left out is removed from `wanted`.
-    fn find_with_less(
+    /// The open connection for the same user without feature tags, if half of the connections are in use, or half of the
+    /// user's share: one user with ever new tags leaves the other half to others. The tags are removed from `wanted` then.
+    fn find_without_features(
         &self,
         connections: &ConnectionMap,
         wanted: &mut ConnectionKey,
@@ -358,33 +353,23 @@ impl PooledServer {
         let (limit, share) = (self.config.limits.connections, self.share());
         let is_half_used = connections.len() >= limit / 2
             || connections.count_of(wanted.owner) >= share.div_ceil(2);
-        if !is_half_used {
+        if !is_half_used || wanted.owner.is_none() {
             return None;
         }
-        let extensions = match wanted.owner {
-            Some(_) => &[SERVER_VARIANTS, CONTENT_NEGOTIATION][..],
-            None => &[SERVER_VARIANTS],
-        };
-        extensions.iter().find_map(|extension| {
-            let less = without_extension(&wanted.capabilities, extension);
-            wanted.capabilities = less.into_owned();
-            self.find(connections, wanted)
-        })
+        wanted.capabilities = without_features(&wanted.capabilities).into_owned();
+        self.find(connections, wanted)
     }
 
-    /// How many connections are left to others: feature tags and hints of clients with sessions leave one to the clients
-    /// of 2026-07-28, which need no more than that, whatever they declare.
+    /// How many connections are left to others: feature tags of clients with sessions leave one to the clients of
+    /// 2026-07-28, which need no more than that, whatever they declare.
     fn reserved(&self, connections: &ConnectionMap, wanted: &ConnectionKey) -> usize {
         // The first connection becomes one of the other era if clients of that come first.
         let first = self.first_key(Era::Modern);
         let is_modern = |key: &ConnectionKey| key.era == Era::Modern && *key != first;
         let is_needed = !connections.keys().any(is_modern) && self.learned.may_support(Era::Modern);
-        let declares = |id| wanted.capabilities.contains(id);
-        let is_negotiated = [SERVER_VARIANTS, CONTENT_NEGOTIATION]
-            .into_iter()
-            .any(declares);
+        let has_features = wanted.capabilities.contains(CONTENT_NEGOTIATION);
         let is_shared = wanted.owner.is_none() && wanted.era == Era::Legacy;
-        usize::from(is_needed && is_negotiated && is_shared)
+        usize::from(is_needed && has_features && is_shared)
     }
 
     fn connection_key(&self, key: &PoolKey) -> ConnectionKey {
@@ -403,16 +388,15 @@ impl PooledServer {
         }
     }
 
-    /// Whether connections for clients of `era` declare what their clients declare of this extension.
-    pub(super) fn declares(&self, extension: &str, era: Era) -> bool {
-        forwards(&self.config, extension) && !self.learned.is_stateless_for(era)
+    /// Whether connections for clients of `era` declare the feature tags of their clients.
+    pub(super) fn declares_features(&self, era: Era) -> bool {
+        forwards_features(&self.config) && !self.learned.is_stateless_for(era)
     }
 
     /// The extensions of clients that the connections for clients of `era` declare.
     fn declared_extensions(&self, era: Era) -> Vec<String> {
         let extensions = self.config.forwarded_extensions.iter();
-        let are_declared =
-            |id: &&String| !NEGOTIATED.contains(&id.as_str()) || self.declares(id, era);
+        let are_declared = |id: &&String| *id != CONTENT_NEGOTIATION || self.declares_features(era);
         extensions.filter(are_declared).cloned().collect()
     }
 

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::feature::Features;
 use mcp_vary_access::Principal;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
-use mcp_vary_upstream::{ConcurrencyLimit, Isolation, SupervisedConnection, UpstreamConfig};
+use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
 use super::capabilities::{capabilities_for_server, forwardable_capabilities};
 use super::claims::header_values;
-use super::client_declarations::{ClientDeclarations, NEGOTIATED, without_extension};
+use super::client_declarations::without_features;
 use super::eviction::ConnectionStatus;
 use super::server::PooledServer;
 use crate::pool::lists::follower::ListFollower;
@@ -32,8 +34,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// The servers of `configs`, those of `before` if they are unchanged. New ones get a number from `next_number`. The
-    /// variants that a server offers itself follow it, and share its limit of concurrent calls.
+    /// The servers of `configs`, those of `before` if they are unchanged. New ones get a number from `next_number`.
     pub(crate) fn new(
         configs: Vec<UpstreamConfig>,
         before: Option<&Self>,
@@ -45,17 +46,7 @@ impl Servers {
                 all.push(Arc::clone(unchanged));
                 continue;
             }
-            let variant_of = config.variant_of.as_ref();
-            let server = variant_of.and_then(|name| all.iter().find(|it| it.config.name == *name));
-            let concurrency = server.map_or_else(
-                || Arc::new(ConcurrencyLimit::new(&config.limits)),
-                |server| Arc::clone(&server.concurrency),
-            );
-            all.push(Arc::new(PooledServer::new(
-                config,
-                next_number(),
-                concurrency,
-            )));
+            all.push(Arc::new(PooledServer::new(config, next_number())));
         }
         let configs = || all.iter().map(|server| &server.config);
         let extensions = configs().flat_map(|config| &config.forwarded_extensions);
@@ -138,23 +129,21 @@ impl Servers {
     pub(crate) fn forwardable_capabilities(
         &self,
         capabilities: &Value,
-        declared: &ClientDeclarations<'_>,
+        features: Option<&Features>,
     ) -> Arc<str> {
-        forwardable_capabilities(capabilities, declared, &self.forwarded_extensions)
+        forwardable_capabilities(capabilities, features, &self.forwarded_extensions)
     }
 
-    /// The capabilities that the connections of a client of `era` declare. Without feature tags or hints if no server
-    /// needs them there.
+    /// The capabilities that the connections of a client of `era` declare. Without feature tags if no server needs them
+    /// there.
     pub(crate) fn connection_capabilities(&self, capabilities: &Arc<str>, era: Era) -> Arc<str> {
-        let mut declared = Arc::clone(capabilities);
-        for extension in NEGOTIATED {
-            let mut servers = self.all.iter();
-            let has_extension = declared.contains(extension);
-            if has_extension && !servers.any(|server| server.declares(extension, era)) {
-                declared = without_extension(&declared, extension).into();
-            }
+        let mut servers = self.all.iter();
+        let has_features = capabilities.contains(CONTENT_NEGOTIATION);
+        if has_features && !servers.any(|server| server.declares_features(era)) {
+            without_features(capabilities).into()
+        } else {
+            Arc::clone(capabilities)
         }
-        declared
     }
 
     /// The capabilities to declare to each server for the `forwardable` capabilities.

@@ -181,7 +181,7 @@ impl LiveCatalog {
 
     /// Whether access rules could show something of a server, whatever it lists.
     pub(crate) fn may_show_some_of(&self, source: &ServerSource) -> bool {
-        let (server, layout) = (&source.server_name, &self.layout);
+        let (server, layout) = (&source.name, &self.layout);
         let prefix = layout.name_prefix(server, self.sources.len());
         let access = layout.variants.access();
         access.is_none_or(|access| access.server_access(server, &prefix).something)
@@ -279,7 +279,7 @@ impl LiveCatalog {
         mut snapshots: Vec<Arc<ServerSnapshot>>,
         lists: BTreeMap<ListKind, Arc<Lists>>,
     ) -> Catalog {
-        let servers: Vec<&str> = self.sources.iter().map(|it| &*it.server_name).collect();
+        let servers: Vec<&str> = self.sources.iter().map(|it| &*it.name).collect();
         hide_servers(&mut snapshots, &servers, &self.layout, &lists);
         let mut capabilities = self.offered_by(&snapshots);
         if capabilities.is_empty() && snapshots.iter().all(|snapshot| snapshot.is_hidden) {

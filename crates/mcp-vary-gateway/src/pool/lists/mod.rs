@@ -15,4 +15,3 @@ pub(crate) mod source;
 pub(crate) mod stored_lists;
 pub(super) mod task_events;
 mod undeclared;
-pub(crate) mod upstream_variants;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
+use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
@@ -28,10 +29,8 @@ use super::stored_lists::{StoredLists, is_expired};
 pub(crate) struct ServerSource {
     /// Identifies it as the source of resource updates.
     pub(crate) id: ConnectionId,
-    /// The server's name in the configuration; `<server>/<id>` for a variant that the server offers itself.
+    /// The server's name in the configuration.
     pub(crate) name: Arc<str>,
-    /// The server's name in the configuration, which access rules, limits and names go by.
-    pub(crate) server_name: Arc<str>,
     pub(crate) connection: Arc<SupervisedConnection>,
     /// Reads its lists: on its connection, or on another one whose lists it shares.
     pub(super) reader: Arc<ListReader>,
@@ -66,7 +65,6 @@ impl ServerSource {
         Self {
             id: ConnectionId::next(),
             name: connection.config().name.as_str().into(),
-            server_name: connection.config().server_name().into(),
             reader: Arc::new(ListReader::new(Arc::clone(&connection), stored, views)),
             connection,
             progress: Arc::default(),
@@ -79,7 +77,6 @@ impl ServerSource {
         Self {
             id: ConnectionId::next(),
             name: Arc::clone(&other.name),
-            server_name: Arc::clone(&other.server_name),
             connection,
             reader: Arc::clone(&other.reader),
             progress: Arc::clone(&other.progress),
@@ -92,7 +89,7 @@ impl ServerSource {
         !Arc::ptr_eq(&self.connection, &self.reader.connection)
     }
 
-    /// The server's name, or that of its variant: `<server>/<id>`.
+    /// The server's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -116,9 +113,22 @@ impl ServerSource {
         self.connection.current().is_some() || self.connection.config().refusal.is_some()
     }
 
-    /// Whether it has the lists of a variant that the server offers itself.
-    pub(crate) fn is_upstream_variant(&self) -> bool {
-        self.connection.config().variant_of.is_some()
+    /// The variants that the server offers itself, best first; none if the configuration selects one of them.
+    pub(crate) fn offered_variants(&self) -> Vec<VariantId> {
+        let is_selected = self.connection.config().variant.is_some();
+        let snapshot = self.snapshot();
+        let handshake = snapshot.handshake.as_ref().filter(|_| !is_selected);
+        handshake.map_or_else(Vec::new, |handshake| handshake.offered_variants())
+    }
+
+    /// Whether the server negotiates content itself and offers no variants, and gets no feature tags of clients.
+    pub(crate) fn lacks_feature_tags(&self) -> bool {
+        let config = self.connection.config();
+        let snapshot = self.snapshot();
+        let handshake = snapshot.handshake.as_ref();
+        handshake
+            .filter(|_| !config.passthrough && config.variant.is_none())
+            .is_some_and(|it| it.negotiates_content() && it.offered_variants().is_empty())
     }
 
     /// The lists that were read last.
@@ -171,9 +181,8 @@ impl ServerSource {
     pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
         let snapshot = self.snapshot();
         ServerListing {
-            server: Arc::clone(&self.server_name),
-            upstream_variant: self.is_upstream_variant().then(|| Arc::clone(&self.name)),
-            server_traits: snapshot.traits(),
+            server: Arc::clone(&self.name),
+            server_era: snapshot.era(),
             was_connected: snapshot.handshake.is_some(),
             listing: snapshot.listings.get(&kind).cloned(),
         }

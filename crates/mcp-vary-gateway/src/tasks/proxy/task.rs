@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mrtr::{INPUT_REQUESTS, InputRequests};
 use crate::tasks::context::TaskContext;
-use crate::tasks::dialect::EXT_OVER_CORE;
+use crate::tasks::dialect::task_of_extension;
 use crate::tasks::id::TaskKey;
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{RESULT, string};
@@ -163,7 +163,7 @@ impl ProxiedTask {
             .pending_server_requests
             .server_name(&self.key.0);
         let state = self.lock();
-        let task = EXT_OVER_CORE.task_to_client(&state.task).into_owned();
+        let task = task_of_extension(&state.task).into_owned();
         let task = [RESULT, "error", INPUT_REQUESTS]
             .iter()
             .fold(task, |task, key| edit::remove(&task, key).into_owned());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::client_run::ClientRun;
-use super::super::deployment::{SERVERS, TASKS};
+use super::super::deployment::TASKS;
 use super::super::http::{Http, Legacy, modern, request};
 use super::{Scenario, ScenarioResult};
 
@@ -14,10 +14,6 @@ scenarios! {
     "session: have a task made, cancel it, `DELETE`" => |run| session(with_sessions(run), Then::Cancel);
     "session: have a task made, wait for what it comes to" => |run| session(with_sessions(run), Then::Fetch);
     "session: have a task made, hang up while waiting for what it comes to" => |run| session(with_sessions(run), Then::HangUp);
-    "session: have a task of 2026-07-28 made, forget it" => |run| session(without_sessions(run), Then::Forget);
-    "session: have a task of 2026-07-28 made, cancel it, `DELETE`" => |run| session(without_sessions(run), Then::Cancel);
-    "session: have a task of 2026-07-28 made, wait for what it comes to" => |run| session(without_sessions(run), Then::Fetch);
-    "session: have a task of 2026-07-28 made, hang up while waiting for it" => |run| session(without_sessions(run), Then::HangUp);
     "stateless: have a task made, forget it" => |run| stateless(run, Then::Forget);
     "stateless: have a task made, cancel it" => |run| stateless(run, Then::Cancel);
     "stateless: have a task made, fetch what it came to" => |run| stateless(run, Then::Fetch);
@@ -30,16 +26,6 @@ scenarios! {
 fn with_sessions(run: ClientRun<'_>) -> ClientRun<'_> {
     ClientRun {
         server: &TASKS,
-        ..run
-    }
-}
-
-/// To a server whose tasks are of the extension.
-fn without_sessions(run: ClientRun<'_>) -> ClientRun<'_> {
-    let mut servers = SERVERS.iter().filter(|server| server.is_modern).cycle();
-    let server = servers.nth(run.number % SERVERS.len());
-    ClientRun {
-        server: server.unwrap_or(run.server),
         ..run
     }
 }

@@ -8,6 +8,7 @@ use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::steps::{found_task, proxied_task, task_support};
 use crate::subscriptions::filter::SubscriptionFilter;
 use crate::subscriptions::{TaskKey, TaskSubscription};
+use crate::tasks::proxy::EXT_OVER_CORE;
 
 /// Subscribes to the tasks of `filter`, and leaves in it those whose changes the client will be notified of.
 ///
@@ -32,7 +33,7 @@ pub(super) async fn subscribe_to_tasks(
     }
     let subscribed = ids.into_iter().map(|id| async move {
         let (found, notifier) = found_task::notified_task(context, &id)?;
-        let needs_proxy = found.dialects.differ();
+        let needs_proxy = found.dialects == EXT_OVER_CORE;
         if needs_proxy && !proxied_task::is_proxied(context, &found).await {
             return None;
         }

@@ -8,7 +8,6 @@ use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
-use super::core_over_ext::page_of_tasks;
 use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::RequestConnection;
 use crate::pipeline::steps::{found_task, task_support};
@@ -20,31 +19,22 @@ const PAGES: usize = 16;
 /// Lists the client's tasks at all servers, as far as the gateway remembers them.
 pub(crate) async fn list_tasks(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {
     task_support::request_dialects(context)?;
-    let after = page_start(context)?;
-    let page = page_of_tasks(context, after).await?;
-    let mut tasks = page.completed;
+    if context.cursor().is_some() {
+        return Err(RpcError::invalid_params(
+            "Invalid cursor: all tasks are on one page",
+        ));
+    }
+    let mut tasks = Vec::new();
     for (server, source) in ServerIndex::enumerate(context.class.sources()) {
-        if after == 0 && task_support::server_supports(context, server, TaskDialect::Core) {
+        if task_support::server_supports(context, server, TaskDialect::Core) {
             // A server knows a client's tasks on the connection that created them.
             let leased = RequestConnection::to(context, server).await?;
             tasks.extend(tasks_at(context, source.name(), &leased.connection).await?);
         }
     }
-    tasks.extend(page.current);
-    let next = page.next.map(|next| format!(r#","nextCursor":"{next}""#));
-    let (tasks, next) = (tasks.join(","), next.unwrap_or_default());
-    let result = format!(r#"{{"tasks":[{tasks}]{next}}}"#);
-    Ok(context.answer(&result))
-}
-
-/// The number of the last task on the previous page; 0 for the first page.
-fn page_start(context: &RequestContext<'_>) -> Result<u64, RpcError> {
-    let Some(cursor) = context.cursor() else {
-        return Ok(0);
-    };
-    let cursor: Option<String> = serde_json::from_str(cursor).ok();
-    let number = cursor.and_then(|cursor| cursor.parse().ok());
-    number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not issued here"))
+    let mut result = Members::default();
+    result.set("tasks", format!("[{}]", tasks.join(",")));
+    Ok(context.answer(&result.to_json()))
 }
 
 /// The client's tasks at one server, with the client's ids.

@@ -1,33 +1,24 @@
 //! Requests about tasks.
 
-mod core_over_ext;
 mod ext_over_core;
 pub(crate) mod list;
 
 use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary::json;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
 
-use self::core_over_ext::{answer_completed_task, cancel_task, wait_for_result};
 use self::ext_over_core::answer_proxied_task;
 use crate::pipeline::request::{MethodAction, TaskAction};
 use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::found_task::{FoundTask, OpenedTask};
 use crate::pipeline::steps::{policy, task_support};
+use crate::tasks::proxy::EXT_OVER_CORE;
 
 /// Handles a request about a task: answers it here, or forwards it to the server that created the task.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let dialects = task_support::request_dialects(context);
     let id = context.request.params.string("taskId")?;
-    if context.client.era() == Era::Legacy {
-        let services = &context.snapshot.services;
-        services.take_over_completed_task(&id).await;
-    }
-    if let Some(outcome) = answer_completed_task(context, &id) {
-        return outcome;
-    }
     let opened = OpenedTask::open(context, &id);
     let dialects = match (dialects, &opened) {
         // If the server was removed, no other may have the method. The error about the server explains more.
@@ -43,13 +34,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     if !matches!(context.action, MethodAction::Task(TaskAction::Cancel)) {
         policy::count_read(scope, found.item_ref.server).await?;
     }
-    if found.dialects.is_core_over_ext() {
-        match context.action {
-            MethodAction::Task(TaskAction::Result) => return wait_for_result(context, &found, id),
-            MethodAction::Task(TaskAction::Cancel) => return cancel_task(context, &found).await,
-            _ => {}
-        }
-    } else if found.dialects.differ() {
+    if found.dialects == EXT_OVER_CORE {
         return answer_proxied_task(context, &found).await;
     }
     let forwarding = ForwardRequest {
