@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{Inbound, MessageSource, Outcome, Sender, bad_request, handle};
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use mcp_vary_session::Session;
 use mcp_vary_session::caller::Caller;
@@ -141,8 +142,10 @@ impl Element {
         drop(self.snapshot);
         let answer = match outcome {
             Outcome::Refused(reply) if message.is_request() => Some(reply.body),
-            Outcome::Answered(reply, _) => Some(reply.body),
-            Outcome::InFlight(running) => run_to_end(running, &self.answers).await,
+            Outcome::Dispatched(Dispatch::Done(reply), _) => Some(reply.body),
+            Outcome::Dispatched(Dispatch::InFlight(running), _) => {
+                run_to_end(running, &self.answers).await
+            }
             // A batch opens no session, and the revision with batches has no method with a stream.
             _ => None,
         };

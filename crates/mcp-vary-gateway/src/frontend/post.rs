@@ -9,6 +9,7 @@ use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{
     Inbound, MessageSource, Outcome, Sender, bad_request, handle, requested_version, session_of,
 };
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use bytes::{Bytes, BytesMut};
 use http::header::EXPECT;
@@ -84,20 +85,20 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
         Outcome::Accepted => forwarding::accept(&snapshot, head, &message).await,
         Outcome::Refused(reply) => json(reply),
         Outcome::SessionOpened(reply, id) => with_session_id(json(reply), id),
-        Outcome::Answered(reply, client) => {
+        Outcome::Dispatched(Dispatch::Done(reply), client) => {
             let streams = &snapshot.services.exchange.replay_streams;
             let id = message.id.unwrap_or_default();
             replied(reply, is_streamed, streams, client, id)
         }
-        Outcome::InFlight(mut running) => {
+        Outcome::Dispatched(Dispatch::InFlight(mut running), _) => {
             let is_late = stream_timer.wait(snapshot.config.limits.stream_after);
             // A request that its server works on no longer needs the configuration, which may be replaced.
             drop(snapshot);
             running.hold_memory(memory);
             buffer_or_stream(running, is_late, is_streamed).await
         }
-        Outcome::Listening(listener, _) => {
-            let stream = Stream::of_listener(listener.until(stream_end()));
+        Outcome::Dispatched(Dispatch::Listen(listening), _) => {
+            let stream = Stream::of_listener(listening.stream.until(stream_end()));
             event_stream(Body::Stream(stream))
         }
     })

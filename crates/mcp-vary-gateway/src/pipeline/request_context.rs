@@ -16,6 +16,7 @@ use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_session::InFlightGuard;
 use mcp_vary_session::client::Client;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::era::{self, Caching};
@@ -229,6 +230,14 @@ pub(crate) enum Dispatch {
     Done(Reply),
     /// The server works on it.
     InFlight(Box<InFlightRequest>),
-    /// The client is notified of changes until it leaves or the gateway ends the stream.
-    Listen(Box<ListenStream>),
+    /// The client is notified of changes until it cancels the request or the gateway ends the stream.
+    Listen(ListeningRequest),
+}
+
+/// A request whose client is notified of changes.
+#[derive(Debug)]
+pub(crate) struct ListeningRequest {
+    pub(crate) stream: Box<ListenStream>,
+    /// The registration in its session; `None` for modern HTTP.
+    pub(crate) guard: Option<InFlightGuard>,
 }

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, cancelled};
-use crate::pipeline::inbound::{Outcome, dispatch};
+use crate::pipeline::inbound::{Outcome, handle_admitted};
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::subscriptions::ListenStream;
@@ -36,18 +37,20 @@ impl AdmittedLine {
         };
         let params = Params::of(&message, params).unwrap_or_default();
         let request = IncomingRequest::new(&message, params, &self.line);
-        let outcome = dispatch(&self.snapshot, &self.client, self.guard, request).await;
+        let outcome = handle_admitted(&self.snapshot, &self.client, self.guard, request).await;
         // A request that its server works on no longer needs the configuration, which may be replaced.
         drop(self.snapshot);
-        match outcome {
-            Outcome::Answered(reply, _) => drop(lines.send(reply.into_body()).await),
-            Outcome::InFlight(running) => write_messages(running, lines).await,
-            Outcome::Listening(listener, guard) => {
-                let listener = listener.until(stopping.cancelled_owned());
-                write_notifications(listener, guard, lines).await;
+        let Outcome::Dispatched(dispatch, _) = outcome else {
+            // A notification has no answer.
+            return;
+        };
+        match dispatch {
+            Dispatch::Done(reply) => drop(lines.send(reply.into_body()).await),
+            Dispatch::InFlight(running) => write_messages(running, lines).await,
+            Dispatch::Listen(listening) => {
+                let listener = listening.stream.until(stopping.cancelled_owned());
+                write_notifications(listener, listening.guard, lines).await;
             }
-            // The other outcomes are those of messages that were not admitted, and of notifications.
-            _ => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The frontends read messages and write outcomes. In between each message takes the same steps: its params are read, a
 //! request begins to be observed, its client is found, it is [admitted](Inbound::admit) to its session and then
-//! [dispatched](dispatch) by its method.
+//! [dispatched](handle_admitted) by its method.
 
 mod client_message;
 mod connection_sessions;
@@ -25,12 +25,10 @@ pub(crate) use self::sender::{
     MessageSource, Sender, follow_claims, requested_version, session_of,
 };
 use crate::pipeline::clients::legacy_client;
-use crate::pipeline::exchange::InFlightRequest;
 use crate::pipeline::methods::{Dispatch, forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::subscriptions::ListenStream;
 use mcp_vary_observation::{AuditedRequest, Observation};
 use mcp_vary_session::InFlightGuard;
 use mcp_vary_session::client::Client;
@@ -54,12 +52,8 @@ pub(crate) enum Outcome {
     Refused(Reply),
     /// `initialize` opened a session, with an id for the header unless the connection has one client.
     SessionOpened(Reply, Option<String>),
-    /// The gateway answered. The client is named if it can resume a stream with the answer.
-    Answered(Reply, Option<ClientId>),
-    /// A server works on the request.
-    InFlight(Box<InFlightRequest>),
-    /// The client is notified of changes until it cancels the request or the gateway ends the stream.
-    Listening(Box<ListenStream>, Option<InFlightGuard>),
+    /// A request was dispatched. The client is named if it can resume a stream with the answer.
+    Dispatched(Dispatch, Option<ClientId>),
 }
 
 /// A request, or a notification of an extension, that goes on to its method.
@@ -78,13 +72,13 @@ pub(crate) async fn handle(inbound: Inbound<'_, '_>) -> Outcome {
             client,
             guard,
             request,
-        }) => dispatch(snapshot, &client, guard, request).await,
+        }) => handle_admitted(snapshot, &client, guard, request).await,
         Err(outcome) => outcome,
     }
 }
 
 /// Dispatches what was admitted by its method.
-pub(crate) async fn dispatch(
+pub(crate) async fn handle_admitted(
     snapshot: &Arc<ConfigSnapshot>,
     client: &Arc<Client>,
     guard: Option<InFlightGuard>,
@@ -95,15 +89,14 @@ pub(crate) async fn dispatch(
         Box::pin(forward_notification(snapshot, client, method, params)).await;
         return Outcome::Accepted;
     }
-    match router::dispatch(snapshot, client, request).await {
-        // The guard is dropped: a client may use the id again as soon as it reads the answer.
-        Dispatch::Done(reply) => Outcome::Answered(reply, client.resumable_id()),
-        Dispatch::InFlight(mut running) => {
-            running.hold_guard(guard);
-            Outcome::InFlight(running)
-        }
-        Dispatch::Listen(listener) => Outcome::Listening(listener, guard),
+    let mut dispatch = router::dispatch(snapshot, client, request).await;
+    match &mut dispatch {
+        // A client may use the id again as soon as it reads the answer.
+        Dispatch::Done(_) => drop(guard),
+        Dispatch::InFlight(running) => running.hold_guard(guard),
+        Dispatch::Listen(listening) => listening.guard = guard,
     }
+    Outcome::Dispatched(dispatch, client.resumable_id())
 }
 
 impl<'a> Inbound<'a, '_> {

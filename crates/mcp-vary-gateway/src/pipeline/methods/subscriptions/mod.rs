@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use self::tasks::subscribe_to_tasks;
 use crate::pipeline::request::method_not_found;
-use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
+use crate::pipeline::request_context::{Dispatch, ListeningRequest, RequestContext, ViewScope};
 use crate::pipeline::steps::resources::LocatedResource;
 use crate::pipeline::steps::{forward, resources, undeclared_methods, view};
 use crate::pool::dedicated::KeepAliveLease;
@@ -112,7 +112,10 @@ pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Dispatch, Rpc
         let lists = context.snapshot.services.pool.dedicated.lists();
         hub.relocate(client, lists).await;
     }
-    Ok(Dispatch::Listen(stream))
+    Ok(Dispatch::Listen(ListeningRequest {
+        stream,
+        guard: None,
+    }))
 }
 
 /// Subscribes to the resources of `filter`, and leaves in it those whose changes the client will be notified of.
