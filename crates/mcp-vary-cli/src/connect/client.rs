@@ -1,63 +1,47 @@
 //! The clients: where each has its servers, and in which form. `docs/how-to/connect.md` names the pages that say so.
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use mcp_vary_config::{ClientText, Diagnostic, Format, Syntax};
 use serde_json::Value;
-
-/// A client that `vary connect` knows.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum ClientName {
-    ClaudeCode,
-    ClaudeDesktop,
-    Cursor,
-    #[value(name = "vscode")]
-    VsCode,
-    Codex,
-    GeminiCli,
-    Opencode,
-    Windsurf,
-}
 
 /// What is known of a client.
 #[derive(Debug)]
 pub(crate) struct Client {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
     /// Its name as its makers write it.
     pub(crate) title: &'static str,
     pub(crate) syntax: Syntax,
     pub(crate) format: Format,
     /// The keys that lead to its servers.
     pub(crate) container: &'static [&'static str],
-    /// How it writes the environment variable `NAME` in a header; `None` if it has no headers.
-    pub(crate) variable: Option<&'static str>,
+    /// The key of a URL in an entry; `None` if its file cannot name one.
+    pub(crate) url: Option<&'static str>,
+    /// The `type` of an entry with a URL, and of one with a command, if it has one.
+    pub(crate) types: (Option<&'static str>, Option<&'static str>),
+    /// How it writes the environment variable `NAME` in a header.
+    pub(crate) variable: &'static str,
+    /// Its file of the user.
+    pub(crate) user: UserFile,
     /// Its file in a project.
     pub(crate) project: Option<&'static str>,
     /// How it writes the project's directory in an argument, if it needs to be written.
     pub(crate) project_directory: Option<&'static str>,
+    /// Its commands that add an entry, for a `URL` or a `COMMAND`. One without `SCOPE` is for the user's file alone, and one
+    /// without `HEADERS` for a URL without headers.
+    pub(crate) add_commands: &'static [&'static str],
     /// What makes it read its file again, and shows its servers.
     pub(crate) see: &'static str,
 }
 
-impl ClientName {
-    /// The name on the command line.
-    pub(crate) fn as_str(self) -> String {
-        let value = self.to_possible_value();
-        value
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default()
-    }
-
-    /// Whether the client's file can name a URL.
-    pub(crate) fn takes_http(self) -> bool {
-        self != Self::ClaudeDesktop
-    }
-
+impl Client {
     /// The keys that lead to the servers in `text`: those of opencode 2 if the file has them.
-    pub(crate) fn container_in(self, text: &str) -> Result<Vec<String>, Diagnostic> {
-        let known = self.client();
-        let keys = known.container.iter().map(|key| (*key).to_owned());
+    pub(crate) fn container_in(&self, text: &str) -> Result<Vec<String>, Diagnostic> {
+        let keys = self.container.iter().map(|key| (*key).to_owned());
         let mut keys: Vec<String> = keys.collect();
-        if self == Self::Opencode {
-            let entries = ClientText::new(known.syntax, text).entries(known.container)?;
+        if self.format == Format::Opencode {
+            let entries = ClientText::new(self.syntax, text).entries(self.container)?;
             let nested = entries.iter().find(|(name, _)| name == "servers");
             // A server may be called `servers`: then the object is its entry.
             let is_native = nested.is_some_and(|(_, value)| {
@@ -69,105 +53,176 @@ impl ClientName {
         }
         Ok(keys)
     }
+}
 
+/// Where a client has its file of the user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum UserFile {
+    /// In the home directory.
+    Home(&'static str),
+    /// In the home directory, and it also has servers for a single project, under `projects`.
+    HomeWithProjects(&'static str),
+    /// In the directory that the variable names; if it is not set, at this path in the home directory.
+    Variable(&'static str, &'static str),
+    /// Where applications have their settings.
+    Application(&'static str),
+    /// Where programs of the terminal have their settings.
+    Terminal(&'static str),
+}
+
+/// The argument that names a client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientName(&'static Client);
+
+impl ClientName {
+    /// The name on the command line.
+    pub(crate) fn as_str(self) -> String {
+        self.0.name.to_owned()
+    }
+
+    /// What is known of the client.
     pub(crate) fn client(self) -> &'static Client {
-        match self {
-            Self::ClaudeCode => &CLAUDE_CODE,
-            Self::ClaudeDesktop => &CLAUDE_DESKTOP,
-            Self::Cursor => &CURSOR,
-            Self::VsCode => &VS_CODE,
-            Self::Codex => &CODEX,
-            Self::GeminiCli => &GEMINI_CLI,
-            Self::Opencode => &OPENCODE,
-            Self::Windsurf => &WINDSURF,
-        }
+        self.0
     }
 }
 
-const CLAUDE_CODE: Client = Client {
-    title: "Claude Code",
-    syntax: Syntax::Json,
-    format: Format::McpServers,
-    container: &["mcpServers"],
-    variable: Some("${NAME}"),
-    project: Some(".mcp.json"),
-    project_directory: None,
-    see: "start a new session; `/mcp` lists its servers",
-};
+impl ValueEnum for ClientName {
+    fn value_variants<'a>() -> &'a [Self] {
+        CLIENTS
+    }
 
-const CLAUDE_DESKTOP: Client = Client {
-    title: "Claude Desktop",
-    syntax: Syntax::Json,
-    format: Format::McpServers,
-    container: &["mcpServers"],
-    variable: None,
-    project: None,
-    project_directory: None,
-    see: "quit Claude Desktop and start it again; Settings > Developer lists its servers",
-};
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name))
+    }
+}
 
-const CURSOR: Client = Client {
-    title: "Cursor",
-    syntax: Syntax::Json,
-    format: Format::McpServers,
-    container: &["mcpServers"],
-    variable: Some("${env:NAME}"),
-    project: Some(".cursor/mcp.json"),
-    project_directory: Some("${workspaceFolder}"),
-    see: "Cursor Settings > MCP lists its servers; switch `vary` on if it is off",
-};
-
-const VS_CODE: Client = Client {
-    title: "VS Code",
-    syntax: Syntax::Json,
-    format: Format::VsCode,
-    container: &["servers"],
-    variable: Some("${env:NAME}"),
-    project: Some(".vscode/mcp.json"),
-    project_directory: Some("${workspaceFolder}"),
-    see: "the command `MCP: List Servers` lists its servers; start the new one there",
-};
-
-const CODEX: Client = Client {
-    title: "Codex",
-    syntax: Syntax::Toml,
-    format: Format::Codex,
-    container: &["mcp_servers"],
-    variable: Some("NAME"),
-    project: Some(".codex/config.toml"),
-    project_directory: None,
-    see: "start a new session; `/mcp` lists its servers",
-};
-
-const GEMINI_CLI: Client = Client {
-    title: "Gemini CLI",
-    syntax: Syntax::Json,
-    format: Format::McpServers,
-    container: &["mcpServers"],
-    variable: Some("${NAME}"),
-    project: Some(".gemini/settings.json"),
-    project_directory: None,
-    see: "start a new session; `/mcp` lists its servers",
-};
-
-const OPENCODE: Client = Client {
-    title: "opencode",
-    syntax: Syntax::Json,
-    format: Format::Opencode,
-    container: &["mcp"],
-    variable: Some("{env:NAME}"),
-    project: Some("opencode.json"),
-    project_directory: None,
-    see: "start it again; `opencode mcp list` lists its servers",
-};
-
-const WINDSURF: Client = Client {
-    title: "Windsurf",
-    syntax: Syntax::Json,
-    format: Format::McpServers,
-    container: &["mcpServers"],
-    variable: Some("${env:NAME}"),
-    project: None,
-    project_directory: None,
-    see: "press the refresh button of the MCP servers in the settings of Cascade",
-};
+/// The clients that `vary connect` knows, in the order of its help.
+const CLIENTS: &[ClientName] = &[
+    ClientName(&Client {
+        name: "claude-code",
+        title: "Claude Code",
+        syntax: Syntax::Json,
+        format: Format::McpServers,
+        container: &["mcpServers"],
+        url: Some("url"),
+        types: (Some("http"), Some("stdio")),
+        variable: "${NAME}",
+        user: UserFile::HomeWithProjects(".claude.json"),
+        project: Some(".mcp.json"),
+        project_directory: None,
+        add_commands: &[
+            "claude mcp add --scope SCOPE --transport http HEADERS NAME URL",
+            "claude mcp add --scope SCOPE --transport stdio NAME -- COMMAND",
+        ],
+        see: "start a new session; `/mcp` lists its servers",
+    }),
+    ClientName(&Client {
+        name: "claude-desktop",
+        title: "Claude Desktop",
+        syntax: Syntax::Json,
+        format: Format::McpServers,
+        container: &["mcpServers"],
+        url: None,
+        types: (None, None),
+        variable: "${NAME}",
+        user: UserFile::Application("Claude/claude_desktop_config.json"),
+        project: None,
+        project_directory: None,
+        add_commands: &[],
+        see: "quit Claude Desktop and start it again; Settings > Developer lists its servers",
+    }),
+    ClientName(&Client {
+        name: "cursor",
+        title: "Cursor",
+        syntax: Syntax::Json,
+        format: Format::McpServers,
+        container: &["mcpServers"],
+        url: Some("url"),
+        // Its documentation has `type` for commands alone: https://cursor.com/docs/mcp.
+        types: (None, Some("stdio")),
+        variable: "${env:NAME}",
+        user: UserFile::Home(".cursor/mcp.json"),
+        project: Some(".cursor/mcp.json"),
+        project_directory: Some("${workspaceFolder}"),
+        add_commands: &[],
+        see: "Cursor Settings > MCP lists its servers; switch `vary` on if it is off",
+    }),
+    ClientName(&Client {
+        name: "vscode",
+        title: "VS Code",
+        syntax: Syntax::Json,
+        format: Format::VsCode,
+        container: &["servers"],
+        url: Some("url"),
+        types: (Some("http"), Some("stdio")),
+        variable: "${env:NAME}",
+        user: UserFile::Application("Code/User/mcp.json"),
+        project: Some(".vscode/mcp.json"),
+        project_directory: Some("${workspaceFolder}"),
+        add_commands: &[],
+        see: "the command `MCP: List Servers` lists its servers; start the new one there",
+    }),
+    ClientName(&Client {
+        name: "codex",
+        title: "Codex",
+        syntax: Syntax::Toml,
+        format: Format::Codex,
+        container: &["mcp_servers"],
+        url: Some("url"),
+        types: (None, None),
+        variable: "NAME",
+        user: UserFile::Variable("CODEX_HOME", ".codex/config.toml"),
+        project: Some(".codex/config.toml"),
+        project_directory: None,
+        add_commands: &[
+            "codex mcp add NAME --url URL",
+            "codex mcp add NAME -- COMMAND",
+        ],
+        see: "start a new session; `/mcp` lists its servers",
+    }),
+    ClientName(&Client {
+        name: "gemini-cli",
+        title: "Gemini CLI",
+        syntax: Syntax::Json,
+        format: Format::McpServers,
+        container: &["mcpServers"],
+        url: Some("httpUrl"),
+        types: (None, None),
+        variable: "${NAME}",
+        user: UserFile::Home(".gemini/settings.json"),
+        project: Some(".gemini/settings.json"),
+        project_directory: None,
+        add_commands: &["gemini mcp add --scope SCOPE --transport http HEADERS NAME URL"],
+        see: "start a new session; `/mcp` lists its servers",
+    }),
+    ClientName(&Client {
+        name: "opencode",
+        title: "opencode",
+        syntax: Syntax::Json,
+        format: Format::Opencode,
+        container: &["mcp"],
+        url: Some("url"),
+        types: (Some("remote"), Some("local")),
+        variable: "{env:NAME}",
+        user: UserFile::Terminal("opencode/opencode.json"),
+        project: Some("opencode.json"),
+        project_directory: None,
+        add_commands: &[],
+        see: "start it again; `opencode mcp list` lists its servers",
+    }),
+    ClientName(&Client {
+        name: "windsurf",
+        title: "Windsurf",
+        syntax: Syntax::Json,
+        format: Format::McpServers,
+        container: &["mcpServers"],
+        url: Some("serverUrl"),
+        types: (None, None),
+        variable: "${env:NAME}",
+        user: UserFile::Home(".codeium/windsurf/mcp_config.json"),
+        project: None,
+        project_directory: None,
+        add_commands: &[],
+        see: "press the refresh button of the MCP servers in the settings of Cascade",
+    }),
+];

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
 use mcp_vary_base::io_error;
 use mcp_vary_upstream::endpoint_url::endpoint_example;
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::args::Connect;
+use super::client::ClientName;
 use mcp_vary_upstream::command_line::shell_word;
 
 use crate::failure::Failure;
@@ -169,20 +171,15 @@ pub(crate) fn directory(target: &Target) -> Result<Option<String>, Failure> {
     };
     let file = std::path::absolute(file).map_err(|error| unreadable(file, &error))?;
     let mut directory = file.parent().unwrap_or(&file);
-    if is_file
-        && CLIENT_DIRECTORIES
-            .iter()
-            .any(|name| directory.ends_with(name))
-    {
+    let names = ClientName::value_variants().iter();
+    let mut project_files = names.filter_map(|name| name.client().project?.rsplit_once('/'));
+    if is_file && project_files.any(|(parent, _)| directory.ends_with(parent)) {
         directory = directory.parent().unwrap_or(directory);
     }
     let text = directory.to_str().map(str::to_owned);
     let unusable = || format!("the path {} is not Unicode", directory.display());
     text.map(Some).ok_or_else(|| Failure::command(unusable()))
 }
-
-/// Where clients have their file in a project.
-const CLIENT_DIRECTORIES: [&str; 4] = [".codex", ".cursor", ".gemini", ".vscode"];
 
 impl Start {
     /// The path of a configuration as the client's file has it.

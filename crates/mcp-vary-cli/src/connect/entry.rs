@@ -1,9 +1,10 @@
 //! Vary as an entry of each client's file, and as the command with which some clients add it themselves.
 
+use mcp_vary_config::Format;
 use mcp_vary_upstream::command_line::shell_word;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::client::ClientName;
+use super::client::Client;
 use super::endpoint::Endpoint;
 use crate::failure::Failure;
 
@@ -13,66 +14,50 @@ use crate::failure::Failure;
 ///
 /// If the client cannot write the value of a header.
 pub(crate) fn entry(
-    client: ClientName,
+    client: &Client,
     endpoint: &Endpoint,
     is_native: bool,
 ) -> Result<Value, Failure> {
-    let entry = match endpoint {
-        Endpoint::Http { url, headers } => {
-            let mut entry = match client {
-                ClientName::ClaudeCode | ClientName::VsCode => json!({"type": "http", "url": url}),
-                ClientName::Opencode => json!({"type": "remote", "url": url}),
-                ClientName::GeminiCli => json!({"httpUrl": url}),
-                ClientName::Windsurf => json!({"serverUrl": url}),
-                // Cursor's documentation has `type` for commands alone: https://cursor.com/docs/mcp.
-                ClientName::Cursor | ClientName::Codex | ClientName::ClaudeDesktop => {
-                    json!({"url": url})
-                }
-            };
-            add_headers(client, headers, &mut entry)?;
-            entry
-        }
-        Endpoint::Stdio { program, args } => match client {
-            ClientName::ClaudeCode | ClientName::VsCode | ClientName::Cursor => {
-                json!({"type": "stdio", "command": program, "args": args})
-            }
-            ClientName::Opencode => {
-                let line: Vec<&String> = std::iter::once(program).chain(args).collect();
-                json!({"type": "local", "command": line})
-            }
-            _ => json!({"command": program, "args": args}),
-        },
+    let (url_type, command_type) = client.types;
+    let entry_type = match endpoint {
+        Endpoint::Http { .. } => url_type,
+        Endpoint::Stdio { .. } => command_type,
     };
-    Ok(match (client, entry) {
-        (ClientName::Opencode, Value::Object(mut members)) if !is_native => {
-            members.insert("enabled".to_owned(), Value::Bool(true));
-            Value::Object(members)
+    let mut entry = entry_type.map_or_else(|| json!({}), |name| json!({"type": name}));
+    let is_opencode = client.format == Format::Opencode;
+    match endpoint {
+        Endpoint::Http { url, headers } => {
+            entry[client.url.unwrap_or("url")] = json!(url);
+            add_headers(client, headers, &mut entry)?;
         }
-        (_, entry) => entry,
-    })
+        Endpoint::Stdio { program, args } if is_opencode => {
+            entry["command"] = std::iter::once(program).chain(args).cloned().collect();
+        }
+        Endpoint::Stdio { program, args } => {
+            entry["command"] = json!(program);
+            entry["args"] = json!(args);
+        }
+    }
+    if is_opencode && !is_native {
+        entry["enabled"] = json!(true);
+    }
+    Ok(entry)
 }
 
+/// Adds `headers` to `entry`, an object.
 fn add_headers(
-    client: ClientName,
+    client: &Client,
     headers: &[(String, String)],
     entry: &mut Value,
 ) -> Result<(), Failure> {
     for (name, value) in headers {
-        let (key, name, value) = match client {
-            ClientName::Codex => codex_header(name, value)?,
+        let (key, name, value) = match client.format {
+            Format::Codex => codex_header(name, value)?,
             _ => ("headers", name.as_str(), in_syntax(client, value)),
         };
-        if let Some(entry) = entry.as_object_mut() {
-            if key == BEARER {
-                entry.insert(key.to_owned(), Value::from(value));
-                continue;
-            }
-            let headers = entry
-                .entry(key)
-                .or_insert_with(|| Value::Object(Map::new()));
-            if let Some(headers) = headers.as_object_mut() {
-                headers.insert(name.to_owned(), Value::from(value));
-            }
+        match key {
+            BEARER => entry[key] = json!(value),
+            _ => entry[key][name] = json!(value),
         }
     }
     Ok(())
@@ -108,8 +93,7 @@ fn only_variable(value: &str) -> Option<&str> {
 }
 
 /// `value` with each `${VARIABLE}` as the client writes it.
-fn in_syntax(client: ClientName, value: &str) -> String {
-    let syntax = client.client().variable.unwrap_or("${NAME}");
+fn in_syntax(client: &Client, value: &str) -> String {
     let mut out = String::new();
     let mut remaining = value;
     while let Some((before, after)) = remaining.split_once("${") {
@@ -117,7 +101,7 @@ fn in_syntax(client: ClientName, value: &str) -> String {
             break;
         };
         out.push_str(before);
-        out.push_str(&syntax.replace("NAME", name));
+        out.push_str(&client.variable.replace("NAME", name));
         remaining = after;
     }
     out.push_str(remaining);
@@ -126,59 +110,39 @@ fn in_syntax(client: ClientName, value: &str) -> String {
 
 /// The command of the client that adds the entry to its file, if it has one.
 pub(crate) fn command(
-    client: ClientName,
+    client: &Client,
     name: &str,
     endpoint: &Endpoint,
     is_project: bool,
 ) -> Option<String> {
+    let (last, options, target): (&str, Vec<String>, Vec<String>) = match endpoint {
+        Endpoint::Http { url, headers } => {
+            let options = headers
+                .iter()
+                .flat_map(|(key, value)| ["--header".to_owned(), format!("{key}: {value}")]);
+            ("URL", options.collect(), vec![url.clone()])
+        }
+        Endpoint::Stdio { program, args } => {
+            let line = std::iter::once(program).chain(args);
+            ("COMMAND", Vec::new(), line.cloned().collect())
+        }
+    };
+    let mut templates = client.add_commands.iter();
+    let template = templates.find(|it| it.ends_with(last))?;
+    let lacks = |word: &str| !template.contains(word);
+    if is_project && lacks("SCOPE") || !options.is_empty() && lacks("HEADERS") {
+        return None;
+    }
     let scope = if is_project { "project" } else { "user" };
-    let add = |program: &str, options: &[&str]| {
-        let start = [program, "mcp", "add"];
-        let arguments = start.iter().chain(options);
-        arguments.map(|word| (*word).to_owned()).collect::<Vec<_>>()
-    };
-    let (mut arguments, last_arguments) = match (client, endpoint) {
-        (ClientName::ClaudeCode, Endpoint::Http { url, headers }) => {
-            let arguments = add("claude", &["--scope", scope, "--transport", "http"]);
-            (arguments, with_headers(headers, name, url))
-        }
-        (ClientName::GeminiCli, Endpoint::Http { url, headers }) => {
-            let arguments = add("gemini", &["--scope", scope, "--transport", "http"]);
-            (arguments, with_headers(headers, name, url))
-        }
-        (ClientName::ClaudeCode, Endpoint::Stdio { program, args }) => {
-            let options = [
-                "--scope",
-                scope,
-                "--transport",
-                "stdio",
-                name,
-                "--",
-                program,
-            ];
-            (add("claude", &options), args.clone())
-        }
-        (ClientName::Codex, Endpoint::Http { url, headers })
-            if headers.is_empty() && !is_project =>
-        {
-            (add("codex", &[name, "--url", url]), Vec::new())
-        }
-        (ClientName::Codex, Endpoint::Stdio { program, args }) if !is_project => {
-            (add("codex", &[name, "--", program]), args.clone())
-        }
-        _ => return None,
-    };
-    arguments.extend(last_arguments);
-    let arguments: Vec<String> = arguments.iter().map(|word| shell_word(word)).collect();
+    let arguments = template.split(' ').flat_map(|word| match word {
+        "SCOPE" => vec![scope.to_owned()],
+        "HEADERS" => options.clone(),
+        "NAME" => vec![name.to_owned()],
+        "URL" | "COMMAND" => target.clone(),
+        word => vec![word.to_owned()],
+    });
+    let arguments: Vec<String> = arguments.map(|word| shell_word(&word)).collect();
     Some(arguments.join(" "))
-}
-
-/// The end of a command with headers: options come before the name.
-fn with_headers(headers: &[(String, String)], name: &str, url: &str) -> Vec<String> {
-    let options = headers.iter();
-    let options =
-        options.flat_map(|(name, value)| ["--header".to_owned(), format!("{name}: {value}")]);
-    options.chain([name.to_owned(), url.to_owned()]).collect()
 }
 
 /// The key of Codex for a token.
@@ -186,14 +150,18 @@ const BEARER: &str = "bearer_token_env_var";
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
+    use crate::connect::client::ClientName;
 
     #[track_caller]
-    fn writes(client: ClientName, header: (&str, &str), expected: &Value) {
+    fn writes(client: &str, header: (&str, &str), expected: &Value) {
         let endpoint = Endpoint::Http {
             url: "http://h/mcp".to_owned(),
             headers: vec![(header.0.to_owned(), header.1.to_owned())],
         };
+        let client = ClientName::from_str(client, false).unwrap().client();
         let mut entry = entry(client, &endpoint, false).unwrap();
         for key in ["url", "httpUrl", "serverUrl", "type", "enabled"] {
             entry.as_object_mut().unwrap().shift_remove(key);
@@ -205,29 +173,25 @@ mod tests {
     fn a_variable_is_written_as_the_client_replaces_it() {
         let bearer = ("Authorization", "Bearer ${T}");
         let headers = |value: &str| json!({"headers": {"Authorization": value}});
-        writes(ClientName::ClaudeCode, bearer, &headers("Bearer ${T}"));
-        writes(ClientName::Cursor, bearer, &headers("Bearer ${env:T}"));
-        writes(ClientName::VsCode, bearer, &headers("Bearer ${env:T}"));
-        writes(ClientName::GeminiCli, bearer, &headers("Bearer ${T}"));
-        writes(ClientName::Opencode, bearer, &headers("Bearer {env:T}"));
-        writes(ClientName::Windsurf, bearer, &headers("Bearer ${env:T}"));
+        writes("claude-code", bearer, &headers("Bearer ${T}"));
+        writes("cursor", bearer, &headers("Bearer ${env:T}"));
+        writes("vscode", bearer, &headers("Bearer ${env:T}"));
+        writes("gemini-cli", bearer, &headers("Bearer ${T}"));
+        writes("opencode", bearer, &headers("Bearer {env:T}"));
+        writes("windsurf", bearer, &headers("Bearer ${env:T}"));
+        writes("codex", bearer, &json!({"bearer_token_env_var": "T"}));
         writes(
-            ClientName::Codex,
-            bearer,
-            &json!({"bearer_token_env_var": "T"}),
-        );
-        writes(
-            ClientName::Codex,
+            "codex",
             ("X-Key", "${K}"),
             &json!({"env_http_headers": {"X-Key": "K"}}),
         );
         writes(
-            ClientName::Codex,
+            "codex",
             ("X-Team", "a"),
             &json!({"http_headers": {"X-Team": "a"}}),
         );
         writes(
-            ClientName::Cursor,
+            "cursor",
             ("X", "a ${B} ${C} ${"),
             &json!({"headers": {"X": "a ${env:B} ${env:C} ${"}}),
         );

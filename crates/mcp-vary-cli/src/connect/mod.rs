@@ -21,7 +21,7 @@ use mcp_vary_config::ClientText;
 use tokio::net::TcpStream;
 
 use self::args::Connect;
-use self::client::{Client, ClientName};
+use self::client::Client;
 use self::duplicates::Served;
 use self::endpoint::{Endpoint, Start, Target};
 use self::file::ClientFile;
@@ -34,12 +34,13 @@ use crate::{operator_client, refused_variant};
 
 /// Prints the client's entry, or writes it, or takes it out.
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
+    let client = args.client.client();
     let file = ClientFile::read(path(&args)?)?;
     if args.remove {
         let other = write::taken_out_of(&file).ok().flatten();
-        let removed = write::remove(args.client.client(), &file, args.name.as_deref());
+        let removed = write::remove(client, &file, args.name.as_deref());
         if !args.project {
-            other_files::report_taken_out(args.client, other);
+            other_files::report_taken_out(client, other);
         }
         removed?;
         return Ok(Verdict::Fine);
@@ -56,12 +57,12 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         return Ok(Verdict::Fine);
     }
     let written = write::write(&plan, args.move_servers).await?;
-    let mut undo = format!("to undo it: {}", remove_command(args.client, args.project));
+    let mut undo = format!("to undo it: {}", remove_command(client, args.project));
     if written.has_others {
         undo.push_str(&format!(" --name {}", plan.name));
     }
     if let Some(other) = written.other {
-        let command = remove_command(args.client, true);
+        let command = remove_command(client, true);
         let other = std::path::absolute(&other).unwrap_or(other);
         undo.push_str(&format!(
             "; what was taken out of {}: {command}",
@@ -71,7 +72,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     plan.check_variables()?;
     let seen = match tried {
         Some(seen) => seen,
-        None => probe::probe(plan.client(), plan.tried(), &snippet, &mut stop).await,
+        None => probe::probe(plan.client, plan.tried(), &snippet, &mut stop).await,
     };
     let seen = match seen {
         Ok(seen) => seen,
@@ -86,22 +87,22 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         notice(&sanitize(&note));
     }
     let entry = format!("`{}`", plan.name);
-    let see = plan.client().see.replace("`vary`", &entry);
-    notice(&format!("in {}: {see}", plan.client().title));
+    let see = plan.client.see.replace("`vary`", &entry);
+    notice(&format!("in {}: {see}", plan.client.title));
     notice(&undo);
     Ok(Verdict::Fine)
 }
 
 /// The command that takes Vary out of a file of `client`.
-fn remove_command(client: ClientName, is_project: bool) -> String {
+fn remove_command(client: &Client, is_project: bool) -> String {
     let project = if is_project { " --project" } else { "" };
-    format!("vary connect {}{project} --remove", client.as_str())
+    format!("vary connect {}{project} --remove", client.name)
 }
 
 /// What is to be written, and where.
 #[derive(Debug)]
 struct Plan {
-    client: ClientName,
+    client: &'static Client,
     /// The name of Vary in the client's file.
     name: String,
     endpoint: Endpoint,
@@ -131,19 +132,16 @@ impl Plan {
         let name = args.name.as_deref().unwrap_or("vary");
         check_name(name)?;
         let client = args.client.client();
-        let variable = client
-            .variable
-            .unwrap_or("${NAME}")
-            .replace("NAME", "VARIABLE");
+        let variable = client.variable.replace("NAME", "VARIABLE");
         endpoint::check_secrets(args, &variable)?;
         let target = Target::read(args)?;
         let start = start(args, &target)?;
         let endpoint = match &target {
-            Target::Address(address) if args.client.takes_http() => endpoint::http(address, args)?,
+            Target::Address(address) if client.url.is_some() => endpoint::http(address, args)?,
             _ => endpoint::stdio(&target, args, &start)?,
         };
         let others = if args.write {
-            other_files::find(args.client, &file, args.project)
+            other_files::find(client, &file, args.project)
         } else {
             Vec::new()
         };
@@ -174,7 +172,7 @@ impl Plan {
         let is_known = served.is_some() || shared_file.is_some();
         let placeholder = (!is_known).then_some("FILE");
         Ok(Self {
-            client: args.client,
+            client,
             name: name.to_owned(),
             endpoint,
             file,
@@ -190,10 +188,6 @@ impl Plan {
         })
     }
 
-    fn client(&self) -> &'static Client {
-        self.client.client()
-    }
-
     /// What is connected to, and the command that checks its servers.
     fn tried(&self) -> (&Endpoint, Option<&str>) {
         (&self.endpoint, self.check_command.as_deref())
@@ -202,8 +196,8 @@ impl Plan {
     /// A file of the client that has Vary alone.
     fn snippet(&self) -> Result<String, Failure> {
         let entry = entry::entry(self.client, &self.endpoint, false)?;
-        let file = ClientText::new(self.client().syntax, "");
-        let snippet = file.insert(self.client().container, &self.name, &entry);
+        let file = ClientText::new(self.client.syntax, "");
+        let snippet = file.insert(self.client.container, &self.name, &entry);
         snippet.map_err(|diagnostic| Failure::command(diagnostic.to_string()))
     }
 
@@ -217,7 +211,7 @@ impl Plan {
         }
         let missing = self.missing_variables();
         if !missing.is_empty() {
-            let (names, title) = (missing.join(", "), self.client().title);
+            let (names, title) = (missing.join(", "), self.client.title);
             out.push_str(&format!(
                 "\nnot set here: {names}; set it where {title} is started"
             ));
@@ -236,7 +230,7 @@ impl Plan {
         };
         let names = self.served.as_ref()?.variables.iter();
         let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
-        let title = self.client().title;
+        let title = self.client.title;
         let it = if names.len() == 1 { "it" } else { "them" };
         (!names.is_empty()).then(|| {
             format!(
@@ -259,7 +253,7 @@ impl Plan {
         if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
             return Ok(None);
         }
-        let seen = match probe::probe(self.client(), self.tried(), snippet, stop).await {
+        let seen = match probe::probe(self.client, self.tried(), snippet, stop).await {
             // A signal, for one.
             Err(failure) if failure.is_of_command() => return Err(failure),
             seen => seen,
@@ -286,7 +280,7 @@ impl Plan {
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
         let connecting = TcpStream::connect(format!("{host}:{}", uri.port_u16().unwrap_or(80)));
         let is_unanswered = is_local && connecting.await.is_err();
-        let client = self.client.as_str();
+        let client = self.client.name;
         let project = if self.is_project { " --project" } else { "" };
         let command = |url: &str| format!("vary connect {client} {url}{project} --write");
         is_unanswered.then(|| operator_client::unanswered(address, command))
@@ -314,7 +308,7 @@ impl Plan {
         if missing.is_empty() {
             return Ok(());
         }
-        let title = self.client().title;
+        let title = self.client.title;
         Err(Failure::looked_at(sanitize(&format!(
             "{} is written, but {} not set here, so the connection was not tried; set it where {title} is started, and \
              repeat the command to try it",
@@ -333,7 +327,7 @@ impl Plan {
 
     /// The error after a connection that failed, although the file is written.
     fn not_connected(&self, failure: &Failure, unanswered: Option<&str>) -> Failure {
-        let (path, title) = (self.file.path.display(), self.client().title);
+        let (path, title) = (self.file.path.display(), self.client.title);
         if let Some(why) = unanswered {
             return Failure::looked_at(sanitize(&format!("{path} is written, but {why}")));
         }
@@ -386,13 +380,14 @@ impl Plan {
 
 /// The client's file that the arguments mean.
 fn path(args: &Connect) -> Result<PathBuf, Failure> {
+    let client = args.client.client();
     if args.project {
-        let file = places::project_file(args.client, std::path::Path::new(""))?;
+        let file = places::project_file(client, std::path::Path::new(""))?;
         places::check_inside(&file, std::path::Path::new("."))?;
         return Ok(file);
     }
-    let file = places::user_file(args.client, System::current(), &variable)?;
-    places::check_home(args.client, &file, &variable)?;
+    let file = places::user_file(client, System::current(), &variable)?;
+    places::check_home(client, &file, &variable)?;
     Ok(file)
 }
 

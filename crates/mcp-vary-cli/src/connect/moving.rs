@@ -45,7 +45,7 @@ pub(super) async fn choose<'a>(
         }
         return Ok(Chosen::default());
     };
-    let title = plan.client().title;
+    let title = plan.client.title;
     let here = served.duplicates(present, &plan.name);
     let names = |duplicates: Vec<Duplicate>| duplicates.into_iter().map(|it| it.name).collect();
     let say = |Duplicate { name, reason }: &Duplicate, place: &str| {
@@ -99,7 +99,7 @@ async fn is_agreed() -> Result<bool, Failure> {
 /// Names what the client has besides the entry, here and in the places that are `left` as they are, if Vary serves it or
 /// may serve it.
 pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]) {
-    let title = plan.client().title;
+    let title = plan.client.title;
     for place in left.iter().filter(|place| !place.vary.is_empty()) {
         let entries = listed(place.vary.iter().map(|written| written.name.as_str()));
         let line = format!(
@@ -183,7 +183,7 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         .map(|path| shell_word(&path.display().to_string()))
         .collect();
     if let Some(path) = &plan.shared_file {
-        let (title, path) = (plan.client().title, path.display().to_string());
+        let (title, path) = (plan.client.title, path.display().to_string());
         notice(&sanitize(&format!(
             "{title} also reads {path}, which the gateway serves, so it lists those tools twice; {}, and type: {}",
             other_file(&path),
@@ -195,7 +195,7 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         "{} also has {}. If Vary serves them too, it lists their tools twice; to take them out: {}\n\
          FILE is what `vary serve` reads; if that is a file of this client, first make another one of it, and serve that: \
          vary config import {} > {}",
-        plan.client().title,
+        plan.client.title,
         all.join(" and "),
         plan.moving_command,
         files.join(" "),

@@ -6,7 +6,7 @@ use mcp_vary_config::{ClientText, Diagnostic};
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
-use super::client::ClientName;
+use super::client::{Client, UserFile};
 use super::file::ClientFile;
 use super::places::{self, System};
 use super::record::{Record, Written};
@@ -31,14 +31,14 @@ pub(crate) struct OtherPlace {
 
 /// The other places of `client`, when `vary connect` writes to `written`, the project's file if `is_project`. A file that
 /// cannot be read is named, and left out.
-pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -> Vec<OtherPlace> {
+pub(crate) fn find(client: &Client, written: &ClientFile, is_project: bool) -> Vec<OtherPlace> {
     let user = places::user_file(client, System::current(), &super::variable).ok();
     let project = places::project_file(client, Path::new("")).ok();
     let other = if is_project { user.clone() } else { project };
     let other = other.filter(|path| !is_same(path, &written.path));
     let mut found = Vec::new();
     found.extend(other.and_then(|path| of_file(client, path, None)));
-    if client == ClientName::ClaudeCode
+    if matches!(client.user, UserFile::HomeWithProjects(_))
         && let (Some(user), Ok(here)) = (user, std::env::current_dir())
     {
         // Claude Code calls this scope "local": https://code.claude.com/docs/en/mcp.
@@ -66,7 +66,7 @@ pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -
 }
 
 /// Says how what was taken out of the project's file is put back: of `other`, or of the one of this directory.
-pub(crate) fn report_taken_out(client: ClientName, other: Option<PathBuf>) {
+pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
     let here = places::project_file(client, Path::new("")).ok();
     let here = here.and_then(|path| std::path::absolute(path).ok());
     let has_moved = |path: &PathBuf| {
@@ -98,7 +98,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// The servers of the file at `path` under `keys`, by default those of all that the file is for.
-fn of_file(client: ClientName, path: PathBuf, keys: Option<&[&str]>) -> Option<OtherPlace> {
+fn of_file(client: &Client, path: PathBuf, keys: Option<&[&str]>) -> Option<OtherPlace> {
     let file = match ClientFile::read(path) {
         Ok(file) => file,
         Err(failure) => {
@@ -141,12 +141,12 @@ fn of_file(client: ClientName, path: PathBuf, keys: Option<&[&str]>) -> Option<O
 
 /// The servers under `keys`.
 fn servers(
-    client: ClientName,
+    client: &Client,
     path: &Path,
     text: &str,
     keys: &[&str],
 ) -> Option<Vec<(String, Value)>> {
-    let read = ClientText::new(client.client().syntax, text).entries(keys);
+    let read = ClientText::new(client.syntax, text).entries(keys);
     named(path, read)
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::client::ClientName;
+use mcp_vary_config::Format;
+
+use super::client::{Client, UserFile};
 use crate::failure::Failure;
 
 /// An operating system, as far as clients' directories differ.
@@ -40,11 +42,10 @@ impl System {
 ///
 /// If the variable is not set that names the user's directory.
 pub(crate) fn user_file(
-    client: ClientName,
+    client: &Client,
     system: System,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<PathBuf, Failure> {
-    let home = system.home();
     let set = |name: &str| {
         variable(name)
             .filter(|value| !value.is_empty())
@@ -54,43 +55,36 @@ pub(crate) fn user_file(
         let missing = || {
             Failure::command(format!(
                 "`{name}` is not set, so the file of {} is not known; {}",
-                client.client().title,
+                client.title,
                 instead_of_home(client)
             ))
         };
         set(name).ok_or_else(missing)
     };
-    // Where applications have their settings, and where programs of the terminal have theirs.
-    let applications = || match system {
-        System::Windows => required("APPDATA"),
-        System::MacOs => Ok(required(home)?.join("Library/Application Support")),
-        System::Linux => {
-            set("XDG_CONFIG_HOME").map_or_else(|| Ok(required(home)?.join(".config")), Ok)
+    let home = || required(system.home());
+    let file = match (client.user, system) {
+        (UserFile::Home(file) | UserFile::HomeWithProjects(file), _) => home()?.join(file),
+        (UserFile::Variable(name, file), _) => match set(name) {
+            Some(directory) => directory.join(Path::new(file).file_name().unwrap_or_default()),
+            None => home()?.join(file),
+        },
+        (UserFile::Application(file), System::Windows) => required("APPDATA")?.join(file),
+        (UserFile::Application(file), System::MacOs) => {
+            home()?.join("Library/Application Support").join(file)
+        }
+        (UserFile::Application(file), System::Linux) | (UserFile::Terminal(file), _) => {
+            match set("XDG_CONFIG_HOME") {
+                Some(directory) => directory.join(file),
+                None => home()?.join(".config").join(file),
+            }
         }
     };
-    let terminal =
-        || set("XDG_CONFIG_HOME").map_or_else(|| Ok(required(home)?.join(".config")), Ok);
-    Ok(match client {
-        ClientName::ClaudeCode => required(home)?.join(".claude.json"),
-        ClientName::ClaudeDesktop => applications()?.join("Claude/claude_desktop_config.json"),
-        ClientName::Cursor => required(home)?.join(".cursor/mcp.json"),
-        ClientName::VsCode => applications()?.join("Code/User/mcp.json"),
-        ClientName::Codex => match set("CODEX_HOME") {
-            Some(codex) => codex.join("config.toml"),
-            None => required(home)?.join(".codex/config.toml"),
-        },
-        ClientName::GeminiCli => required(home)?.join(".gemini/settings.json"),
-        ClientName::Opencode => {
-            let directory: Result<PathBuf, Failure> = terminal();
-            with_comments(directory?.join("opencode/opencode.json"))
-        }
-        ClientName::Windsurf => required(home)?.join(".codeium/windsurf/mcp_config.json"),
-    })
+    Ok(with_comments(client, file))
 }
 
 /// What to do about a home directory that is not known.
-fn instead_of_home(client: ClientName) -> String {
-    let project = client.client().project.map_or(
+fn instead_of_home(client: &Client) -> String {
+    let project = client.project.map_or(
         "",
         |_| ", or write the entry into the project with --project",
     );
@@ -103,7 +97,7 @@ fn instead_of_home(client: ClientName) -> String {
 ///
 /// If that is so.
 pub(crate) fn check_home(
-    client: ClientName,
+    client: &Client,
     file: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
@@ -124,19 +118,14 @@ pub(crate) fn check_home(
 /// # Errors
 ///
 /// If the client has no such file.
-pub(crate) fn project_file(client: ClientName, directory: &Path) -> Result<PathBuf, Failure> {
-    let known = client.client();
-    let file = known.project.ok_or_else(|| {
+pub(crate) fn project_file(client: &Client, directory: &Path) -> Result<PathBuf, Failure> {
+    let file = client.project.ok_or_else(|| {
         Failure::command(format!(
             "{} has no file in a project; leave --project out",
-            known.title
+            client.title
         ))
     })?;
-    let file = directory.join(file);
-    Ok(match client {
-        ClientName::Opencode => with_comments(file),
-        _ => file,
-    })
+    Ok(with_comments(client, directory.join(file)))
 }
 
 /// Refuses a `file` of the project that a link leads out of `project`: the author of the project would choose which file
@@ -161,10 +150,10 @@ pub(crate) fn check_inside(file: &Path, project: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The same file with the ending `.jsonc` if only that exists.
-fn with_comments(file: PathBuf) -> PathBuf {
+/// `file`, or for opencode the one with the ending `.jsonc` if only that exists.
+fn with_comments(client: &Client, file: PathBuf) -> PathBuf {
     let other = file.with_extension("jsonc");
-    if !file.exists() && other.exists() {
+    if client.format == Format::Opencode && !file.exists() && other.exists() {
         return other;
     }
     file
@@ -175,47 +164,45 @@ mod tests {
     use clap::ValueEnum as _;
 
     use super::*;
+    use crate::connect::client::ClientName;
 
-    fn files(system: System, variables: &[(&str, &str)]) -> Vec<String> {
+    /// The file of the client called `name`, or why it is not known.
+    fn file(name: &str, system: System, variables: &[(&str, &str)]) -> String {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let clients = ClientName::value_variants().iter();
-        let files = clients.map(|client| match user_file(*client, system, &variable) {
+        let client = ClientName::from_str(name, false).unwrap().client();
+        match user_file(client, system, &variable) {
             Ok(file) => file.to_str().unwrap().to_owned(),
             Err(failure) => failure.to_string(),
-        });
-        files.collect()
+        }
     }
 
     #[test]
-    fn each_system_has_its_directories() {
-        let linux = files(System::Linux, &[("HOME", "/h")]);
-        assert_eq!(
-            linux,
-            [
-                "/h/.claude.json",
-                "/h/.config/Claude/claude_desktop_config.json",
-                "/h/.cursor/mcp.json",
-                "/h/.config/Code/User/mcp.json",
-                "/h/.codex/config.toml",
-                "/h/.gemini/settings.json",
-                "/h/.config/opencode/opencode.json",
-                "/h/.codeium/windsurf/mcp_config.json",
-            ]
-        );
-        let mac = files(System::MacOs, &[("HOME", "/h")]);
-        assert_eq!(
-            mac[1],
-            "/h/Library/Application Support/Claude/claude_desktop_config.json"
-        );
-        assert_eq!(mac[3], "/h/Library/Application Support/Code/User/mcp.json");
-        assert_eq!(mac[6], "/h/.config/opencode/opencode.json");
-        let windows = files(System::Windows, &[("USERPROFILE", "/u"), ("APPDATA", "/a")]);
-        assert_eq!(windows[0], "/u/.claude.json");
-        assert_eq!(windows[1], "/a/Claude/claude_desktop_config.json");
-        assert_eq!(windows[3], "/a/Code/User/mcp.json");
+    fn each_client_has_its_file_on_each_system() {
+        let home = |path: &str| ["/h", "/h", "/u"].map(|home| format!("{home}/{path}"));
+        let application = |path: &str| {
+            ["/h/.config", "/h/Library/Application Support", "/a"]
+                .map(|directory| format!("{directory}/{path}"))
+        };
+        let desktop = "Claude/claude_desktop_config.json";
+        let expected = [
+            ("claude-code", home(".claude.json")),
+            ("claude-desktop", application(desktop)),
+            ("cursor", home(".cursor/mcp.json")),
+            ("vscode", application("Code/User/mcp.json")),
+            ("codex", home(".codex/config.toml")),
+            ("gemini-cli", home(".gemini/settings.json")),
+            ("opencode", home(".config/opencode/opencode.json")),
+            ("windsurf", home(".codeium/windsurf/mcp_config.json")),
+        ];
+        assert_eq!(expected.len(), ClientName::value_variants().len());
+        let set = [("HOME", "/h"), ("USERPROFILE", "/u"), ("APPDATA", "/a")];
+        let systems = [System::Linux, System::MacOs, System::Windows];
+        for (name, files) in expected {
+            assert_eq!(systems.map(|system| file(name, system, &set)), files);
+        }
     }
 
     #[test]
@@ -225,25 +212,26 @@ mod tests {
             ("XDG_CONFIG_HOME", "/x"),
             ("CODEX_HOME", "/c"),
         ];
-        let linux = files(System::Linux, &set);
-        assert_eq!(linux[1], "/x/Claude/claude_desktop_config.json");
-        assert_eq!(linux[3], "/x/Code/User/mcp.json");
-        assert_eq!(linux[4], "/c/config.toml");
-        assert_eq!(linux[6], "/x/opencode/opencode.json");
+        for (name, expected) in [
+            ("claude-desktop", "/x/Claude/claude_desktop_config.json"),
+            ("vscode", "/x/Code/User/mcp.json"),
+            ("codex", "/c/config.toml"),
+            ("opencode", "/x/opencode/opencode.json"),
+        ] {
+            assert_eq!(file(name, System::Linux, &set), expected);
+        }
     }
 
     #[test]
     fn without_a_home_directory_the_variable_is_named() {
-        let empty = files(System::Linux, &[("HOME", "")]);
         let fix = "; set it to your home directory";
         let project = ", or write the entry into the project with --project";
         assert_eq!(
-            empty[0],
+            file("claude-code", System::Linux, &[("HOME", "")]),
             format!("`HOME` is not set, so the file of Claude Code is not known{fix}{project}")
         );
-        let windows = files(System::Windows, &[("USERPROFILE", "/u")]);
         assert_eq!(
-            windows[1],
+            file("claude-desktop", System::Windows, &[("USERPROFILE", "/u")]),
             format!("`APPDATA` is not set, so the file of Claude Desktop is not known{fix}")
         );
     }

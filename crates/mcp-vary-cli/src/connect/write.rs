@@ -26,9 +26,9 @@ pub(super) struct Outcome {
 pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failure> {
     let file = &plan.file;
     file.check_writable()?;
-    let syntax = plan.client().syntax;
+    let syntax = plan.client.syntax;
     let located = |diagnostic: Diagnostic| at(file, &diagnostic);
-    let (base, mut entries) = base(plan.client(), file)?;
+    let (base, mut entries) = base(plan.client, file)?;
     let before = base.clone().unwrap_or_default();
     let container = plan.client.container_in(&before).map_err(located)?;
     let keys: Vec<&str> = container.iter().map(String::as_str).collect();
@@ -39,7 +39,7 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
     present.retain(|(name, _)| !moved.contains(name));
     let chosen = moving::choose(plan, &present, is_moving).await?;
     moved.extend(chosen.here.iter().cloned());
-    let is_native = container.len() > plan.client().container.len();
+    let is_native = container.len() > plan.client.container.len();
     entries.push(Written {
         name: plan.name.clone(),
         entry: Some(entry(plan.client, &plan.endpoint, is_native)?),
@@ -55,7 +55,7 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
     }
     let other = changed_file(plan, &chosen);
     let known = other.clone().or(taken_out_of(file)?);
-    let record = apply(plan.client(), file, base.as_deref(), (entries, known))?;
+    let record = apply(plan.client, file, base.as_deref(), (entries, known))?;
     report(plan, &record, &chosen.here);
     for (place, names) in &chosen.elsewhere {
         if let Some(file) = &place.file {
@@ -97,7 +97,7 @@ fn move_out(
     names: &[String],
 ) -> Result<(), Failure> {
     file.check_writable()?;
-    let (base, mut entries) = base(plan.client(), file)?;
+    let (base, mut entries) = base(plan.client, file)?;
     for written in entries.iter_mut().filter(|it| names.contains(&it.name)) {
         written.entry = None;
     }
@@ -107,7 +107,7 @@ fn move_out(
         .cloned()
         .collect();
     add_moved(&mut entries, plan, place, &servers);
-    apply(plan.client(), file, base.as_deref(), (entries, None))?;
+    apply(plan.client, file, base.as_deref(), (entries, None))?;
     Ok(())
 }
 
@@ -219,7 +219,7 @@ fn report(plan: &Plan, record: &Record, taken_out: &[String]) {
 
 /// Names a key that was meant as the one under which the client has its servers: it ignores what is there.
 fn report_misspelled(plan: &Plan) {
-    let (file, client) = (&plan.file, plan.client());
+    let (file, client) = (&plan.file, plan.client);
     let (name, text) = (file.path.display().to_string(), file.text.as_deref());
     let read = Source::new(&name, text.unwrap_or_default()).read(&|_| None);
     let mut mistakes = read.err().into_iter().flat_map(|mistakes| mistakes.all);
