@@ -7,7 +7,7 @@ use crate::args::Experiment;
 use crate::failure::{Failure, Verdict};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
-use crate::status::fetch;
+use crate::status::fetch_json;
 use crate::stop::Stop;
 
 /// An experiment as the status has it.
@@ -22,7 +22,7 @@ struct Counted {
 pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Failure> {
     let (mut all, mut groups) = (Vec::new(), Vec::new());
     for address in &args.addresses {
-        let status = stop.unless_requested(fetch(Some(address))).await?;
+        let status = stop.unless_requested(fetch_json(Some(address))).await?;
         for counted in counted(&status, address)? {
             // Replicas that share their counts are one, before others are added.
             let shared = counted.totals.shared.clone();

@@ -20,7 +20,7 @@ use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, sanitize, sanitize_json};
 use crate::server_summary::ServerSummary;
-use crate::status;
+use crate::status::{self, ReceivedStatus};
 use crate::stop::Stop;
 use crate::target_args::ServerTarget;
 use crate::target_session::TargetSession;
@@ -84,7 +84,8 @@ async fn inspect(
         None => None,
     };
     let configured = session.configured(identity.hints.as_ref());
-    let configured = configured.or_else(|| status.as_ref().map(status::known_variants));
+    let document = status.as_ref().map(|received| &received.document);
+    let configured = configured.or_else(|| document.map(status::known_variants));
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
@@ -295,7 +296,7 @@ struct Inspection {
     today: Date,
     variants: Vec<VariantTools>,
     /// The gateway's status for its operator, if it was requested.
-    status: Option<Value>,
+    status: Option<ReceivedStatus>,
 }
 
 impl Inspection {
@@ -320,7 +321,8 @@ impl Inspection {
             seen.insert("ranking".to_owned(), json!(why));
         }
         if let Some(status) = &self.status {
-            seen.insert("deprecatedUse".to_owned(), status["deprecatedUse"].clone());
+            let uses = status.json["deprecatedUse"].clone();
+            seen.insert("deprecatedUse".to_owned(), uses);
         }
         format!("{:#}\n", Value::Object(seen))
     }
@@ -383,8 +385,9 @@ impl Inspection {
         }
         out.push('\n');
         self.write_variants(&mut out, width);
-        let uses = self.status.as_ref().map(status::deprecated_use);
-        out.push_str(&sanitize(&uses.unwrap_or_default()));
+        if let Some(status) = &self.status {
+            out.push_str(&sanitize(&status::deprecated_use(&status.document)));
+        }
         if self.has_hints {
             out.push('\n');
             out.push_str(&match self.why() {

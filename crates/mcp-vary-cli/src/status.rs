@@ -1,11 +1,12 @@
 //! `vary status`: the status of a running gateway.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing};
+use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing, VariantId};
 use serde_json::Value;
 
 use crate::args::Status;
@@ -17,10 +18,19 @@ use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
+mod clients;
+mod document;
 mod gauges;
 mod server_table;
 mod servers;
 
+pub(crate) use clients::deprecated_use;
+pub(crate) use document::ReceivedStatus;
+
+use clients::clients;
+use document::{
+    AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,
+};
 use gauges::gauges;
 use server_table::colored;
 use servers::servers;
@@ -62,28 +72,27 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
 /// Requests the status once and prints it.
 async fn show(args: &Status) -> Result<Verdict, Failure> {
     let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
-    let status = fetch_from(&address).await?;
+    let ReceivedStatus { json, document } = fetch_from(&address).await?;
     let known = address.known_by();
     let known = known.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
-    let servers = list(&status, "servers");
-    let is_usable = |server: &Value| server["state"] == "up" || server["state"] == "per-user";
-    let is_up = servers.iter().all(is_usable);
     print::data(&match (args.json, args.watch) {
-        (true, None) => sanitize_json(&format!("{status:#}\n")),
-        (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, None) => known + &shown(&status, usize::MAX, ""),
+        (true, None) => sanitize_json(&format!("{json:#}\n")),
+        (true, Some(_)) => sanitize_json(&format!("{json}\n")),
+        (false, None) => known + &shown(&document, usize::MAX, ""),
         (false, Some(_)) if print::terminal::has_cursor(&io::stdout()) => {
-            CLEAR.to_owned() + &shown(&status, print::height(), &gauges(&status))
+            CLEAR.to_owned() + &shown(&document, print::height(), &gauges(&document))
         }
-        (false, Some(_)) => shown(&status, usize::MAX, &gauges(&status)),
+        (false, Some(_)) => shown(&document, usize::MAX, &gauges(&document)),
     })?;
-    let is_audited = status["audit"]["error"].is_null();
+    let is_up = document.servers.iter().all(ServerStatus::is_usable);
+    let audit = document.audit.as_ref();
+    let is_audited = audit.is_none_or(|audit| audit.error.is_none());
     Ok(Verdict::fine_if(is_up && is_audited))
 }
 
 /// The status as text, and what follows: as wide as the terminal and as high as `height` at most, and in colour if it shows
 /// that.
-fn shown(status: &Value, height: usize, end: &str) -> String {
+fn shown(status: &StatusDocument, height: usize, end: &str) -> String {
     let width = if io::stdout().is_terminal() {
         print::width()
     } else {
@@ -115,11 +124,25 @@ fn fitted(text: &str, height: usize, end: &str) -> String {
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The status of the gateway at the address that was typed; without one, of the running gateway of this user.
-pub(crate) async fn fetch(typed: Option<&str>) -> Result<Value, Failure> {
+pub(crate) async fn fetch(typed: Option<&str>) -> Result<ReceivedStatus, Failure> {
     fetch_from(&GatewayAddress::find(typed, "status").await?).await
 }
 
-async fn fetch_from(address: &GatewayAddress) -> Result<Value, Failure> {
+/// The document that [`fetch`] reads, as it was received.
+pub(crate) async fn fetch_json(typed: Option<&str>) -> Result<Value, Failure> {
+    fetch_json_from(&GatewayAddress::find(typed, "status").await?).await
+}
+
+async fn fetch_from(address: &GatewayAddress) -> Result<ReceivedStatus, Failure> {
+    let received = ReceivedStatus::read(fetch_json_from(address).await?);
+    received.map_err(|error| {
+        Failure::command(format!(
+            "the status of {address} cannot be read: {error}; is it another version of Vary?"
+        ))
+    })
+}
+
+async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
     let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
@@ -136,132 +159,66 @@ async fn ask(address: &GatewayAddress) -> Result<Value, String> {
     }
 }
 
-fn list<'a>(status: &'a Value, key: &str) -> &'a [Value] {
-    status[key].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
-}
-
 /// A table for the servers, one for the variants, one for who uses deprecated ones.
-fn to_text(status: &Value, width: usize) -> String {
-    let sessions = usize::try_from(status["sessions"].as_u64().unwrap_or(0)).unwrap_or(0);
+fn to_text(status: &StatusDocument, width: usize) -> String {
     let mut out = format!(
         "vary {}, up for {}, {}\n\n",
-        text(&status["version"]),
-        duration(status["uptime"].as_u64().unwrap_or(0)),
-        plural(sessions, "session"),
+        status.version.as_deref().unwrap_or("-"),
+        duration(status.uptime),
+        plural(status.sessions.unwrap_or(0), "session"),
     );
-    out.push_str(&servers(list(status, "servers"), width));
-    let variants = list(status, "variants");
-    if !variants.is_empty() {
+    out.push_str(&servers(&status.servers, width));
+    if !status.variants.is_empty() {
         out.push('\n');
-        out.push_str(&self::variants(variants));
+        out.push_str(&variants(&status.variants));
     }
-    for missing in list(status, "missingKeys") {
-        let _ = write!(out, "\n{}; {NO_KEYS}\n", text(missing));
+    for missing in &status.missing_keys {
+        let _ = write!(out, "\n{missing}; {NO_KEYS}\n");
     }
     out.push_str(&clients(status));
     out.push_str(&deprecated_use(status));
-    out.push_str(&directory_use(list(status, "directoryUse")));
-    out.push_str(&model_ranking(&status["modelRanking"]));
-    out.push_str(&counts(["rate limit", "refused"], &status["rateLimits"]));
+    out.push_str(&directory_use(&status.directory_use));
+    if let Some(ranking) = &status.model_ranking {
+        out.push_str(&model_ranking(ranking));
+    }
+    out.push_str(&counts(["rate limit", "refused"], &status.rate_limits));
     // What was refused or dropped; counters at zero are omitted.
-    out.push_str(&counts(["since the start", "count"], &status["counters"]));
-    out.push_str(&audit(&status["audit"]));
+    out.push_str(&counts(["since the start", "count"], &status.counters));
+    if let Some(log) = &status.audit {
+        out.push_str(&audit(log));
+    }
     out
 }
 
 /// What follows from the keys of an issuer that were not fetched.
 pub(crate) const NO_KEYS: &str = "until they are, each token of this issuer is answered with 503";
 
-/// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
-fn clients(status: &Value) -> String {
-    let is_own = |used: &&Value| {
-        used["client"]["name"] == "vary" && used["client"]["version"] == status["version"]
-    };
-    let (by_vary, uses): (Vec<_>, Vec<_>) = list(status, "clients").iter().partition(is_own);
-    let requests = by_vary
-        .iter()
-        .filter_map(|used| used["requests"].as_u64())
-        .sum::<u64>();
-    let note = match requests {
-        0 => String::new(),
-        requests => format!("without {requests} requests of `vary` itself\n"),
-    };
-    if uses.is_empty() {
-        return String::new();
-    }
-    let default = list(status, "variants")
-        .iter()
-        .find(|it| it["default"] == true);
-    let default = default.map_or(&Value::Null, |it| &it["id"]);
-    let heading = [
-        "client", "version", "variant", "reason", "requests", "calls",
-    ];
-    let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    for used in uses.iter().take(SHOWN_CLIENTS) {
-        let name = |key: &str| match text(&used["client"][key]) {
-            "" => "-".to_owned(),
-            name => name.to_owned(),
-        };
-        let member = |key: &str| text(&used[key]).to_owned();
-        let counts = ["requests", "calls"].map(|key| number(&used[key]));
-        let rule = match used["rule"].as_str() {
-            Some("variant") => "`variant` of the file",
-            rule => rule.unwrap_or_default(),
-        };
-        let reason = match member("reason") {
-            ranked if ranked == "ranking" && used["variant"] == *default => "default".to_owned(),
-            reason => format!("{reason} {rule}"),
-        };
-        let row = [
-            name("name"),
-            name("version"),
-            member("variant"),
-            reason.trim_end().to_owned(),
-        ];
-        rows.push(row.into_iter().chain(counts).collect());
-    }
-    let more = uses.len().saturating_sub(SHOWN_CLIENTS);
-    let more = match more {
-        0 => String::new(),
-        more => format!("and {more} more; --json shows all\n"),
-    };
-    format!("\n{}{more}{note}", table(&rows, 4))
+/// How often a model ranked variants, after an empty line, and why it did not.
+fn model_ranking(ranking: &ModelRankingStatus) -> String {
+    let failures = counts(["no ranking by the model", "count"], &ranking.failures);
+    format!(
+        "\nmodel ranking: {} requests, {} used, {} postponed\n{failures}",
+        ranking.requests, ranking.used, ranking.postponed
+    )
 }
 
-/// How often a model ranked variants, after an empty line, and why it did not; nothing without one.
-fn model_ranking(ranking: &Value) -> String {
-    if !ranking.is_object() {
-        return String::new();
-    }
-    let keys = ["requests", "used", "postponed"];
-    let totals = keys.map(|key| format!("{} {key}", ranking[key]));
-    let failures = counts(["no ranking by the model", "count"], &ranking["failures"]);
-    format!("\nmodel ranking: {}\n{failures}", totals.join(", "))
-}
-
-/// What the audit log has written, after an empty line; nothing without one.
-fn audit(audit: &Value) -> String {
-    if !audit.is_object() {
-        return String::new();
-    }
-    let keys = ["written", "lost", "refused", "queued"];
-    let counts = keys.map(|key| format!("{} {key}", audit[key]));
-    let error = audit["error"].as_str();
+/// What the audit log has written, after an empty line.
+fn audit(audit: &AuditStatus) -> String {
+    let error = audit.error.as_ref();
     let error = error.map_or_else(String::new, |error| {
         format!("the audit log cannot be written: {error}\n")
     });
-    format!("\naudit log: {}\n{error}", counts.join(", "))
+    format!(
+        "\naudit log: {} written, {} lost, {} refused, {} queued\n{error}",
+        audit.written, audit.lost, audit.refused, audit.queued
+    )
 }
 
 /// Counts by name under a heading, after an empty line; empty if there are none.
-fn counts(heading: [&str; 2], counts: &Value) -> String {
-    let Some(counts) = counts.as_object().filter(|all| !all.is_empty()) else {
+fn counts(heading: [&str; 2], counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
         return String::new();
-    };
+    }
     let heading = heading.map(str::to_owned).to_vec();
     let rows = counts
         .iter()
@@ -270,34 +227,24 @@ fn counts(heading: [&str; 2], counts: &Value) -> String {
     format!("\n{}", table(&rows, 1))
 }
 
-/// The clients that use deprecated variants, after an empty line; empty if there are none.
-pub(crate) fn deprecated_use(status: &Value) -> String {
-    match list(status, "deprecatedUse") {
-        [] => String::new(),
-        uses => format!("\n{}", self::uses(uses)),
-    }
-}
-
 /// The gateway's variants, as far as the status contains them.
-pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
-    let variant = |entry: &Value| {
-        let mut variant = ServerVariant::new(text(&entry["id"]).parse().ok()?, "");
-        variant.status = serde_json::from_value(entry["status"].clone()).ok()?;
+pub(crate) fn known_variants(status: &StatusDocument) -> Vec<ServerVariant> {
+    let variant = |entry: &VariantStatus| {
+        let mut variant = ServerVariant::new(entry.id.clone(), "");
+        variant.status = entry.status;
         if variant.status == Standing::Deprecated {
             let mut info = DeprecationInfo::new("");
-            let replacement = entry["replacement"].as_str();
-            info.replacement = replacement.and_then(|id| id.parse().ok());
-            info.removal_date = entry["removalDate"].as_str().map(str::to_owned);
+            info.replacement = entry.replacement.clone();
+            info.removal_date = entry.removal_date.clone();
             variant.deprecation_info = Some(info);
         }
-        Some(variant)
+        variant
     };
-    let variants = list(status, "variants").iter();
-    variants.filter_map(variant).collect()
+    status.variants.iter().map(variant).collect()
 }
 
 /// How tools were used in variants whose schemas are on demand, after an empty line; empty if none was.
-fn directory_use(uses: &[Value]) -> String {
+fn directory_use(uses: &[DirectoryUse]) -> String {
     if uses.is_empty() {
         return String::new();
     }
@@ -312,49 +259,51 @@ fn directory_use(uses: &[Value]) -> String {
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     let mut reasons = Vec::new();
     for used in uses {
-        let name = |key: &str| used[key].as_str().unwrap_or("others").to_owned();
-        let counts = heading.iter().skip(2).map(|key| used[*key].to_string());
-        rows.push(
-            [name("tool"), name("server")]
-                .into_iter()
-                .chain(counts)
-                .collect(),
-        );
-        if let Some(reason) = used["reason"].as_str() {
-            reasons.push(format!(
-                "{}: its schema is not checked: {reason}\n",
-                name("tool")
-            ));
+        let tool = used.tool.as_deref().unwrap_or("others");
+        let server = used.server.as_deref().unwrap_or("others");
+        rows.push(vec![
+            tool.to_owned(),
+            server.to_owned(),
+            used.described.to_string(),
+            used.refused.to_string(),
+            used.repaired.to_string(),
+            used.unchecked.to_string(),
+        ]);
+        if let Some(reason) = &used.reason {
+            reasons.push(format!("{tool}: its schema is not checked: {reason}\n"));
         }
     }
     format!("\n{}{}", table(&rows, 2), reasons.concat())
 }
 
-fn number(value: &Value) -> String {
-    let number = value.as_u64();
+/// A number as text; `-` if it is not known.
+fn number<T: ToString>(number: Option<T>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 /// The variants with what they list, below each by what it is replaced and when.
-fn variants(variants: &[Value]) -> String {
+fn variants(variants: &[VariantStatus]) -> String {
     let mut rows = vec![
         ["variant", "status", "tools", "tokens"]
             .map(str::to_owned)
             .to_vec(),
     ];
     rows.extend(variants.iter().map(|variant| {
-        let names = ["id", "status"].map(|key| text(&variant[key]).to_owned());
-        let counts = ["tools", "tokens"].map(|key| number(&variant[key]));
-        names.into_iter().chain(counts).collect()
+        vec![
+            variant.id.as_str().to_owned(),
+            variant.status.as_str().to_owned(),
+            variant.tools.to_string(),
+            number(variant.tokens),
+        ]
     }));
     let mut out = String::new();
     for (at, line) in table(&rows, 2).lines().enumerate() {
         let variant = at.checked_sub(1).and_then(|at| variants.get(at));
         let farewell = variant.map(|variant| {
             deprecation_notice(
-                variant["replacement"].as_str(),
-                variant["removalDate"].as_str(),
-                variant["daysLeft"].as_i64(),
+                variant.replacement.as_ref().map(VariantId::as_str),
+                variant.removal_date.as_deref(),
+                variant.days_left,
             )
         });
         let farewell = farewell.filter(|it| !it.is_empty());
@@ -362,30 +311,6 @@ fn variants(variants: &[Value]) -> String {
         let _ = write!(out, "{line}\n{farewell}");
     }
     out
-}
-
-fn uses(uses: &[Value]) -> String {
-    let mut rows = vec![
-        ["deprecated use of", "by", "version", "requests"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for used in uses {
-        let client = |key: &str| match &used["client"] {
-            Value::Null if key == "name" => "others".to_owned(),
-            client => match client[key].as_str() {
-                None | Some("") => "-".to_owned(),
-                Some(text) => text.to_owned(),
-            },
-        };
-        rows.push(vec![
-            text(&used["variant"]).to_owned(),
-            client("name"),
-            client("version"),
-            used["requests"].to_string(),
-        ]);
-    }
-    table(&rows, 3)
 }
 
 /// A number of seconds as text, in the two largest units.
@@ -402,9 +327,6 @@ pub(crate) fn duration(seconds: u64) -> String {
     parts.join(" ")
 }
 
-/// The clients that are shown, the most recent ones.
-const SHOWN_CLIENTS: usize = 20;
-
 /// The time limit for the gateway's answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -415,8 +337,8 @@ mod tests {
     use super::*;
 
     /// What a gateway reports that has something to say in each table.
-    fn full_status() -> Value {
-        json!({
+    fn full_status() -> StatusDocument {
+        let status = json!({
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
@@ -452,15 +374,16 @@ mod tests {
             "rateLimits": {"calls": 0, "searches": 17},
             "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
             "audit": {"written": 812, "lost": 3, "refused": 0, "queued": 2, "error": "No space left on device"},
-        })
+        });
+        serde_json::from_value(status).unwrap()
     }
 
     #[test]
     fn a_narrow_terminal_gets_fewer_columns_and_shorter_names() {
         let mut status = full_status();
-        status["servers"][1]["name"] = json!("the-company-wide-knowledge-base-server");
+        status.servers[1].name = "the-company-wide-knowledge-base-server".to_owned();
         let shown = |width| {
-            let shown = servers(list(&status, "servers"), width);
+            let shown = servers(&status.servers, width);
             shown.lines().take(5).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(shown(80), @r"

@@ -1,34 +1,59 @@
 //! What a status has of the metrics, under their names.
 
-use serde_json::Value;
-
+use super::document::StatusDocument;
+use super::number;
 use crate::print::table::table;
 
-/// The metrics without labels that are in a status, each with its member.
-const GAUGES: &[(&str, &str)] = &[
-    ("vary_sessions", "sessions"),
-    ("vary_streams", "streams"),
-    ("vary_listeners", "listeners"),
-    ("vary_subscriptions", "subscriptions"),
-    ("vary_pending_server_requests", "pendingServerRequests"),
-    ("vary_suspended_calls", "suspendedCalls"),
-    ("vary_proxied_tasks", "proxiedTasks"),
-    ("vary_dedicated_connections", "dedicatedConnections"),
-    ("vary_memory_bytes", "memory"),
-    ("vary_result_store_bytes", "resultStore"),
-    ("vary_tasks", "tasks"),
-];
+/// A metric without labels that is in a status.
+struct Gauge {
+    metric: &'static str,
+    now: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Gauge {
+    const fn unlimited(metric: &'static str, now: Option<usize>) -> Self {
+        Self {
+            metric,
+            now,
+            limit: None,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let now = number(self.now);
+        let value = match self.limit {
+            Some(limit) => format!("{now}/{limit}"),
+            None => now,
+        };
+        vec![self.metric.to_owned(), value]
+    }
+}
 
 /// The values of these metrics, after an empty line.
-pub(super) fn gauges(status: &Value) -> String {
+pub(super) fn gauges(status: &StatusDocument) -> String {
+    let gauges = [
+        Gauge::unlimited("vary_sessions", status.sessions),
+        Gauge::unlimited("vary_streams", status.streams),
+        Gauge::unlimited("vary_listeners", status.listeners),
+        Gauge::unlimited("vary_subscriptions", status.subscriptions),
+        Gauge::unlimited(
+            "vary_pending_server_requests",
+            status.pending_server_requests,
+        ),
+        Gauge::unlimited("vary_suspended_calls", status.suspended_calls),
+        Gauge::unlimited("vary_proxied_tasks", status.proxied_tasks),
+        Gauge {
+            metric: "vary_dedicated_connections",
+            now: status.dedicated_connections,
+            limit: status.dedicated_connections_limit,
+        },
+        Gauge::unlimited("vary_memory_bytes", status.memory),
+        Gauge::unlimited("vary_result_store_bytes", status.result_store),
+        Gauge::unlimited("vary_tasks", status.tasks),
+    ];
     let heading = ["metric", "now"].map(str::to_owned).to_vec();
-    let rows = GAUGES.iter().map(|(metric, member)| {
-        let number = |member: &str| Some(status[member].as_u64()?.to_string());
-        let value = number(member).unwrap_or_else(|| "-".to_owned());
-        let limit = number(&format!("{member}Limit"));
-        let value = limit.map_or_else(|| value.clone(), |limit| format!("{value}/{limit}"));
-        vec![(*metric).to_owned(), value]
-    });
+    let rows = gauges.iter().map(Gauge::row);
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
     format!("\n{}", table(&rows, 1))
 }

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use mcp_vary_upstream::credential_source::CredentialStatus;
-use serde_json::Value;
 
+use super::document::{ConnectionStatus, ServerStatus};
 use super::server_table::server_table;
-use super::{duration, list, number, text};
+use super::{duration, number};
 use crate::login::until;
 use crate::print::servers::{unread_list, upstream_variant_note};
 
 /// The servers, below each why it is not up, or why its lists could not be read.
-pub(super) fn servers(servers: &[Value], width: usize) -> String {
+pub(super) fn servers(servers: &[ServerStatus], width: usize) -> String {
     let mut rows = vec![
         [
             "server",
@@ -31,22 +31,20 @@ pub(super) fn servers(servers: &[Value], width: usize) -> String {
         .to_vec(),
     ];
     for server in servers {
-        let tools = server["tools"].as_u64();
-        let calls = &server["calls"];
-        let revisions: Vec<_> = list(server, "revisions").iter().map(text).collect();
+        let calls = server.calls.as_ref();
         rows.push(vec![
-            text(&server["name"]).to_owned(),
-            text(&server["state"]).to_owned(),
-            duration(server["since"].as_u64().unwrap_or(0)),
-            revisions.join(", "),
-            tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
-            connections(&server["connections"]),
-            connections(&server["dedicated"]),
-            number(&evicted(server)),
-            number(&calls["count"]),
-            number(&calls["errors"]),
-            milliseconds(&calls["p50"]),
-            milliseconds(&calls["p95"]),
+            server.name.clone(),
+            server.state.clone(),
+            duration(server.since),
+            server.revisions.join(", "),
+            number(server.tools),
+            connections(server.connections.as_ref()),
+            connections(server.dedicated.as_ref()),
+            number(evicted(server)),
+            number(calls.map(|it| it.count)),
+            number(calls.map(|it| it.errors)),
+            milliseconds(calls.and_then(|it| it.p50)),
+            milliseconds(calls.and_then(|it| it.p95)),
         ]);
     }
     let mut out = String::new();
@@ -60,8 +58,7 @@ pub(super) fn servers(servers: &[Value], width: usize) -> String {
         let _ = write!(out, "{line}\n{}", reasons.collect::<String>());
     }
     let notes = servers.iter().flat_map(|it| {
-        let ids: Vec<_> = list(it, "upstreamVariants").iter().map(text).collect();
-        let variants = upstream_variant_note(text(&it["name"]), &ids);
+        let variants = upstream_variant_note(&it.name, &it.upstream_variants);
         let found = undeclared(it).into_iter();
         found.chain(login(it)).chain(variants)
     });
@@ -73,10 +70,9 @@ pub(super) fn servers(servers: &[Value], width: usize) -> String {
 }
 
 /// Why a server is not up, and when Vary tries again.
-fn not_up(server: &Value) -> Option<String> {
-    let reason = server["reason"].as_str()?;
-    let again = server["nextAttempt"].as_u64();
-    let again = match again {
+fn not_up(server: &ServerStatus) -> Option<String> {
+    let reason = server.reason.as_ref()?;
+    let again = match server.next_attempt {
         None => String::new(),
         Some(0) => "; it is being tried again".to_owned(),
         Some(seconds) => format!("; next attempt in {seconds} s"),
@@ -85,51 +81,45 @@ fn not_up(server: &Value) -> Option<String> {
 }
 
 /// Why lists of a server could not be read.
-fn unread(server: &Value) -> impl Iterator<Item = String> {
-    let failed = server["failedLists"].as_object().into_iter().flatten();
-    let name = text(&server["name"]);
-    let unread = failed.map(move |(list, why)| {
-        let unread = unread_list(list, text(why));
+fn unread(server: &ServerStatus) -> impl Iterator<Item = String> {
+    let name = &server.name;
+    let unread = server.failed_lists.iter().map(move |(list, why)| {
+        let unread = unread_list(list, why);
         format!("server `{name}`: {unread}; it is read again with the next request of a client")
     });
-    let faults = list(server, "listFaults").iter().map(text);
+    let faults = server.list_faults.iter();
     unread.chain(faults.map(move |fault| format!("server `{name}`: {fault}")))
 }
 
 /// The login at a server, and until when it is valid.
-fn login(server: &Value) -> Option<String> {
-    let login = server["login"].as_object()?;
-    let is = |key: &str| login.get(key).and_then(Value::as_bool).unwrap_or(false);
+fn login(server: &ServerStatus) -> Option<String> {
+    let login = server.login.as_ref()?;
     let end = until(CredentialStatus {
-        expires_at: login.get("expires").and_then(Value::as_u64),
-        is_refreshed: is("refreshed"),
-        has_ended: is("ended"),
+        expires_at: login.expires,
+        is_refreshed: login.refreshed,
+        has_ended: login.ended,
     });
-    Some(format!("login at `{}`: {end}", text(&server["name"])))
+    Some(format!("login at `{}`: {end}", server.name))
 }
 
 /// How many connections of both kinds were closed for other clients.
-fn evicted(server: &Value) -> Value {
-    let counts = ["connections", "dedicated"].map(|kind| server[kind]["evicted"].as_u64());
-    counts.into_iter().flatten().reduce(|a, b| a + b).into()
+fn evicted(server: &ServerStatus) -> Option<u64> {
+    let kinds = [&server.connections, &server.dedicated];
+    let counts = kinds.into_iter().flatten().map(|kind| kind.evicted);
+    counts.reduce(|a, b| a + b)
 }
 
 /// The open connections of all that may be.
-fn connections(connections: &Value) -> String {
-    if connections.is_object() {
-        format!(
-            "{}/{}",
-            number(&connections["open"]),
-            number(&connections["limit"])
-        )
-    } else {
-        "-".to_owned()
-    }
+fn connections(connections: Option<&ConnectionStatus>) -> String {
+    connections.map_or_else(
+        || "-".to_owned(),
+        |counts| format!("{}/{}", counts.open, counts.limit),
+    )
 }
 
 /// A number of milliseconds as text, with three digits that count.
-fn milliseconds(value: &Value) -> String {
-    match value.as_f64() {
+fn milliseconds(value: Option<f64>) -> String {
+    match value {
         None => "-".to_owned(),
         Some(ms) if ms < 10.0 => format!("{ms:.2} ms"),
         Some(ms) if ms < 100.0 => format!("{ms:.1} ms"),
@@ -139,14 +129,13 @@ fn milliseconds(value: &Value) -> String {
 }
 
 /// The methods that a server has although it does not declare them.
-fn undeclared(server: &Value) -> Option<String> {
-    let methods = server["undeclared"].as_object()?.iter();
-    let works = methods.filter(|(_, has)| has.as_bool() == Some(true));
+fn undeclared(server: &ServerStatus) -> Option<String> {
+    let works = server.undeclared.iter().filter(|(_, has)| **has);
     let works: Vec<_> = works.map(|(method, _)| format!("`{method}`")).collect();
     (!works.is_empty()).then(|| {
-        let name = text(&server["name"]);
         format!(
-            "server `{name}` also answers {}, which it does not declare",
+            "server `{}` also answers {}, which it does not declare",
+            server.name,
             works.join(", ")
         )
     })

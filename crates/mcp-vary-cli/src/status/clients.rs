@@ -1,0 +1,90 @@
+//! The clients of a status: the recent ones, and those that use deprecated variants.
+
+use mcp_vary::variant::VariantId;
+
+use super::document::{ClientUse, DeprecatedUse, StatusDocument};
+use crate::print::table::table;
+
+/// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
+pub(super) fn clients(status: &StatusDocument) -> String {
+    let is_own = |used: &&ClientUse| {
+        used.client.name == "vary" && Some(&used.client.version) == status.version.as_ref()
+    };
+    let (by_vary, uses): (Vec<_>, Vec<_>) = status.clients.iter().partition(is_own);
+    let note = match by_vary.iter().map(|used| used.requests).sum::<u64>() {
+        0 => String::new(),
+        requests => format!("without {requests} requests of `vary` itself\n"),
+    };
+    if uses.is_empty() {
+        return String::new();
+    }
+    let default = status.variants.iter().find(|it| it.default);
+    let default = default.map(|it| &it.id);
+    let heading = [
+        "client", "version", "variant", "reason", "requests", "calls",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for used in uses.iter().take(SHOWN_CLIENTS) {
+        let variant = used.variant.as_ref();
+        rows.push(vec![
+            declared(&used.client.name),
+            declared(&used.client.version),
+            variant.map_or("-", VariantId::as_str).to_owned(),
+            reason(used, variant == default),
+            used.requests.to_string(),
+            used.calls.to_string(),
+        ]);
+    }
+    let more = match uses.len().saturating_sub(SHOWN_CLIENTS) {
+        0 => String::new(),
+        more => format!("and {more} more; --json shows all\n"),
+    };
+    format!("\n{}{more}{note}", table(&rows, 4))
+}
+
+/// The clients that use deprecated variants, after an empty line; empty if there are none.
+pub(crate) fn deprecated_use(status: &StatusDocument) -> String {
+    match &status.deprecated_use[..] {
+        [] => String::new(),
+        uses => format!("\n{}", self::uses(uses)),
+    }
+}
+
+fn uses(uses: &[DeprecatedUse]) -> String {
+    let mut rows = vec![
+        ["deprecated use of", "by", "version", "requests"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for used in uses {
+        let [name, version] = match &used.client {
+            Some(client) => [&client.name, &client.version].map(|it| declared(it)),
+            None => ["others", "-"].map(str::to_owned),
+        };
+        let variant = used.variant.as_str().to_owned();
+        rows.push(vec![variant, name, version, used.requests.to_string()]);
+    }
+    table(&rows, 3)
+}
+
+/// A name or version that a client declares; `-` if that is empty.
+fn declared(name: &str) -> String {
+    let shown = if name.is_empty() { "-" } else { name };
+    shown.to_owned()
+}
+
+/// What selected the variant of a client, and by which rule.
+fn reason(used: &ClientUse, is_default: bool) -> String {
+    let reason = used.reason.as_deref().unwrap_or("-");
+    if reason == "ranking" && is_default {
+        return "default".to_owned();
+    }
+    match used.rule.as_deref() {
+        Some("variant") => format!("{reason} `variant` of the file"),
+        Some(rule) => format!("{reason} {rule}").trim_end().to_owned(),
+        None => reason.to_owned(),
+    }
+}
+
+/// The clients that are shown, the most recent ones.
+const SHOWN_CLIENTS: usize = 20;
