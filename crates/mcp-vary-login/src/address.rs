@@ -139,7 +139,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Parses a URL that may be asked. Names of hosts are checked when they are looked up, by [`permits`](Self::permits).
+    /// Parses a URL that may be asked. Names of hosts are checked when they are looked up, by `permits`.
     ///
     /// # Errors
     ///
