@@ -336,7 +336,7 @@ impl Gateway {
     }
 
     /// Watches the requests of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
-    /// open as one has who is not the operator.
+    /// open as a reader may have.
     #[must_use]
     pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {
         self.services.request_feed.watch(viewer)

@@ -139,12 +139,16 @@ impl RequestFeed {
         is_shown.then_some(self)
     }
 
-    /// A watch; `None` if there are as many as there can be, or as many of a viewer who is not the operator as one may have.
+    /// A watch; `None` if there are as many as there can be, or as many of this reader as one may have. Some are left to the
+    /// operator.
     pub fn watch(&self, viewer: Viewer) -> Option<RequestWatch> {
         let mut viewers = self.viewers.lock();
         let of_viewer = viewers.iter().filter(|it| **it == viewer).count();
-        let has_share = viewer.is_none() || of_viewer < MAX_WATCHES_OF_ONE;
-        if viewers.len() >= MAX_WATCHES || !has_share {
+        let has_room = match viewer {
+            None => viewers.len() < MAX_WATCHES,
+            Some(_) => viewers.len() < MAX_WATCHES_OF_READERS && of_viewer < MAX_WATCHES_OF_ONE,
+        };
+        if !has_room {
             return None;
         }
         viewers.push(viewer);
@@ -241,8 +245,11 @@ impl Drop for RequestWatch {
 pub const MAX_WAITING: usize = 256;
 /// The requests of one second that are sent; nobody reads more.
 pub const SHOWN_PER_SECOND: u64 = 100;
-/// The most that can watch at once, and the most of them that one viewer has who is not the operator.
+/// The most that can watch at once.
 const MAX_WATCHES: usize = 8;
+/// While there are so many, readers get no more: the others are the operator's.
+const MAX_WATCHES_OF_READERS: usize = 6;
+/// The most that one reader has.
 const MAX_WATCHES_OF_ONE: usize = 2;
 
 /// Who watches: the operator, or a principal by a number of its own.
@@ -317,6 +324,10 @@ mod tests {
         assert!(feed.watch(Some(1)).is_none());
         assert!(feed.watch(None).is_some());
         drop(watches);
-        assert!(feed.watch(Some(1)).is_some());
+        let readers = (0..).map_while(|reader| feed.watch(Some(reader)));
+        let readers: Vec<_> = readers.collect();
+        assert_eq!(readers.len(), MAX_WATCHES_OF_READERS);
+        let operators = [feed.watch(None), feed.watch(None)];
+        assert!(operators.iter().all(Option::is_some));
     }
 }
