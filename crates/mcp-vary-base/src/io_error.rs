@@ -57,27 +57,38 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
         } else {
             ""
         };
-        let (shown, owner) = (place.display(), owner(&metadata));
-        if is_own(&metadata) {
+        let place = place.display();
+        if denies_its_owner(&metadata) {
             return format!(
-                "{why}: {shown} is yours, and its mode denies it; type: chmod u+rwX {shown}"
+                "{why}: {place} is yours, and its mode denies it; type: chmod u+rwX '{place}'"
             );
         }
-        format!("{why}: {shown} {owner}; run Vary as its owner{mode}")
+        format!(
+            "{why}: {place} {}; run Vary as its owner{mode}",
+            owner(&metadata)
+        )
     })
 }
 
-/// Whether a file belongs to the user of this process, who is not root: root is denied nothing by a mode.
+/// Whether a file belongs to the user of this process and its mode is what denies something. Root is denied nothing by it.
 #[cfg(unix)]
-fn is_own(metadata: &Metadata) -> bool {
+fn denies_its_owner(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let user = rustix::process::geteuid();
-    !user.is_root() && metadata.uid() == user.as_raw()
+    !user.is_root() && metadata.uid() == user.as_raw() && is_closed_to_owner(metadata)
+}
+
+/// Whether the owner lacks a right by the mode.
+#[cfg(unix)]
+fn is_closed_to_owner(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let all = if metadata.is_dir() { 0o700 } else { 0o600 };
+    metadata.mode() & all != all
 }
 
 /// There are no owners on this system.
 #[cfg(not(unix))]
-const fn is_own(_: &Metadata) -> bool {
+const fn denies_its_owner(_: &Metadata) -> bool {
     false
 }
 
@@ -153,6 +164,27 @@ mod tests {
         }
         let other = describe(&Error::from_raw_os_error(40));
         assert!(!other.is_empty() && !other.contains("os error"), "{other}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_mode_denies_its_owner_what_it_lacks() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = std::env::temp_dir().join(format!("vary-modes-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("file");
+        std::fs::write(&file, "").unwrap();
+        for (path, mode, is_closed) in [
+            (&file, 0o400, true),
+            (&file, 0o600, false),
+            (&folder, 0o555, true),
+            (&folder, 0o755, false),
+        ] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let metadata = path.metadata().unwrap();
+            assert_eq!(is_closed_to_owner(&metadata), is_closed, "{mode:o}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     /// The tests may run as root, to whom nothing is denied; so the error is made here.
