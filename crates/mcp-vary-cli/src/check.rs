@@ -85,9 +85,10 @@ fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
     if report.passes() || report.fails() {
         return Ok(Verdict::fine_if(report.passes()));
     }
-    Err(Failure::command(
-        "checks were not reached in time, so there is no verdict; the first line says which `--time-limit` they need",
-    ))
+    let seconds = report.needed_seconds();
+    Err(Failure::command(format!(
+        "checks were not reached in time, so there is no verdict; all need about {seconds} s: give it `--time-limit {seconds}`"
+    )))
 }
 
 /// Starts the client after `--` before the mock server.
@@ -288,11 +289,12 @@ async fn check_configuration(
 /// Which servers used up the `limit` of the run.
 fn too_slow(gateway: &Gateway, limit: Duration) -> Failure {
     let (ready, starting) = serving::names_by_state(gateway);
-    let late = serving::were(&starting, "not ready", &ready);
-    let seconds = limit.as_secs();
-    Failure::command(format!(
-        "{late} after the {seconds} s of this run, so nothing was checked; give it more time, as with `--time-limit 300`"
-    ))
+    let late = match &starting[..] {
+        [] => "the lists of tools were not read".to_owned(),
+        starting => serving::were(starting, "not ready", &ready),
+    };
+    let too_slow = RunError::TooSlow(limit.as_secs());
+    Failure::command(format!("{late}: {too_slow}"))
 }
 
 /// Says which servers are not up, so that nothing of theirs is checked.

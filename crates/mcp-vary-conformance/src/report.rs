@@ -201,7 +201,8 @@ impl Report {
     }
 
     /// The seconds that all checks need, with a third more, if those that were reached are like the others; in tens.
-    fn needed_seconds(&self) -> u64 {
+    #[must_use]
+    pub fn needed_seconds(&self) -> u64 {
         let reached = self
             .findings
             .iter()

@@ -526,6 +526,7 @@ fn a_check_of_a_file_names_the_servers_that_are_down_or_late() {
         "servers: {late: {command: sh, args: [-c, exec sleep 60]}}",
     );
     run(&["check", "--time-limit", "1", &late]).refuses(&[
-        "`late` was not ready after the 1 s of this run, so nothing was checked; give it more time, as with `--time-limit 300`\n",
+        "`late` was not ready: its first answers need more than the 1 s of this run, so no check was reached; give it more time, \
+         as with `--time-limit 300`\n",
     ]);
 }
