@@ -36,8 +36,8 @@ impl CommandLine {
         Self(shown.collect::<Vec<_>>().join(" "))
     }
 
-    /// The same with `variables` (name and value) of its environment before it; long values, and those that may be
-    /// secret, are left out.
+    /// Writes `variables` (name and value) of its environment before it. Long values, and those that may be secret, are left
+    /// out, and so are variables with a name that a shell does not take.
     ///
     /// # Examples
     ///
@@ -45,12 +45,17 @@ impl CommandLine {
     /// use mcp_vary_upstream::command_line::CommandLine;
     ///
     /// let line = CommandLine::new(&["run".to_owned()]);
-    /// let line = line.with_variables([("MODE", "a b"), ("API_KEY", "0123456789")].into_iter());
+    /// let line = line.with_variables([("MODE", "a b"), ("API_KEY", "0123456789"), ("a;b", "c")].into_iter());
     /// assert_eq!(line.to_string(), "MODE='a b' API_KEY=... run");
     /// ```
     #[must_use]
     pub fn with_variables<'a>(self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let shown = variables.map(|(name, value)| {
+        let is_name = |name: &str| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let assignable = variables.filter(|(name, _)| is_name(name));
+        let shown = assignable.map(|(name, value)| {
             let is_shown =
                 value.contains("${") || value.len() <= LONGEST_SHOWN && !is_called_so(name);
             if !is_shown || is_secret(name, value) || holds_secret(value) {
