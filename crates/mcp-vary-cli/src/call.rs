@@ -52,9 +52,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     }
     session.warn_unmatched();
     let closed = session.close(&mut stop).await;
-    let tip = ended?;
+    let advice = ended?;
     shown.and(closed)?;
-    if let Some(sentence) = tip {
+    if let Some(sentence) = advice {
         print::notice(&sanitize(&sentence));
     }
     let went_well = |result: &String| !result::is_error(result);
@@ -70,7 +70,7 @@ async fn call_all(
     variant: Option<&str>,
     answers: &mut Vec<Answer>,
 ) -> Result<Option<String>, Failure> {
-    let mut tip = None;
+    let mut advice = None;
     let needed = Needed {
         tool: &called.tool,
         variant,
@@ -89,32 +89,32 @@ async fn call_all(
         let answer = client.call(&called.tool, &arguments, variant);
         let answer = answer.await?;
         if let Err(error) = &answer
-            && tip.is_none()
+            && advice.is_none()
         {
             let refused = variant.and_then(|id| refused_variant::unknown_variant(error, id));
             if let Some(why) = refused {
                 return Err(Failure::command(sanitize(&why)));
             }
-            // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
+            // The refusal of the call is reported in any case: if the tools cannot be listed, only the advice is missing.
             let meant = match called.missing_tool() {
                 Some(meant) => Some(meant),
                 None => unknown_tool::suggestion(session, &client, identity, needed)
                     .await
                     .unwrap_or_default(),
             };
-            tip = meant.map(|meant| format!("tip: {meant}"));
+            advice = meant.map(|meant| format!("tip: {meant}"));
         }
         // A result that says so names them.
         let is_said = matches!(&answer, Ok(result) if result.contains("invalid arguments: "));
-        if let (None, Some(schema), false) = (&tip, schema, is_said) {
+        if let (None, Some(schema), false) = (&advice, schema, is_said) {
             let hint = schema::hint(schema, &arguments);
-            tip = hint.map(|hint| {
+            advice = hint.map(|hint| {
                 format!("warning: sent, although the arguments do not fit the tool: {hint}")
             });
         }
         answers.push(answer);
     }
-    Ok(tip)
+    Ok(advice)
 }
 
 /// The call, and the clients that make it.

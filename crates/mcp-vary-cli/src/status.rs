@@ -47,12 +47,13 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
 async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdict, Failure> {
     let has_cursor = print::terminal::has_cursor(&io::stdout());
     let mut verdict = stop.unless_requested(show(args)).await?;
+    let mut is_away = false;
     loop {
         tokio::select! {
             () = stop.requested() => return Ok(verdict),
             () = tokio::time::sleep(pause) => {}
         }
-        if !has_cursor && !args.json {
+        if !has_cursor && !args.json && !is_away {
             print::data("\n")?;
         }
         let shown = tokio::select! {
@@ -60,9 +61,11 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
             shown = show(args) => shown,
         };
         match shown {
-            Ok(shown) => verdict = shown,
+            Ok(shown) => (verdict, is_away) = (shown, false),
+            // Once: the last status stays on the screen.
+            Err(_) if is_away => {}
             Err(failure) => {
-                verdict = Verdict::Failed;
+                (verdict, is_away) = (Verdict::Failed, true);
                 print::notice(&format!("{failure}; Ctrl-C ends the wait for it"));
             }
         }

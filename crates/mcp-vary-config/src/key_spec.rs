@@ -201,7 +201,7 @@ fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     }
     if key == "overrides" {
         return Some(
-            "it belongs into a variant: write `variants: {NAME: {overrides: {...}}}`".to_owned(),
+            "it belongs in a variant: write `variants: {NAME: {overrides: {...}}}`".to_owned(),
         );
     }
     has(&["tools", "from", "hints", "descriptions", "schemas"]).then(|| {

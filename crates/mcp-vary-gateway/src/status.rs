@@ -98,7 +98,7 @@ pub struct Status {
 }
 
 /// The status of the audit log.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AuditStatus {

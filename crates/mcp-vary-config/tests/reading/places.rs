@@ -48,7 +48,7 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     );
     beside(
         "overrides: {tools: {a: {name: b}}}",
-        "`overrides` is not a known key; it belongs into a variant: write `variants: {NAME: {overrides: {...}}}`",
+        "`overrides` is not a known key; it belongs in a variant: write `variants: {NAME: {overrides: {...}}}`",
     );
     beside(
         "timeout: 3s",

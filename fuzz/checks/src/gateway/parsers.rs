@@ -172,7 +172,7 @@ pub fn splice(data: &[u8]) {
     let cut = edit::remove(object, key);
     let renamed = edit::rename(object, key, "\u{1}new\"");
     let Ok(before) = Members::parse(object) else {
-        // What is no object, or cannot be written down, stays or is still no less JSON than before.
+        // Only objects have members.
         return;
     };
     let others = |members: &Members<'_>, without: &[&str]| -> Vec<(String, String)> {
@@ -194,7 +194,7 @@ pub fn splice(data: &[u8]) {
             assert_eq!(after.get(both[1]), before.get(key));
         }
     } else {
-        panic!("{renamed} is no object");
+        panic!("{renamed} is not an object");
     }
 }
 
