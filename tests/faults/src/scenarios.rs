@@ -43,7 +43,8 @@ pub(crate) type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 
 
 /// All of them, as the table lists them.
 pub(crate) static SCENARIOS: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("scenarios.json")).expect("the file is a list of scenarios")
+    serde_json::from_str(include_str!("scenarios/scenarios.json"))
+        .expect("the file is a list of scenarios")
 });
 
 macro_rules! runs {
