@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use mcp_vary::variant::Date;
 
-use crate::access::args::Access;
-use crate::check::args::ServerCheck;
-use crate::completions::Completions;
-use crate::config::args::Config;
-use crate::connect::args::Connect;
-use crate::login::args::{Login, Logout};
-use crate::man::Man;
-use crate::open::args::Open;
-use crate::target_args::TargetArgs;
+use crate::commands::access::args::Access;
+use crate::commands::check::args::ServerCheck;
+use crate::commands::completions::Completions;
+use crate::commands::config::args::Config;
+use crate::commands::connect::args::Connect;
+use crate::commands::login::args::{Login, Logout};
+use crate::commands::man::Man;
+use crate::commands::open::args::Open;
+use crate::server_target::args::TargetArgs;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
 #[derive(Debug, Parser)]

@@ -1,5 +1,8 @@
 //! An MCP client that declares given capabilities.
 
+pub(crate) mod result;
+mod unknown_feature;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,9 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ClientArgs;
 use crate::environment::variable;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused_variant};
 use crate::print::{notice, sanitize};
-use crate::{refused_variant, unknown_feature};
 
 /// The declarations of a client.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,6 @@ pub(crate) mod deprecation;
 pub(crate) mod indent;
 pub(crate) mod json_line;
 pub(crate) mod ranking;
-pub(crate) mod result;
 pub(crate) mod servers;
 pub(crate) mod side_by_side;
 pub(crate) mod table;
