@@ -20,7 +20,6 @@ use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ClientArgs;
 use crate::environment::variable;
 use crate::failure::{Failure, refused_variant};
 use crate::print::{notice, sanitize};
@@ -69,13 +68,8 @@ impl ClientIdentity {
         })
     }
 
-    /// The same client under the name of the arguments, if they have one.
-    pub(crate) fn named(self, args: &ClientArgs) -> Self {
-        let version = || args.client_version.clone();
-        let name = args.client_name.clone().map(|name| ClientName {
-            name,
-            version: version(),
-        });
+    /// This client under `name`, if there is one.
+    pub(crate) fn named(self, name: Option<ClientName>) -> Self {
         Self { name, ..self }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
+use mcp_vary::variant::Date;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_config::{AuthMethod, File, ServerAuth};
 use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
@@ -17,14 +18,15 @@ use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::exchange::{ExchangeSettings, TokenExchange};
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings};
+use mcp_vary_login::seal::SealKey;
 use mcp_vary_login::service::ServiceCredentials;
 use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
 use mcp_vary_upstream::command_line::shell_word;
+use mcp_vary_upstream::credential_source::CredentialStatus;
 
-use crate::commands::login::store;
-use crate::environment::environment;
+use crate::environment::{environment, path_variable, state_directory};
 use crate::failure::Failure;
 
 use self::browser::Browser;
@@ -232,3 +234,36 @@ pub(crate) async fn authorization(
 
 /// The time that a person has: a login is a part of a request.
 const PATIENCE: Duration = Duration::from_secs(660);
+
+/// The logins of this user, which are sealed with the `keys` of the configuration if it has any.
+pub(crate) fn store(keys: &SealingKeys) -> Result<TokenStore, Failure> {
+    let directory = state_directory(&path_variable).ok_or_else(|| {
+        Failure::command(
+            "there is no directory for logins; set HOME, or XDG_STATE_HOME to an absolute path",
+        )
+    })?;
+    let directory = directory.join("vary").join("logins");
+    let keys = keys.split().into_iter();
+    let keys = keys.flat_map(|(first, others)| [&[first], others].concat());
+    let keys = keys.filter_map(|key| SealKey::derived(&key.0)).collect();
+    Ok(TokenStore::new(directory, keys, environment()?).with_keyring())
+}
+
+/// Until when credentials are valid.
+pub(crate) fn until(status: CredentialStatus) -> String {
+    let time = |seconds| {
+        let minutes = seconds / 60;
+        format!(
+            "{} {:02}:{:02} UTC",
+            Date::from_unix(seconds),
+            minutes / 60 % 24,
+            minutes % 60
+        )
+    };
+    match status.expires_at {
+        _ if status.has_ended => "ended".to_owned(),
+        _ if status.is_refreshed => "refreshed by itself".to_owned(),
+        Some(end) => format!("until {}", time(end)),
+        None => "without end".to_owned(),
+    }
+}

@@ -40,7 +40,7 @@ use commands::{
     open, operate, serve, status, tools,
 };
 use failure::{Failure, Verdict};
-use log::CommandLog;
+use log::{CommandLog, LogFormat};
 use stop::Stop;
 
 /// Not the C library's: `docs/decisions/0020-allocator.md`.
@@ -65,7 +65,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Verdict, Failure> {
     print::set_quiet(args.log.quiet);
-    let log = CommandLog::start(&args)?;
+    let log = CommandLog::new(&args.log)?;
+    match &args.command {
+        Command::Serve(serve) if serve.log_format == Some(LogFormat::Json) => print::set_json(),
+        Command::Serve(_) => {}
+        _ => log.start()?,
+    }
     // Before anything verifies a token.
     Provider::install().map_err(|error| Failure::command(error.to_string()))?;
     // Before there are threads, since it changes the environment.

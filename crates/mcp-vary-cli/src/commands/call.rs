@@ -1,12 +1,12 @@
 //! `vary call`: one tool, called as one or several clients.
 
+pub(crate) mod args;
 pub(crate) mod arguments;
 mod schema;
 
 use mcp_vary::json;
 use mcp_vary_upstream::command_line::shell_word;
 
-use crate::args::Call;
 use crate::client::{Answer, ClientIdentity, result};
 use crate::credentials::LoginMode;
 use crate::failure::{Failure, Verdict, refused_variant};
@@ -18,6 +18,7 @@ use crate::server_target::unknown_tool;
 use crate::stop::Stop;
 use crate::tokens::percent;
 
+use self::args::Call;
 use self::arguments::Arguments;
 
 /// Calls the tool once per client, and prints the results. Always closes the server.
@@ -169,7 +170,7 @@ impl CallRequest {
             target,
             identities: personas?
                 .into_iter()
-                .map(|identity| identity.named(&args.client))
+                .map(|identity| identity.named(args.client.client()))
                 .map(|identity| identity.selecting_variants(args.client.variant.is_some()))
                 .collect(),
         })

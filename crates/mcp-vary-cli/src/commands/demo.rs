@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use clap::Parser;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 
-use crate::args::Demo;
 use crate::client::{Client, ClientIdentity, result};
 use crate::commands::inspect;
 use crate::commands::serve::client_entry;
@@ -16,6 +16,21 @@ use crate::print::{self, progress};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{server_target, tokens};
+
+/// Call one server as three clients, print what each receives, then serve it
+///
+/// Starts a weather server that does not support the extensions, with Vary in front of it. Calls the same tool as
+/// three clients and prints each result with its cost in tokens. Then serves until you stop it.
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:\n  vary demo --once")]
+pub(crate) struct Demo {
+    /// Exit after printing
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Address to serve on [default: 127.0.0.1:8800, or any free port with --once]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+}
 
 /// Prints the results of three clients. Without `--once`, then serves until a signal is received.
 pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> {

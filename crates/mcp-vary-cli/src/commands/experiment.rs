@@ -1,14 +1,37 @@
 //! `vary experiment`: what came of the experiments of a running gateway.
 
+use clap::Parser;
 use mcp_vary_experiment::{Estimate, Metric, Report, Totals, probability};
 use serde_json::Value;
 
-use crate::args::Experiment;
 use crate::commands::status::fetch_json;
 use crate::failure::{Failure, Verdict};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
+
+/// Show the results of the experiments of a running gateway
+///
+/// Compares each arm with the first one, the control, by the clients that took part: values, 95 % intervals, and whether
+/// the difference is real. An arm with too few clients has no result yet.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary experiment 8801\n  \
+    vary experiment --name words replica-1:8801 replica-2:8801\n\n\
+    With --json, a list: {name, metric, shares: {arms: [[variant, clients, planned]], p}, comparisons: [{metric, \
+    variant, control, arm, difference: {value, from, to}, p, power, verdict}]}. Shares are between 0 and 1, durations \
+    milliseconds.")]
+pub(crate) struct Experiment {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only the experiment of this name
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The `--admin` addresses of the gateway and its replicas: HOST:PORT, a port, or the URL
+    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
+    pub(crate) addresses: Vec<String>,
+}
 
 /// An experiment as the status has it.
 struct Counted {

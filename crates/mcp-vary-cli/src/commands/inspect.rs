@@ -8,7 +8,6 @@ use mcp_vary_gateway::Explanation;
 use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 
-use crate::args::Inspect;
 use crate::client::{Client, ClientIdentity};
 use crate::commands::status::{self, ReceivedStatus};
 use crate::credentials::LoginMode;
@@ -26,16 +25,20 @@ use crate::serving::server_summary::ServerSummary;
 use crate::stop::Stop;
 use crate::tokens;
 
+pub(crate) mod args;
 mod rows;
 mod task_cost;
 
+use self::args::Inspect;
 use self::rows::TASK_NOTE;
 use self::task_cost::DescriptionCost;
 
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let identity = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
-    let identity = identity.selecting_variants(true).named(&args.client);
+    let identity = identity
+        .selecting_variants(true)
+        .named(args.client.client());
     let target = &args.client.target;
     let target = target
         .resolve(args.named.as_deref(), "vary inspect")

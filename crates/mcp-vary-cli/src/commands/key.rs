@@ -1,13 +1,43 @@
 //! `vary key`: makes API keys.
 
+use clap::{Parser, Subcommand};
 use mcp_vary::variant::Date;
 use mcp_vary_access::Claims;
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
 
-use crate::args::{KeyCommand, NewKey};
 use crate::environment::today;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
+
+/// Make API keys
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:\n  vary key new ann --expires 2027-01-31")]
+pub(crate) struct Key {
+    #[command(subcommand)]
+    pub(crate) command: KeyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    New(NewKey),
+}
+
+/// Make an API key for a person or a program
+///
+/// Prints the key to standard output, and to standard error the entry for `auth.keys` of the configuration, which
+/// has the digest of the key and not the key. The key is stored nowhere: if it is lost, make another one.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary key new ann\n  \
+    vary key new ci --expires 2027-01-31 > ci.key")]
+pub(crate) struct NewKey {
+    /// Whose key it is; rules, limits and logs go by this name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The last day, in UTC, on which the key is accepted, such as 2027-01-31 [default: without end]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) expires: Option<Date>,
+}
 
 /// Runs the command.
 pub(crate) fn run(command: &KeyCommand) -> Result<Verdict, Failure> {

@@ -5,7 +5,6 @@ pub(crate) mod args;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_vary::variant::Date;
 use mcp_vary_config::{AuthMethod, File, SecretFiles};
 use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
@@ -13,19 +12,18 @@ use mcp_vary_login::address::Address;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings, Logout};
 use mcp_vary_login::registration::ConfiguredClient;
 use mcp_vary_login::scope::Scopes;
-use mcp_vary_login::seal::SealKey;
 use mcp_vary_login::secret::Secret;
-use mcp_vary_login::store::{LoginSummary, StoreError, TokenStore};
+use mcp_vary_login::store::{LoginSummary, StoreError};
 use mcp_vary_login::user_agent::Flow;
 use mcp_vary_upstream::credential_source::CredentialStatus;
 use serde_json::{Value, json};
 
 use crate::credentials::browser::Browser;
+use crate::credentials::{store, until};
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::print::table::table;
 use crate::print::{self, sanitize};
-use crate::server_target::approval::state_directory;
 use crate::server_target::args::{FOUND, find_file};
 use crate::stop::Stop;
 use crate::{file, server_target};
@@ -160,25 +158,6 @@ fn status(login: &LoginSummary) -> String {
     })
 }
 
-/// Until when credentials are valid.
-pub(crate) fn until(status: CredentialStatus) -> String {
-    let time = |seconds| {
-        let minutes = seconds / 60;
-        format!(
-            "{} {:02}:{:02} UTC",
-            Date::from_unix(seconds),
-            minutes / 60 % 24,
-            minutes % 60
-        )
-    };
-    match status.expires_at {
-        _ if status.has_ended => "ended".to_owned(),
-        _ if status.is_refreshed => "refreshed by itself".to_owned(),
-        Some(end) => format!("until {}", time(end)),
-        None => "without end".to_owned(),
-    }
-}
-
 /// Changes the settings by the options.
 fn configure(settings: &mut LoginSettings, args: &args::Login) -> Result<(), Failure> {
     if !args.scopes.is_empty() {
@@ -271,21 +250,6 @@ fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
 fn parsed(path: &Path, only: &[String]) -> Result<File, Failure> {
     let secrets = SecretFiles::beside(path);
     file::parse_and_report(path, &file::text(path)?, only, &secrets, None)
-}
-
-/// The logins of this user, which are sealed with the `keys` of the configuration if it has any.
-pub(crate) fn store(keys: &SealingKeys) -> Result<TokenStore, Failure> {
-    let directory =
-        state_directory(&crate::server_target::approval::variable).ok_or_else(|| {
-            Failure::command(
-                "there is no directory for logins; set HOME, or XDG_STATE_HOME to an absolute path",
-            )
-        })?;
-    let directory = directory.join("vary").join("logins");
-    let keys = keys.split().into_iter();
-    let keys = keys.flat_map(|(first, others)| [&[first], others].concat());
-    let keys = keys.filter_map(|key| SealKey::derived(&key.0)).collect();
-    Ok(TokenStore::new(directory, keys, environment()?).with_keyring())
 }
 
 /// An address without a query, which can have a key.

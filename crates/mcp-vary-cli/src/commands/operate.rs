@@ -3,16 +3,33 @@
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
+use clap::Parser;
 use http::{Method, StatusCode};
 use mcp_vary_operator::Command;
 use serde_json::Value;
 
-use crate::args::Operate;
 use crate::failure::{Failure, Verdict};
 use crate::operator;
 use crate::operator::client::{GatewayAddress, not_the_operators};
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
+
+/// Options of the commands for a running gateway.
+#[derive(Debug, Parser)]
+pub(crate) struct Operate {
+    /// `admin-token` of the gateway's configuration; without it, the token that the gateway wrote for its user
+    #[arg(
+        long,
+        env = "VARY_ADMIN_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    pub(crate) token: Option<String>,
+    /// The gateway: its `--admin` address as HOST:PORT, a port or the URL, or its socket [default: the running gateway of
+    /// this user, or 127.0.0.1:8801]
+    #[arg(value_name = "ADDR")]
+    pub(crate) address: Option<String>,
+}
 
 /// Sends `command`, and prints what came of it.
 pub(crate) async fn run(

@@ -18,20 +18,22 @@ use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::oneshot;
 
-use crate::args::Serve;
 use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::print::servers::{plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
-use crate::serving::start_report::{not_working_line, root_note, server_lines, variant_lines};
+use crate::serving::start_report::{
+    not_working_line, root_note, server_lines, unmatched_warnings, variant_lines,
+};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::tokens;
 
 mod admin;
+pub(crate) mod args;
 mod config;
-pub(crate) mod flags;
+mod flags;
 mod open_files;
 mod page_variants;
 pub(crate) mod passed_sockets;
@@ -40,8 +42,8 @@ mod servers;
 mod service_manager;
 
 use self::admin::{OperatorAddresses, OperatorListeners};
+use self::args::Serve;
 use self::config::{ConfigSource, ServeConfig};
-use self::flags::unmatched_warnings;
 use self::passed_sockets::PassedSockets;
 use self::reload::FileReloader;
 use self::servers::{report_late_servers, wait_until_ready};

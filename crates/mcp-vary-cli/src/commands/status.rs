@@ -9,7 +9,6 @@ use http::{Method, StatusCode};
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing, VariantId};
 use serde_json::Value;
 
-use crate::args::Status;
 use crate::failure::{Failure, Verdict};
 use crate::operator::client::{GatewayAddress, not_the_operators};
 use crate::print::deprecation::deprecation_notice;
@@ -18,6 +17,7 @@ use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
+pub(crate) mod args;
 mod clients;
 mod document;
 mod gauges;
@@ -27,6 +27,7 @@ mod servers;
 pub(crate) use clients::deprecated_use;
 pub(crate) use document::ReceivedStatus;
 
+use args::Status;
 use clients::clients;
 use document::{
     AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,

@@ -1,5 +1,7 @@
 //! `vary tools`: the tools of one variant as a client reads them, and how they differ from the server's own.
 
+pub(crate) mod args;
+
 use std::fmt::Write as _;
 use std::io;
 
@@ -7,7 +9,6 @@ use mcp_vary::json::{Json, Members, to_value};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ClientArgs, Tools};
 use crate::client::{Client, ClientIdentity};
 use crate::credentials::LoginMode;
 use crate::failure::{Failure, Verdict};
@@ -17,11 +18,13 @@ use crate::print::terminal::has_color;
 use crate::print::word_diff::changed_lines;
 use crate::print::wrap::wrap;
 use crate::print::{self, sanitize, sanitize_json};
-use crate::server_target::args::ServerTarget;
+use crate::server_target::args::{ClientArgs, ServerTarget};
 use crate::server_target::session::{Needed, TargetSession};
 use crate::server_target::unknown_tool;
 use crate::stop::Stop;
 use crate::{operator, tokens};
+
+use self::args::Tools;
 
 /// Reads the tools and prints them. Always closes the server.
 pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -35,7 +38,7 @@ pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Fail
     };
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&target, None, mode, &mut stop).await?;
-    let identity = ClientIdentity::default().named(&args.client);
+    let identity = ClientIdentity::default().named(args.client.client());
     session.note_selection(&identity, args.client.variant.as_deref());
     let read = stop.unless_requested(ToolList::read(&args, &session)).await;
     let shown = read.and_then(|list| {
@@ -96,7 +99,7 @@ struct ListedTool {
 impl ToolList {
     async fn read(args: &Tools, session: &TargetSession) -> Result<Self, Failure> {
         let variant = args.client.variant.as_deref();
-        let identity = ClientIdentity::default().named(&args.client);
+        let identity = ClientIdentity::default().named(args.client.client());
         let identity = identity.selecting_variants(variant.is_some());
         let client = session.client(&identity).await?;
         client.check_selectable(variant)?;

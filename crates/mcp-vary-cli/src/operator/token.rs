@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary_base::private_files;
 use mcp_vary_operator::AdminToken;
 
-use crate::server_target::approval::{state_directory, variable};
+use crate::environment::{path_variable, state_directory};
 
 /// A file with the token of a running gateway, until this is dropped.
 #[derive(Debug)]
@@ -61,7 +61,11 @@ pub(crate) fn running() -> Vec<SocketAddr> {
 
 /// Where running gateways of this user are found.
 pub(crate) fn directory() -> Option<PathBuf> {
-    Some(state_directory(&variable)?.join("vary").join("gateways"))
+    Some(
+        state_directory(&path_variable)?
+            .join("vary")
+            .join("gateways"),
+    )
 }
 
 /// An address without the characters that a name of a file cannot have everywhere.

@@ -8,6 +8,7 @@ use mcp_vary_base::io_error;
 use mcp_vary_config::{Effect, effects};
 use sha2::{Digest as _, Sha256};
 
+use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::file::{self, unreadable};
 use crate::print::table::table;
@@ -85,7 +86,7 @@ struct KnownFiles {
 impl KnownFiles {
     /// Those of this user; `None` without a directory for them.
     fn of_user() -> Option<Self> {
-        let directory = state_directory(&variable)?;
+        let directory = state_directory(&path_variable)?;
         let path = directory.join("vary").join("confirmed-files");
         Some(Self { path })
     }
@@ -140,20 +141,6 @@ fn known_line(path: &Path, text: &str) -> String {
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = path.to_string_lossy();
     format!("{hex} {}", path.escape_debug())
-}
-
-/// Where programs store what they remember of a user: by the XDG base directory specification, and on Windows
-/// `%LOCALAPPDATA%`.
-pub(crate) fn state_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
-    if cfg!(windows) {
-        return absolute("LOCALAPPDATA");
-    }
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
-}
-
-pub(crate) fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).map(PathBuf::from)
 }
 
 /// The most lines that a person reads before an answer.
@@ -217,24 +204,5 @@ mod tests {
         );
         assert_eq!(known.lines().len(), 2);
         fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn answers_are_stored_where_the_user_has_them() {
-        let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/people/ann"));
-        let relative = |name: &str| match name {
-            "XDG_STATE_HOME" => Some(PathBuf::from("state")),
-            name => home(name),
-        };
-        let usual = Some(PathBuf::from("/people/ann/.local/state"));
-        assert_eq!(state_directory(&home), usual);
-        assert_eq!(
-            state_directory(&relative),
-            usual,
-            "a relative path counts as none"
-        );
-        let set = |name: &str| (name == "XDG_STATE_HOME").then(|| PathBuf::from("/state"));
-        assert_eq!(state_directory(&set), Some(PathBuf::from("/state")));
-        assert_eq!(state_directory(&|_| None), None);
     }
 }

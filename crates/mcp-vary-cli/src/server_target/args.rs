@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mcp_vary_config::{Effect, File, SecretFiles, effects};
+use mcp_vary_wire::client_name::ClientName;
 
 use crate::failure::Failure;
 use crate::{file, server_target};
@@ -28,6 +29,33 @@ pub(crate) struct TargetArgs {
     /// The command of a server and its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// The options of `inspect`, `tools` and `call`.
+#[derive(Args, Debug)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Only this variant
+    #[arg(long, value_name = "ID")]
+    pub(crate) variant: Option<String>,
+    /// Connect under the name of another client, to try rules under `clients`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client_name: Option<String>,
+    /// Open the browser when a server wants a login, in the middle of a call too
+    #[arg(long)]
+    pub(crate) login: bool,
+    /// The version of that client
+    #[arg(
+        long,
+        value_name = "VERSION",
+        requires = "client_name",
+        default_value = "1"
+    )]
+    pub(crate) client_version: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What the command line names.
@@ -56,6 +84,15 @@ pub(crate) struct TargetFile {
     pub(crate) servers: Vec<String>,
     /// Whether the user confirmed these servers, since the file was found and not named.
     pub(crate) is_confirmed: bool,
+}
+
+impl ClientArgs {
+    /// The client under whose name to connect, if one is given.
+    pub(crate) fn client(&self) -> Option<ClientName> {
+        let name = self.client_name.clone()?;
+        let version = self.client_version.clone();
+        Some(ClientName { name, version })
+    }
 }
 
 impl TargetArgs {

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::client::{Client, ClientIdentity};
-use crate::commands::serve::flags::unmatched_warnings;
 use crate::credentials::{LoginMode, file_with_logins, with_logins};
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 use crate::serving::chain;
 use crate::serving::server_summary::ServerSummary;
+use crate::serving::start_report::unmatched_warnings;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, server_target};

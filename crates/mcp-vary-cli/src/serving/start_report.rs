@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_config::VariantSpans;
 use mcp_vary_gateway::{Gateway, Naming, ServerReport, Target, UpstreamConfig};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
-use crate::commands::login::until;
+use crate::credentials::until;
 use crate::print::servers::{first_names, is_up, naming_note, plural, reason, unread_list};
 use crate::print::table::table;
 use crate::print::{progress, sanitize, server_line};
@@ -211,6 +212,21 @@ pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&Varia
         out.push('\n');
     }
     sanitize(out.trim_end())
+}
+
+/// A warning line for each selection or override of a variant that matches nothing, with its place in the file `name`.
+/// `config check` notes guards that match nothing now.
+pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
+    let all = gateway.unmatched_overrides().into_iter();
+    let mistakes = all.filter(|(_, diagnostic)| !diagnostic.is_note());
+    let lines = mistakes.map(|(variant, diagnostic)| {
+        let diagnostic = places.diagnostic(&variant, &diagnostic);
+        sanitize(&format!("\nwarning: {name}:{diagnostic}"))
+    });
+    let mut lines: Vec<_> = lines.collect();
+    // One entry of the file can match nothing on several servers.
+    lines.dedup();
+    lines.concat()
 }
 
 /// Whether a server may still become ready for the first time.

@@ -19,7 +19,6 @@ use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::args::Serve;
 use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
 #[cfg(unix)]
@@ -28,6 +27,7 @@ use crate::operator::token::TokenFile;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
 
+use super::args::Serve;
 use super::page_variants::ServedVariants;
 use super::passed_sockets::PassedSockets;
 

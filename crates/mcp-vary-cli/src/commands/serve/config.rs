@@ -3,7 +3,6 @@
 use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::{Config, Naming};
 
-use crate::args::Serve;
 use crate::failure::Failure;
 use crate::log::CommandLog;
 use crate::server_target;
@@ -11,6 +10,7 @@ use crate::server_target::args::{ServerTarget, TargetFile};
 use crate::serving::LISTEN;
 
 use super::admin::OperatorAddresses;
+use super::args::Serve;
 use super::flags::{file_config, server_config};
 use super::reload::{FileReloader, StartupSettings};
 

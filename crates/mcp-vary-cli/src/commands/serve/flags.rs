@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use mcp_vary_config::{File, VariantSpans};
-use mcp_vary_gateway::{Config, Gateway, UpstreamConfig};
+use mcp_vary_config::File;
+use mcp_vary_gateway::{Config, UpstreamConfig};
 
-use crate::args::Serve;
 use crate::credentials::{LoginMode, file_with_logins, with_logins};
 use crate::environment::environment;
 use crate::failure::Failure;
-use crate::print::sanitize;
 use crate::serving::chain;
 use crate::similar::nearest;
+
+use super::args::Serve;
 
 /// The configuration in `file`, changed by the flags.
 pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
@@ -63,21 +63,6 @@ fn with_args(
     config.class_wait = Some(start_wait.unwrap_or(START_WAIT));
     config.allow_empty_start = are_several;
     chain::with_ancestors(config)
-}
-
-/// A warning line for each selection or override of a variant that matches nothing, with its place in the file `name`.
-/// `config check` notes guards that match nothing now.
-pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
-    let all = gateway.unmatched_overrides().into_iter();
-    let mistakes = all.filter(|(_, diagnostic)| !diagnostic.is_note());
-    let lines = mistakes.map(|(variant, diagnostic)| {
-        let diagnostic = places.diagnostic(&variant, &diagnostic);
-        sanitize(&format!("\nwarning: {name}:{diagnostic}"))
-    });
-    let mut lines: Vec<_> = lines.collect();
-    // One entry of the file can match nothing on several servers.
-    lines.dedup();
-    lines.concat()
 }
 
 /// How long clients wait for the slowest of several servers, and for the processes that their capabilities need. Some clients

@@ -12,12 +12,13 @@ use mcp_vary_config::{Effect, File, LogSettings, SecretFiles, Watch, effects};
 use mcp_vary_gateway::Gateway;
 use mcp_vary_operator::{AdminToken, Outcome, ReloadRequest, Requests};
 
-use crate::args::Serve;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
+use crate::serving::start_report::unmatched_warnings;
 use crate::stop::Hangup;
 
+use super::args::Serve;
 use super::flags;
 use super::service_manager::ServiceManager;
 
@@ -204,7 +205,7 @@ async fn reload(
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);
-            let warnings = flags::unmatched_warnings(gateway, name, &places);
+            let warnings = unmatched_warnings(gateway, name, &places);
             Ok(format!("{name} reloaded: {reloaded}{warnings}"))
         }
         Err(error) => Err(unchanged(&error.to_string())),

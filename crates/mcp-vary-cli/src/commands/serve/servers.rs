@@ -9,7 +9,6 @@ use mcp_vary_gateway::{Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use tokio::sync::Notify;
 
-use crate::args::Serve;
 use crate::failure::Failure;
 use crate::print::servers::{first_names, is_up, unread_lists, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
@@ -17,6 +16,8 @@ use crate::print::{progress, sanitize};
 use crate::serving;
 use crate::serving::start_report::{BURST, MOST_LINES, StartProgress, is_starting, server_status};
 use crate::stop::Stop;
+
+use super::args::Serve;
 
 /// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
 /// `--require-all` if any server is down or one of its lists cannot be read.

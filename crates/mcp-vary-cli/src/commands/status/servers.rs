@@ -7,7 +7,7 @@ use mcp_vary_upstream::credential_source::CredentialStatus;
 use super::document::{ConnectionStatus, ServerStatus};
 use super::server_table::server_table;
 use super::{duration, number};
-use crate::commands::login::until;
+use crate::credentials::until;
 use crate::print::servers::{unread_list, upstream_variant_note};
 
 /// The servers, below each why it is not up, or why its lists could not be read.
