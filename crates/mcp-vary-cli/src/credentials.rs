@@ -14,6 +14,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_config::{AuthMethod, File, ServerAuth};
 use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use mcp_vary_http_client::credential_source::CredentialStatus;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::exchange::{ExchangeSettings, TokenExchange};
@@ -24,7 +25,6 @@ use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
 use mcp_vary_upstream::command_line::shell_word;
-use mcp_vary_upstream::credential_source::CredentialStatus;
 
 use crate::environment::{environment, path_variable, state_directory};
 use crate::failure::Failure;

@@ -1,11 +1,9 @@
 //! A server behind a streamable HTTP endpoint.
 
-pub(crate) mod address;
+mod address;
 mod attempt;
-pub(crate) mod body;
 mod call_table;
-mod client_certificate;
-mod content_coding;
+mod collect;
 mod cookies;
 mod credentials;
 mod delivery;
@@ -16,21 +14,17 @@ mod event_stream_reader;
 mod exchange;
 mod get_stream;
 mod handshaker;
-pub(crate) mod headers;
+mod headers;
 mod inbound;
 mod outgoing_request;
-pub(crate) mod pool;
-pub(crate) mod proxy;
+mod pool;
 mod received;
-pub(crate) mod resolver;
 mod sending;
 mod session;
 mod shared;
 mod side_channel;
 mod standalone_stream;
 mod stream;
-pub(crate) mod tls;
-mod tls_failure;
 
 use std::fmt;
 use std::sync::Arc;

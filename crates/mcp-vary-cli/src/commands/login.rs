@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mcp_vary_config::{AuthMethod, File, SecretFiles};
 use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
+use mcp_vary_http_client::credential_source::CredentialStatus;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings, Logout};
 use mcp_vary_login::registration::ConfiguredClient;
@@ -15,7 +16,6 @@ use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::store::{LoginSummary, StoreError};
 use mcp_vary_login::user_agent::Flow;
-use mcp_vary_upstream::credential_source::CredentialStatus;
 use serde_json::{Value, json};
 
 use crate::credentials::browser::Browser;

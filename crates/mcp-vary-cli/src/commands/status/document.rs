@@ -202,7 +202,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use mcp_vary_gateway::{Config, Gateway, Status, Target, UpstreamConfig};
-    use mcp_vary_upstream::credential_source::CredentialStatus;
+    use mcp_vary_http_client::credential_source::CredentialStatus;
     use serde_json::json;
 
     use super::*;

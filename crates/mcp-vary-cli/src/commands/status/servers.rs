@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_upstream::credential_source::CredentialStatus;
+use mcp_vary_http_client::credential_source::CredentialStatus;
 
 use super::document::{ConnectionStatus, ServerStatus};
 use super::server_table::server_table;

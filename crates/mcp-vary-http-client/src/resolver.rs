@@ -16,11 +16,11 @@ pub type AddressFilter =
 
 /// The system's look-up. The connection uses the addresses that were checked.
 #[derive(Clone, Default)]
-pub(crate) struct Resolver {
+pub struct Resolver {
     /// All addresses may be connected to without one.
-    pub(crate) filter: Option<AddressFilter>,
+    pub filter: Option<AddressFilter>,
     /// The host of a proxy, in lower case. It may be anywhere, since the operator named it.
-    pub(crate) proxy: Option<String>,
+    pub proxy: Option<String>,
 }
 
 impl fmt::Debug for Resolver {

@@ -17,13 +17,13 @@ use mcp_vary_base::environment::Variables;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::headers::VARY;
-use super::resolver::Resolver;
-use crate::config::origin;
+use crate::headers::VARY;
+use crate::origin::origin;
+use crate::resolver::Resolver;
 
 /// The proxy on the way to one address.
 #[derive(Clone, Debug)]
-pub(crate) struct Proxy {
+pub struct Proxy {
     intercept: Intercept,
     /// The variable that names it.
     variable: &'static str,
@@ -37,7 +37,7 @@ impl Proxy {
     /// # Errors
     ///
     /// When the variable is not the URL of a proxy. The error does not contain it, since it may have a password.
-    pub(crate) fn find(url: &Uri, variables: Variables) -> Result<Option<Self>, String> {
+    pub fn find(url: &Uri, variables: Variables) -> Result<Option<Self>, String> {
         let is_tunnel = url.scheme_str() == Some("https");
         let names = if is_tunnel { FOR_HTTPS } else { FOR_HTTP };
         let read = |name: &'static str| {
@@ -80,7 +80,7 @@ impl Proxy {
     }
 
     /// Why `url` is reached directly, although the `variables` name a proxy.
-    pub(crate) fn why_unused(url: &Uri, variables: Variables) -> Option<&'static str> {
+    pub fn why_unused(url: &Uri, variables: Variables) -> Option<&'static str> {
         let is_set = |names: [&'static str; 2]| {
             let mut values = names.into_iter().chain(FOR_ALL).filter_map(variables);
             values.any(|value| !value.trim().is_empty())
@@ -100,17 +100,17 @@ impl Proxy {
     }
 
     /// Its address, without user and password, and the variable that names it.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} (`{}`)", origin(self.intercept.uri()), self.variable)
     }
 
     /// The name of its host.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.intercept.uri().host().unwrap_or_default()
     }
 
     /// The value of `Proxy-Authorization` for requests that it forwards. In a tunnel, the server would get it.
-    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+    pub fn authorization(&self) -> Option<&HeaderValue> {
         let authorization = self.intercept.basic_auth();
         authorization.filter(|_| !self.is_tunnel)
     }
@@ -134,9 +134,9 @@ fn is_loopback(host: &str) -> bool {
 
 /// Opens connections to one server, through a proxy if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct ProxyConnector {
-    pub(super) http: HttpConnector<Resolver>,
-    pub(super) proxy: Option<Proxy>,
+pub struct ProxyConnector {
+    pub(crate) http: HttpConnector<Resolver>,
+    pub(crate) proxy: Option<Proxy>,
 }
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -180,7 +180,8 @@ impl Service<Uri> for ProxyConnector {
 }
 
 /// A connection to a server, or to the proxy that forwards requests to it.
-pub(crate) struct Socket {
+#[derive(Debug)]
+pub struct Socket {
     stream: TokioIo<TcpStream>,
     is_forwarded: bool,
 }

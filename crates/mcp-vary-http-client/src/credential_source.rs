@@ -23,7 +23,7 @@ use mcp_vary_base::caller_token::CallerToken;
 /// ```
 /// use futures_util::future::BoxFuture;
 /// use http::HeaderValue;
-/// use mcp_vary_upstream::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
+/// use mcp_vary_http_client::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
 ///
 /// #[derive(Debug)]
 /// struct Anonymous;
@@ -204,7 +204,7 @@ pub fn status(credentials: &[Credential]) -> Option<CredentialStatus> {
 }
 
 /// Ends when a source has other credentials.
-pub(crate) async fn renewed(credentials: &[Credential]) {
+pub async fn renewed(credentials: &[Credential]) {
     let sources = credentials.iter();
     let renewed = sources.map(|credential| credential.source.renewed());
     let mut renewed: FuturesUnordered<_> = renewed.collect();

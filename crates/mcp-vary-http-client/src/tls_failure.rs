@@ -6,7 +6,7 @@ use std::io;
 use rustls::{CertificateError, InvalidMessage};
 
 /// What TLS found wrong, if it caused `error`.
-pub(super) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
     Some(match find(error)? {
         rustls::Error::InvalidCertificate(why) => describe_certificate(why),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
@@ -28,7 +28,8 @@ pub(super) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// The same without the names of hosts.
-pub(super) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
+#[must_use]
+pub fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     match find(error)? {
         rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }) => {
             Some("its certificate is for another name".to_owned())
@@ -38,7 +39,7 @@ pub(super) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// The TLS error in the chain of `error`.
-pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+pub(crate) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(downcast)
 }
 
@@ -104,7 +105,7 @@ fn describe_certificate(why: &CertificateError) -> String {
 }
 
 /// Whether the signature is not that of the trusted authority with the name of the issuer; its key may be of another kind.
-pub(super) fn is_of_other_authority(why: &CertificateError) -> bool {
+pub(crate) fn is_of_other_authority(why: &CertificateError) -> bool {
     matches!(
         why,
         CertificateError::BadSignature
@@ -113,7 +114,7 @@ pub(super) fn is_of_other_authority(why: &CertificateError) -> bool {
 }
 
 /// Whether the certificate of an authority is used as a server's.
-pub(super) fn is_authority(why: &CertificateError) -> bool {
+pub(crate) fn is_authority(why: &CertificateError) -> bool {
     why.to_string().contains("CaUsedAsEndEntity")
 }
 

@@ -8,17 +8,17 @@ use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 
 /// A content coding that can be decoded.
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     Gzip,
     Deflate,
 }
 
 /// A name in `Content-Encoding` that cannot be decoded.
-pub(super) struct UnknownCoding;
+pub(crate) struct UnknownCoding;
 
 impl Coding {
     /// The coding that `value` of `Content-Encoding` names; `None` for what is no coding, such as `utf-8`.
-    pub(super) fn parse(value: &str) -> Result<Option<Self>, UnknownCoding> {
+    pub(crate) fn parse(value: &str) -> Result<Option<Self>, UnknownCoding> {
         match value.trim().to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Ok(Some(Self::Gzip)),
             "deflate" => Ok(Some(Self::Deflate)),
@@ -45,7 +45,7 @@ impl Coding {
 }
 
 /// Decodes one body.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     coding: Coding,
     /// What has arrived and is not decoded yet.
     input: BytesMut,
@@ -57,10 +57,10 @@ pub(super) struct Decoder {
 
 /// The bytes are not those of the coding.
 #[derive(Debug)]
-pub(super) struct Corrupt;
+pub(crate) struct Corrupt;
 
 impl Decoder {
-    pub(super) fn new(coding: Coding) -> Self {
+    pub(crate) fn new(coding: Coding) -> Self {
         Self {
             coding,
             input: BytesMut::new(),
@@ -70,12 +70,12 @@ impl Decoder {
     }
 
     /// Adds a piece, after [`Self::decode`] has returned nothing.
-    pub(super) fn push(&mut self, piece: &[u8]) {
+    pub(crate) fn push(&mut self, piece: &[u8]) {
         self.input.extend_from_slice(piece);
     }
 
     /// The next decoded bytes, at most [`PIECE`] at once, whatever the input expands to. Nothing if more input is needed.
-    pub(super) fn decode(&mut self) -> Result<Bytes, Corrupt> {
+    pub(crate) fn decode(&mut self) -> Result<Bytes, Corrupt> {
         loop {
             let Some(inflater) = &mut self.inflater else {
                 let Some(head) = self.input.get(self.trailer..) else {
@@ -113,7 +113,7 @@ impl Decoder {
     }
 
     /// Whether the body may end here: before or behind compressed data.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.inflater.is_none() && (self.trailer > 0 || self.input.is_empty())
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_vary_base::io_error;
@@ -15,14 +15,21 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use crate::config::ClientCertificate;
+/// The files of a client certificate, in PEM.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientCertificate {
+    /// The certificate, followed by those of intermediate authorities.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
 
 /// The certificate of the files for each new socket.
 ///
 /// # Properties
 ///
 /// If the files have become unusable, the last usable certificate stays in use, and the log has the reason once.
-pub(super) struct ReloadedCertificate {
+pub(crate) struct ReloadedCertificate {
     files: ClientCertificate,
     current: ScopedLock<Current>,
 }
@@ -42,7 +49,7 @@ struct PemFiles {
 
 impl ReloadedCertificate {
     /// Reads the files; the error names the file and contains nothing of it.
-    pub(super) fn open(files: &ClientCertificate) -> Result<Self, String> {
+    pub(crate) fn open(files: &ClientCertificate) -> Result<Self, String> {
         let text = read(files)?;
         let certified = parse(files, &text)?;
         Ok(Self {

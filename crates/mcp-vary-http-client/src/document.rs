@@ -12,14 +12,12 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use mcp_vary_base::environment::Variables;
 
-use crate::http::address::root_cause;
-pub use crate::http::body::{Incoming, ReadError, without_mark};
-use crate::http::headers::set_common_headers;
-use crate::http::pool::Connector;
-use crate::http::proxy::Proxy;
-pub use crate::http::resolver::AddressFilter;
-use crate::http::resolver::Resolver;
-use crate::http::tls::{self, TlsFiles};
+use crate::body::{Incoming, without_mark};
+use crate::failure::root_cause;
+use crate::headers::set_common_headers;
+use crate::proxy::Proxy;
+use crate::resolver::{AddressFilter, Resolver};
+use crate::tls::{self, Connector, TlsFiles};
 
 /// The time in which a connection must be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

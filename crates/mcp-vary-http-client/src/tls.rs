@@ -16,30 +16,38 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, RootCertStore,
 };
 
-use super::client_certificate::ReloadedCertificate;
-use super::proxy::{Proxy, ProxyConnector};
-use super::resolver::Resolver;
-use super::tls_failure;
-use crate::config::{ClientCertificate, origin};
+use crate::client_certificate::{ClientCertificate, ReloadedCertificate};
+use crate::origin::origin;
+use crate::proxy::{Proxy, ProxyConnector};
+use crate::resolver::Resolver;
+use crate::tls_failure;
 
 /// A builder of which only the certificate of the client is missing.
 type Trusting = ConfigBuilder<ClientConfig, WantsClientCert>;
 
 /// The files that the TLS of one server needs.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct TlsFiles<'a> {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TlsFiles<'a> {
     /// Further authorities to trust.
-    pub(crate) ca: Option<&'a Path>,
-    pub(crate) client: Option<&'a ClientCertificate>,
+    pub ca: Option<&'a Path>,
+    /// The certificate of Vary.
+    pub client: Option<&'a ClientCertificate>,
 }
 
-/// The connector for `url`, whose names `resolver` looks up; or why there is none.
-pub(crate) fn connector(
+/// What opens the sockets of a client, with and without TLS.
+pub type Connector = HttpsConnector<ProxyConnector>;
+
+/// The connector for `url`, whose names `resolver` looks up.
+///
+/// # Errors
+///
+/// Why there is none: a file or an address cannot be used.
+pub fn connector(
     url: &Uri,
     connect: Duration,
     (files, proxy): (TlsFiles<'_>, Option<Proxy>),
     resolver: Resolver,
-) -> Result<HttpsConnector<ProxyConnector>, String> {
+) -> Result<Connector, String> {
     let mut http = HttpConnector::new_with_resolver(resolver);
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -134,7 +142,8 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
 }
 
 /// The advice for an error that TLS caused, if there is any. `ca` is the file of further authorities.
-pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String> {
+#[must_use]
+pub fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String> {
     let why = tls_failure::find(error)?;
     let is_of_unknown = matches!(
         why,
