@@ -168,12 +168,7 @@ impl<'a> Modules<'a> {
             let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
             return self.read_file(&file.to_string_lossy(), &folder, Some(parent));
         }
-        let plain = folder.join(format!("{name}.rs"));
-        let nested = folder.join(name).join("mod.rs");
-        let file = [plain, nested].into_iter().find(|file| {
-            let file = file.to_string_lossy();
-            self.sources.contains_key(&*file)
-        })?;
+        let file = folder.join(format!("{name}.rs"));
         self.read_file(&file.to_string_lossy(), &folder.join(name), Some(parent))
     }
 
@@ -367,16 +362,16 @@ mod tests {
                 "use crate::{a::Z, b::*};\nuse super::super::b;",
             ),
             (
-                "src/b/mod.rs",
+                "src/b.rs",
                 "use std::fmt;\nuse self::c::D; mod c { use super::super::a::Z; }",
             ),
         ];
         let expected = [
-            "src/a.rs:2 -> src/b/mod.rs",
+            "src/a.rs:2 -> src/b.rs",
             "src/a/inner.rs:1 -> src/a.rs",
-            "src/a/inner.rs:1 -> src/b/mod.rs",
-            "src/a/inner.rs:2 -> src/b/mod.rs",
-            "src/b/mod.rs:2 -> src/a.rs",
+            "src/a/inner.rs:1 -> src/b.rs",
+            "src/a/inner.rs:2 -> src/b.rs",
+            "src/b.rs:2 -> src/a.rs",
             "src/lib.rs:3 -> src/a/inner.rs",
         ];
         assert_eq!(imports(&files), expected);

@@ -1,5 +1,8 @@
 //! An MCP client that declares given capabilities.
 
+pub(crate) mod result;
+mod unknown_feature;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,11 +20,9 @@ use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ClientArgs;
 use crate::environment::variable;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused_variant};
 use crate::print::{notice, sanitize};
-use crate::{refused_variant, unknown_feature};
 
 /// The declarations of a client.
 #[derive(Clone, Debug, Default)]
@@ -67,13 +68,8 @@ impl ClientIdentity {
         })
     }
 
-    /// The same client under the name of the arguments, if they have one.
-    pub(crate) fn named(self, args: &ClientArgs) -> Self {
-        let version = || args.client_version.clone();
-        let name = args.client_name.clone().map(|name| ClientName {
-            name,
-            version: version(),
-        });
+    /// This client under `name`, if there is one.
+    pub(crate) fn named(self, name: Option<ClientName>) -> Self {
         Self { name, ..self }
     }
 

@@ -1,5 +1,6 @@
-//! The clock and randomness, which everything else takes as arguments.
+//! The clock, randomness and variables, which everything else takes as arguments.
 
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use mcp_vary::variant::Date;
@@ -26,6 +27,20 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Where programs store what they remember of a user: by the XDG base directory specification, and on Windows
+/// `%LOCALAPPDATA%`.
+pub(crate) fn state_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    if cfg!(windows) {
+        return absolute("LOCALAPPDATA");
+    }
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}
+
+pub(crate) fn path_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
 /// The day in UTC.
 pub(crate) fn today() -> Date {
     Date::from_unix(now())
@@ -48,4 +63,28 @@ pub(crate) fn now_in_microseconds() -> u64 {
 fn random(bytes: &mut [u8]) {
     // It worked at the start. With predictable bytes, sessions could be forged.
     getrandom::fill(bytes).expect("the system gives randomness");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_stored_where_the_user_has_them() {
+        let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/people/ann"));
+        let relative = |name: &str| match name {
+            "XDG_STATE_HOME" => Some(PathBuf::from("state")),
+            name => home(name),
+        };
+        let usual = Some(PathBuf::from("/people/ann/.local/state"));
+        assert_eq!(state_directory(&home), usual);
+        assert_eq!(
+            state_directory(&relative),
+            usual,
+            "a relative path counts as none"
+        );
+        let set = |name: &str| (name == "XDG_STATE_HOME").then(|| PathBuf::from("/state"));
+        assert_eq!(state_directory(&set), Some(PathBuf::from("/state")));
+        assert_eq!(state_directory(&|_| None), None);
+    }
 }

@@ -1,12 +1,14 @@
 //! The outcomes of a command.
 
+pub(crate) mod refused_variant;
+
 use std::fmt;
 use std::process::ExitCode;
 
 use mcp_vary_gateway::ConnectError;
 use mcp_vary_upstream::UpstreamError;
 
-use crate::refused_variant::refused_address;
+use self::refused_variant::refused_address;
 
 /// The result of a command that ran to its end and checked something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,6 +5,7 @@ mod format;
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use mcp_vary_config::{LogFormat as FileFormat, LogLevel, LogLevelError, LogSettings};
 use mcp_vary_gateway::COLLISION_TARGET;
 use mcp_vary_upstream::CONNECT_TARGET;
@@ -18,10 +19,40 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 pub(crate) use self::format::time_of_day;
 use self::format::{JsonLines, LineTime};
-use crate::args::{Args, Command, LogArgs, LogFormat};
 use crate::environment::variable;
 use crate::failure::Failure;
 use crate::print;
+
+/// What is written to standard error.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LogArgs {
+    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: `log.level` of
+    /// the file, or warn]
+    #[arg(
+        long = "log",
+        global = true,
+        value_name = "LEVEL",
+        env = "VARY_LOG",
+        hide_env_values = true,
+        display_order = 100
+    )]
+    pub(crate) level: Option<String>,
+    /// Log more: one level for each -v. Replaces --log
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 101)]
+    pub(crate) verbose: u8,
+    /// Only print data and errors. With --log or -v, the log is still written
+    #[arg(short, long, global = true, display_order = 102)]
+    pub(crate) quiet: bool,
+}
+
+/// The form of the lines on standard error.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Text, as a person reads it.
+    Plain,
+    /// A JSON object on each line.
+    Json,
+}
 
 /// The log of a command. That of `vary serve` starts when its file has been read, which can configure it.
 #[derive(Debug)]
@@ -32,41 +63,42 @@ pub(crate) struct CommandLog {
 }
 
 impl CommandLog {
-    /// Checks the level on the command line, and starts the log of all commands but `vary serve`.
+    /// Checks the level on the command line.
     ///
     /// # Errors
     ///
     /// When the level cannot be used.
-    pub(crate) fn start(args: &Args) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &LogArgs) -> Result<Self, Failure> {
         // An empty variable is one that is not set.
-        let written = args
-            .log
-            .level
-            .as_deref()
-            .filter(|level| !level.trim().is_empty());
+        let given = args.level.as_deref();
+        let written = given.filter(|level| !level.trim().is_empty());
         let level = written.map(str::parse).transpose();
         let named = |error: LogLevelError| {
             let is_variable = variable("VARY_LOG").as_deref() == written;
             let name = if is_variable { "VARY_LOG" } else { "--log" };
             Failure::command(format!("{name}: {error}"))
         };
-        let log = Self {
-            args: args.log.clone(),
+        Ok(Self {
+            args: args.clone(),
             level: level.map_err(named)?,
-        };
-        match &args.command {
-            Command::Serve(serve) if serve.log_format == Some(LogFormat::Json) => print::set_json(),
-            Command::Serve(_) => {}
+        })
+    }
+
+    /// Starts the log of all commands but `vary serve`.
+    ///
+    /// # Errors
+    ///
+    /// When the level cannot be used.
+    pub(crate) fn start(&self) -> Result<(), Failure> {
+        tracing_subscriber::fmt()
+            .with_env_filter(self.filter("error", None)?)
+            .with_writer(|| print::LogWriter)
+            .with_target(false)
+            .with_ansi(print::terminal::has_color(&io::stderr()))
             // They end before a time would help.
-            _ => tracing_subscriber::fmt()
-                .with_env_filter(log.filter("error", None)?)
-                .with_writer(|| print::LogWriter)
-                .with_target(false)
-                .with_ansi(print::terminal::has_color(&io::stderr()))
-                .without_time()
-                .init(),
-        }
-        Ok(log)
+            .without_time()
+            .init();
+        Ok(())
     }
 
     /// Starts the log of `vary serve`, as the command line and then the `file` configure it.

@@ -4,59 +4,25 @@
 //! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.
 
-mod access;
-mod admin;
-mod approval;
 mod args;
 #[cfg(test)]
 mod book_tests;
-mod call;
-mod chain;
-mod check;
 mod client;
-mod completions;
-mod config;
-mod connect;
-mod demo;
+mod commands;
+mod credentials;
 mod environment;
-mod experiment;
 mod failure;
 mod file;
-mod inspect;
-mod key;
 mod log;
-mod login;
-mod man;
-mod open;
-mod open_files;
-mod operate;
-mod operator_client;
-#[cfg(unix)]
-mod operator_socket;
-mod operator_token;
-mod page_variants;
-mod passed_sockets;
+mod operator;
 mod print;
 mod question;
-mod refused_variant;
-mod reload;
-mod serve;
-mod serve_args;
 mod server_guard;
-mod server_summary;
-mod service_manager;
+mod server_target;
 mod serving;
 mod similar;
-mod start_report;
-mod status;
 mod stop;
-mod target;
-mod target_args;
-mod target_session;
 mod tokens;
-mod tools;
-mod unknown_feature;
-mod unknown_tool;
 mod usage_error;
 
 use std::process::ExitCode;
@@ -68,9 +34,13 @@ use mcp_vary_operator::Command as OperatorCommand;
 use mcp_vary_upstream::{guard_servers, set_server_guard};
 
 use args::{Args, Command};
+use commands::serve::passed_sockets::PassedSockets;
+use commands::{
+    access, call, check, completions, config, connect, demo, experiment, inspect, key, login, man,
+    open, operate, serve, status, tools,
+};
 use failure::{Failure, Verdict};
-use log::CommandLog;
-use passed_sockets::PassedSockets;
+use log::{CommandLog, LogFormat};
 use stop::Stop;
 
 /// Not the C library's: `docs/decisions/0020-allocator.md`.
@@ -95,7 +65,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Verdict, Failure> {
     print::set_quiet(args.log.quiet);
-    let log = CommandLog::start(&args)?;
+    let log = CommandLog::new(&args.log)?;
+    match &args.command {
+        Command::Serve(serve) if serve.log_format == Some(LogFormat::Json) => print::set_json(),
+        Command::Serve(_) => {}
+        _ => log.start()?,
+    }
     // Before anything verifies a token.
     Provider::install().map_err(|error| Failure::command(error.to_string()))?;
     // Before there are threads, since it changes the environment.

@@ -1,5 +1,9 @@
 //! A gateway that serves on a port.
 
+pub(crate) mod chain;
+pub(crate) mod server_summary;
+pub(crate) mod start_report;
+
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as StdTcpStream, ToSocketAddrs as _};
 use std::pin::pin;

@@ -5,11 +5,11 @@ use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 use mcp_vary_upstream::command_line::shell_word;
 
 use crate::args::Args;
-use crate::call::arguments;
-use crate::connect::client::ClientName;
+use crate::commands::call::arguments;
+use crate::commands::connect::client::ClientName;
 use crate::failure::Failure;
+use crate::server_target::args::{endpoint, is_target};
 use crate::similar::nearest;
-use crate::target_args::{endpoint, is_target};
 
 /// The arguments of this process. Help and the version are printed here, and end the process.
 ///

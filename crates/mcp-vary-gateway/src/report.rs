@@ -15,9 +15,9 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_catalog::server_changes::SeenChange;
+use mcp_vary_http_client::credential_source::{self, CredentialStatus};
 use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
-use mcp_vary_upstream::credential_source::{self, CredentialStatus};
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;

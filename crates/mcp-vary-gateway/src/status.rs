@@ -7,7 +7,7 @@ use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
-use mcp_vary_upstream::credential_source::{self, CredentialStatus};
+use mcp_vary_http_client::credential_source::{self, CredentialStatus};
 use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::environment::Environment;
-use mcp_vary_upstream::credential_source::{
+use mcp_vary_http_client::credential_source::{
     ClientCredentials, CredentialError, CredentialSource, Refusal, Retry,
 };
 use quick_cache::sync::Cache;

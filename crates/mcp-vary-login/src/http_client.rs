@@ -11,9 +11,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use mcp_vary_base::environment::Variables;
-use mcp_vary_upstream::document::{
-    AddressFilter, OutgoingError, describe_failure, send_over, without_mark,
-};
+use mcp_vary_http_client::body::without_mark;
+use mcp_vary_http_client::document::{OutgoingError, describe_failure, send_over};
+use mcp_vary_http_client::resolver::AddressFilter;
 use serde_json::{Map, Value};
 
 use crate::address::{Address, AddressError, AddressPolicy};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use mcp_vary_base::environment::Environment;
-use mcp_vary_upstream::credential_source::CredentialStatus;
+use mcp_vary_http_client::credential_source::CredentialStatus;
 use tokio::sync::Mutex;
 
 use crate::address::{Address, AddressPolicy};

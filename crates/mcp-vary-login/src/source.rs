@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
-use mcp_vary_upstream::credential_source::{
+use mcp_vary_http_client::credential_source::{
     CredentialError, CredentialSource, CredentialStatus, Refusal, Retry,
 };
 

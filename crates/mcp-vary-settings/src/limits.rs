@@ -4,101 +4,136 @@ use std::time::Duration;
 
 use mcp_vary_base::setters;
 
-/// Bounds on what clients may use.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Bytes of one HTTP body or one stdio line; 4 MiB.
-    pub body: usize,
-    /// Bytes that clients can make the gateway hold in total: bodies of requests, subscriptions, and the trees in which
-    /// arguments are checked; 256 MiB, of which subscriptions may take a quarter. Requests beyond it are refused.
-    pub memory: usize,
-    /// Bytes of all headers of a request; 32 KiB.
-    pub headers: usize,
-    /// Open HTTP connections; 1,024. If all are in use, one is closed for a new one.
-    pub connections: usize,
-    /// Requests of one session or stdio client in flight; 256.
-    pub in_flight: usize,
-    /// Sessions that are found without opening their ids; 10,000. A session that is evicted loses only its log level.
-    pub sessions: usize,
-    /// Classes of clients with different capabilities, each with its own connections and lists; 8. Further clients
-    /// share the nearest class.
-    pub classes: usize,
-    /// Requests that continue although their legacy client is gone; 256. Beyond that they are cancelled.
-    pub orphaned_requests: usize,
-    /// Standalone `GET` streams of one session; 4.
-    pub streams: usize,
-    /// Resource subscriptions of one session, or of one modern stream; 1,024.
-    pub subscriptions: usize,
-    /// How long a client may take to send the head or the body of a request; 30 seconds.
-    pub read_timeout: Duration,
-    /// How long a write to a client may make no progress; 60 seconds. Then its connection is closed.
-    pub write_timeout: Duration,
-    /// How long clients are still accepted at shutdown, while probes report that the gateway is not ready; 1 millisecond.
-    pub drain_delay: Duration,
-    /// How long requests in flight may take to finish at shutdown; 10 seconds. The others get an error.
-    pub drain: Duration,
-    /// Bytes, in total, of results that are stored whole for clients that got only a part; 64 MiB, and at most a
-    /// quarter of it for one result.
-    pub result_store: usize,
-    /// How long such a result can be read; 10 minutes.
-    pub result_ttl: Duration,
-    /// How long a client may take to respond to input requests in a result; an hour.
-    pub state_lifetime: Duration,
-    /// Suspended calls, which wait for the client's input in another request; 256.
-    pub suspended_calls: usize,
-    /// Suspended calls of one principal; 64.
-    pub suspended_calls_per_principal: usize,
-    /// How long a task is proxied, and its result stored, for a client that uses another dialect of tasks than its
-    /// server; an hour.
-    pub task_lifetime: Duration,
-    /// How many rounds of input requests one request of a client with a session may have; 16.
-    pub max_rounds: usize,
-    /// Dedicated connections, to all servers together; 256.
-    pub dedicated_connections: usize,
-    /// Server requests that wait for clients; 1,024.
-    pub pending_server_requests: usize,
-    /// How long a client may take to respond to a server request; 10 minutes.
-    pub ask_timeout: Duration,
-    /// How long to wait for a response before a stream is opened for it, to clients of 2025-11-25; 2 seconds.
-    pub stream_after: Duration,
-    /// Bytes of events, of all streams together, that are stored for clients that lost their connection; 16 MiB.
-    pub replay_buffer: usize,
-    /// How long a stream without a reader can be resumed; 2 minutes.
-    pub replay_ttl: Duration,
+/// Passes all limits to the macro `$with`: what each bounds, its key under `limits`, its default, its field and its kind.
+#[macro_export]
+macro_rules! limits {
+    ($with:ident) => {
+        $with! {
+            /// bytes of one request
+            "body" = "4 MiB" => body: Size,
+            /// memory for what clients send, in total: requests with bodies over 16 KiB (twice their size), subscriptions (at
+            /// most a quarter), and arguments that are checked under a `dialect`; and for answers of servers over 64 KiB until
+            /// they are read (at most a half, and a quarter for one principal). Beyond it, requests are rejected (HTTP 503,
+            /// `-32603`), and answers replaced by an error (`-32603`)
+            "memory" = "256 MiB" => memory: Size,
+            /// all headers of a request
+            "headers" = "32 KiB" => headers: Size,
+            /// open connections; beyond it, a new one replaces one that is idle or only listens, first of the session that has
+            /// the most
+            "connections" = "1024" => connections: Count,
+            /// concurrent requests of one session, or of the client on stdio
+            "in-flight" = "256" => in_flight: Count,
+            /// sessions with state in memory; the state of the oldest idle session is evicted
+            "sessions" = "10000" => sessions: Count,
+            /// capability classes of clients, each with its own connections and lists. Further ones share those of the nearest
+            /// class, and still get the requests that servers send
+            "classes" = "8" => classes: Count,
+            /// requests that keep running after their client (2025-11-25 or older) disconnected; one more is cancelled
+            "orphaned-requests" = "256" => orphaned_requests: Count,
+            /// `GET` streams of one session
+            "streams" = "4" => streams: Count,
+            /// resource subscriptions of one session, or of one `subscriptions/listen` stream
+            "subscriptions" = "1024" => subscriptions: Count,
+            /// how long a client may take to send a request
+            "read-timeout" = "30s" => read_timeout: Duration,
+            /// how long a write to a client may make no progress; then the connection is closed
+            "write-timeout" = "1m" => write_timeout: Duration,
+            /// how long clients are still accepted at shutdown, while `/readyz` is 503: longer than load balancers need to
+            /// notice
+            "drain-delay" = "off" => drain_delay: DurationOrOff,
+            /// how long requests in flight may take to finish at shutdown; the rest get an error
+            "drain" = "10s" => drain: Duration,
+            /// bytes of all stored results of which clients got a part (`verbosity=compact`); one result may take a quarter
+            "result-store" = "64 MiB" => result_store: Size,
+            /// how long a stored result can be read
+            "result-ttl" = "10m" => result_ttl: Duration,
+            /// how long a client may take to retry a request with the input that a result asked for
+            "state-lifetime" = "1h" => state_lifetime: Duration,
+            /// calls that wait for input from clients without sessions, and the same number of tasks (`task-lifetime`); one
+            /// more is cancelled
+            "suspended-calls" = "256" => suspended_calls: Count,
+            /// suspended calls of one principal; without authentication all HTTP clients together are one, and each stdio
+            /// client is one
+            "suspended-calls-per-principal" = "64" => suspended_calls_per_principal: Count,
+            /// how long Vary waits for a task and stores its result, if the client uses the tasks extension and the server
+            /// tasks of 2025-11-25
+            "task-lifetime" = "1h" => task_lifetime: Duration,
+            /// how often a server of 2026-07-28 may ask for input for one request of a client with a session
+            "max-rounds" = "16" => max_rounds: Count,
+            /// dedicated connections to all servers together; each serves one client that accepts server requests
+            "dedicated-connections" = "1024" => dedicated_connections: Count,
+            /// server requests that wait for an answer of a client; one more is rejected
+            "pending-server-requests" = "1024" => pending_server_requests: Count,
+            /// how long a client may take to answer a server request, and the call waits; no longer than the session lasts
+            "ask-timeout" = "10m" => ask_timeout: Duration,
+            /// how long Vary waits for a response before it opens a resumable event stream for it; for clients of 2025-11-25
+            "stream-after" = "2s" => stream_after: Duration,
+            /// bytes of buffered stream events, in total, for clients that lost their connection
+            "replay-buffer" = "16 MiB" => replay_buffer: Size,
+            /// how long a client can resume a stream that has ended, or a stream of notifications that belong to no request
+            "replay-ttl" = "2m" => replay_ttl: Duration,
+        }
+    };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 4 << 20,
-            memory: 256 << 20,
-            headers: 32 << 10,
-            connections: 1024,
-            in_flight: 256,
-            sessions: 10_000,
-            classes: 8,
-            orphaned_requests: 256,
-            streams: 4,
-            subscriptions: 1024,
-            read_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(60),
-            drain_delay: Duration::ZERO,
-            drain: Duration::from_secs(10),
-            result_store: 64 << 20,
-            result_ttl: Duration::from_secs(600),
-            state_lifetime: Duration::from_secs(3600),
-            suspended_calls: 256,
-            suspended_calls_per_principal: 64,
-            task_lifetime: Duration::from_secs(3600),
-            max_rounds: 16,
-            dedicated_connections: 1024,
-            pending_server_requests: 1024,
-            ask_timeout: Duration::from_secs(600),
-            stream_after: Duration::from_secs(2),
-            replay_buffer: 16 << 20,
-            replay_ttl: Duration::from_secs(120),
+macro_rules! fields {
+    ($($(#[doc = $about:literal])+ $key:literal = $default:literal => $field:ident: $kind:ident,)*) => {
+        /// Bounds on what clients may use.
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct Limits {
+            $($(#[doc = $about])+ pub $field: $kind,)*
         }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($field: $kind::of(const { quantity($default) }),)* }
+            }
+        }
+    };
+}
+
+limits!(fields);
+
+/// A number of bytes.
+type Size = usize;
+type Count = usize;
+/// Zero if it is `off`.
+type DurationOrOff = Duration;
+
+/// The value of a limit.
+trait Limit {
+    /// The value of this many bytes or seconds, or this count.
+    fn of(quantity: u32) -> Self;
+}
+
+impl Limit for usize {
+    fn of(quantity: u32) -> Self {
+        quantity as Self
+    }
+}
+
+impl Limit for Duration {
+    fn of(quantity: u32) -> Self {
+        Self::from_secs(quantity.into())
+    }
+}
+
+/// The bytes, the seconds or the count that a default means.
+const fn quantity(text: &str) -> u32 {
+    let mut number = 0;
+    let mut unit = text.as_bytes();
+    while let [digit @ b'0'..=b'9', others @ ..] = unit {
+        number = number * 10 + (*digit - b'0') as u32;
+        unit = others;
+    }
+    match unit {
+        b"" | b"s" | b"off" => number,
+        b" KiB" => number << 10,
+        b" MiB" => number << 20,
+        b"m" => number * 60,
+        b"h" => number * 3600,
+        _ => panic!("a default has another unit"),
     }
 }
 

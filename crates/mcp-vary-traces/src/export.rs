@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_upstream::document::{DocumentClient, DocumentError};
+use mcp_vary_http_client::document::{DocumentClient, DocumentError};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};

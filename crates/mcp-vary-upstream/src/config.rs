@@ -15,14 +15,14 @@ use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::setters;
+use mcp_vary_http_client::client_certificate::ClientCertificate;
+use mcp_vary_http_client::credential_source::{ClientCredentials, Credential, CredentialSource};
 use mcp_vary_wire::counters::Counters;
 
 pub use self::in_process::InProcess;
 pub use self::limits::Limits;
 pub use self::target::Target;
-pub(crate) use self::target::origin;
 use super::connect_error::ConnectError;
-use super::credential_source::{ClientCredentials, Credential, CredentialSource};
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 
@@ -92,15 +92,6 @@ pub struct UpstreamConfig {
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
     pub loop_error: Arc<OnceLock<ConnectError>>,
-}
-
-/// The files of a client certificate, in PEM.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ClientCertificate {
-    /// The certificate, followed by those of intermediate authorities.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 /// Which clients share a connection to a server.

@@ -9,9 +9,9 @@ use mcp_vary::error_code::{
     UNSUPPORTED_VERSION,
 };
 use mcp_vary::json::Members;
+use mcp_vary_http_client::credential_source::CredentialError;
 use mcp_vary_wire::response::RpcError;
 
-use crate::credential_source::CredentialError;
 use crate::server_requests::MAX_UNREAD_REPLIES;
 
 /// Why a call failed without an answer.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
+use mcp_vary_http_client::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
 use crate::error::without_server;
 use crate::secrets::Secrets;
 use crate::server_headers::{MAX_HEADER, is_sent};

@@ -17,8 +17,6 @@ pub mod command_line;
 mod config;
 mod connect_error;
 mod connection;
-pub mod credential_source;
-pub mod document;
 pub mod endpoint_url;
 mod error;
 mod handshake;
@@ -45,8 +43,7 @@ mod upstream_variant;
 
 pub use self::answer_memory::AnswerMemory;
 pub use self::config::{
-    ClientCertificate, InProcess, Isolation, LastOutput, Limits, Processes, RetryPolicy, Target,
-    UpstreamConfig,
+    InProcess, Isolation, LastOutput, Limits, Processes, RetryPolicy, Target, UpstreamConfig,
 };
 pub use self::connect_error::ConnectError;
 pub use self::connection::UpstreamConnection;

@@ -8,7 +8,7 @@ use http::HeaderValue;
 /// Where the value of a server's header comes from.
 ///
 /// The value is added to every request to the server, in one place: when the connection is opened for a client. Values
-/// that change while a connection is open come from a [`CredentialSource`](crate::credential_source::CredentialSource).
+/// that change while a connection is open come from a [`CredentialSource`](mcp_vary_http_client::credential_source::CredentialSource).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HeaderSource {
     /// The configuration: the same value for every request.

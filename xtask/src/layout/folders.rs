@@ -160,7 +160,7 @@ fn reach<'a>(edges: &Reached<'a>, start: &'a str) -> BTreeSet<&'a str> {
 
 /// Whether a file imports from the file of the module around it, which declares it and so names it, too.
 fn is_upward(import: &Import) -> bool {
-    let mut ends = ["/mod.rs", "/lib.rs", "/main.rs", ".rs"].into_iter();
+    let mut ends = ["/lib.rs", "/main.rs", ".rs"].into_iter();
     let module = ends.find_map(|end| import.to.strip_suffix(end));
     module.is_some_and(|module| import.from.starts_with(&format!("{module}/")))
 }
@@ -181,7 +181,7 @@ mod tests {
     fn a_circle_is_reported_from_both_sides() {
         let imports = read(&[
             ("lib.rs", "mod a; mod b; mod c;"),
-            ("a/mod.rs", "mod one;"),
+            ("a.rs", "mod one;"),
             ("a/one.rs", "\nuse crate::b::two::X;"),
             ("b.rs", "mod two;"),
             ("b/two.rs", "fn f() { crate::a::one::g(); }"),
@@ -200,7 +200,7 @@ mod tests {
     fn a_long_way_round_is_a_circle() {
         let imports = read(&[
             ("lib.rs", "mod a; mod b; mod c;"),
-            ("a/mod.rs", "use crate::b::X;"),
+            ("a.rs", "use crate::b::X;"),
             ("b.rs", "use crate::c::X;"),
             ("c.rs", "use crate::a::X;"),
         ]);
@@ -233,7 +233,7 @@ mod tests {
     fn layers_import_downwards_only() {
         let files = [
             ("lib.rs", "mod top; mod low; mod other; pub use low::X;"),
-            ("top/mod.rs", "use crate::low::X;"),
+            ("top.rs", "use crate::low::X;"),
             ("low.rs", "use crate::top::X;\nuse crate::X;"),
             ("other.rs", ""),
         ];
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(
             findings,
             [
-                "x/src/low.rs:1: imports x/src/top/mod.rs, but `low` is below `top`",
+                "x/src/low.rs:1: imports x/src/top.rs, but `low` is below `top`",
                 "x/src/low.rs:2: imports from x/src/lib.rs, which is above all layers; import from the module that defines it",
                 "x/src/other.rs: `other` is not a layer; add it to the list of its crate in xtask/src/layout/packages.yaml",
             ]

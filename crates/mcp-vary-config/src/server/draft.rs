@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
+use mcp_vary_http_client::client_certificate::ClientCertificate;
 use mcp_vary_upstream::command_line::CommandLine;
 use mcp_vary_upstream::header_command::HeaderCommand;
-use mcp_vary_upstream::{ClientCertificate, Isolation, Processes, Target, UpstreamConfig};
+use mcp_vary_upstream::{Isolation, Processes, Target, UpstreamConfig};
 
 use super::auth::{AuthMethod, PartialAuth, ServerAuth};
 use super::headers::PartialHeader;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::{BoxFuture, join_all};
 use http::HeaderValue;
 use mcp_vary_base::caller_token::CallerToken;
-use mcp_vary_testkit::login_server::LoginServer;
-use mcp_vary_upstream::credential_source::{
+use mcp_vary_http_client::credential_source::{
     ClientCredentials, CredentialError, CredentialSource, Refusal, Retry,
 };
+use mcp_vary_testkit::login_server::LoginServer;
 
 use super::every_method::methods;
 use super::exchanged::Provider;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use http::header::AUTHORIZATION;
+use mcp_vary_http_client::credential_source::CredentialSource;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::login::{LoginCredentials, LoginSettings};
@@ -10,7 +11,6 @@ use mcp_vary_login::service::ServiceCredentials;
 use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_testkit::login_server::LoginServer;
-use mcp_vary_upstream::credential_source::CredentialSource;
 use mcp_vary_upstream::header_command::{HeaderCommand, HeaderCommandSettings};
 use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
 

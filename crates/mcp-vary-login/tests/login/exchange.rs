@@ -5,13 +5,15 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use http::{HeaderValue, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
+use mcp_vary_http_client::credential_source::{
+    ClientCredentials, CredentialSource, Refusal, Retry,
+};
 use mcp_vary_login::address::Address;
 use mcp_vary_login::exchange::{ExchangeForm, ExchangeServer, ExchangeSettings, TokenExchange};
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::ServiceAuthentication;
 use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
-use mcp_vary_upstream::credential_source::{ClientCredentials, CredentialSource, Refusal, Retry};
 use serde_json::json;
 
 use crate::scene::{environment, pass};

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use http::StatusCode;
+use mcp_vary_http_client::credential_source::CredentialSource as _;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::assertion::SigningKey;
 use mcp_vary_login::credentials::{Credentials, Retry};
@@ -10,7 +11,6 @@ use mcp_vary_login::service::{ServiceAuthentication, ServiceCredentials, Service
 use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
-use mcp_vary_upstream::credential_source::CredentialSource as _;
 use serde_json::json;
 
 use crate::scene::{access_token, assert_all, environment, pass, refuse, token};

@@ -572,7 +572,7 @@ async fn without_variants_a_selector_is_refused() {
 
 /// EXT-5: settings that are not an object should be ignored alone. rmcp 3.8 rejects the whole
 /// message before a handler sees it, since `ExtensionCapabilities` (model/capabilities.rs) contains
-/// objects only. When this test fails, rmcp reads them: update the table in `server/mod.rs`.
+/// objects only. When this test fails, rmcp reads them: update the table in `server.rs`.
 #[tokio::test]
 async fn rmcp_still_refuses_settings_that_are_no_object() {
     let capabilities = json!({"extensions": {NEGOTIATION: true}});
@@ -583,7 +583,7 @@ async fn rmcp_still_refuses_settings_that_are_no_object() {
 
 /// CN-18: rmcp 3.8 forgets what a legacy client declared if there are no sessions
 /// (`peer_info_for_stateless_request`, transport/streamable_http_server/tower.rs). When this test
-/// fails, it remembers: update the table in `server/mod.rs`.
+/// fails, it remembers: update the table in `server.rs`.
 #[tokio::test]
 async fn rmcp_still_forgets_features_without_sessions() {
     let server = serve_http_with(VaryServer::new(Weather), |config| {

@@ -15,7 +15,7 @@ use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_base::tasks::TaskTracker;
-use mcp_vary_upstream::document::{self, DocumentError};
+use mcp_vary_http_client::document::{self, DocumentError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, Uri};
+use mcp_vary_http_client::origin::origin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::in_process::InProcess;
@@ -124,14 +125,6 @@ impl std::fmt::Debug for Target {
             Self::InProcess(server) => server.fmt(f),
         }
     }
-}
-
-/// The part of `url` that logs and errors may contain: its origin, since user, path and query may contain keys.
-pub(crate) fn origin(url: &Uri) -> String {
-    let scheme = url.scheme_str().unwrap_or("http");
-    let host = url.host().unwrap_or("");
-    let port = url.port().map(|port| format!(":{port}"));
-    format!("{scheme}://{host}{}", port.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use http::{StatusCode, Uri};
-use mcp_vary_base::io_error;
-
-use super::{tls, tls_failure};
-use crate::config::origin;
+use mcp_vary_http_client::failure::root_cause;
+use mcp_vary_http_client::origin::origin;
+use mcp_vary_http_client::tls;
 
 /// The address of an endpoint, and the way to it.
 pub(super) struct Address {
@@ -150,30 +149,6 @@ fn exact_origin(uri: &Uri) -> Option<(&str, String, u16)> {
     };
     let host = authority.host().to_ascii_lowercase();
     Some((uri.scheme_str()?, host, uri.port_u16().unwrap_or(default)))
-}
-
-/// Why a connection failed, without the errors around the cause and the number of the system's error.
-pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    if let Some(cause) = tls_failure::describe(error) {
-        return cause;
-    }
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    match cause.downcast_ref::<std::io::Error>() {
-        Some(error) => io_error::describe(error),
-        None => cause.to_string(),
-    }
-}
-
-/// The system's error behind a failed connection, which contains no address.
-pub(super) fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    let system = causes.last()?.downcast_ref::<std::io::Error>()?;
-    let cause = io_error::describe(system);
-    // Errors with a text of their own can name the host; those of the resolver do not.
-    (system.get_ref().is_none() || cause.contains("(DNS)")).then_some(cause)
 }
 
 /// The library's words for a connection that ends during the TLS handshake.

@@ -16,13 +16,14 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::{spawn, try_spawn};
+use mcp_vary_http_client::body::Incoming;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
 use self::refusal::{Refusal, RefusalHead};
-use super::body::{Collect, Incoming, drain, is_web_page};
+use super::collect::{Collect, drain, is_web_page};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;

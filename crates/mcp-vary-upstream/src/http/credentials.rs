@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_http_client::body::Incoming;
+use mcp_vary_http_client::proxy::Proxy;
 
-use super::body::Incoming;
-use super::proxy::Proxy;
 use crate::config::UpstreamConfig;
 
 /// The headers of all requests: those of the configuration, and those for gateways and the proxy on the way.

@@ -8,9 +8,10 @@ use http::header::LOCATION;
 use http::{Response, StatusCode, Uri};
 use hyper_util::client::legacy::{Error, ResponseFuture};
 use mcp_vary_base::tasks::try_spawn;
+use mcp_vary_http_client::body::Incoming;
 
 use super::address::resolve_within_origin;
-use super::body::{Incoming, drain};
+use super::collect::drain;
 use super::outgoing_request::OutgoingRequest;
 use super::pool::Pool;
 

@@ -12,7 +12,7 @@ use mcp_vary_wire::server_message;
 use mcp_vary_wire::sse::{EventTooLarge, SseEvent};
 
 use super::address::resolve_within_origin;
-use super::body::Collect;
+use super::collect::Collect;
 use super::endpoint::Endpoint;
 use super::event_stream::EventStream;
 use super::get_stream::receive;

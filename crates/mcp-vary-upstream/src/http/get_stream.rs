@@ -8,11 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, StatusCode};
+use mcp_vary_http_client::body::Incoming;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
-use super::body::Incoming;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::session::Session;
 use super::shared::Shared;

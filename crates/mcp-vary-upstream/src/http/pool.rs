@@ -7,15 +7,13 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::Uri;
 use http_body_util::Full;
-use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcp_vary_http_client::tls::Connector;
 
 use super::cookies::Cookies;
-use super::proxy::ProxyConnector;
 
-pub(crate) type Connector = HttpsConnector<ProxyConnector>;
 type Sockets = Client<Connector, Full<Bytes>>;
 
 /// The sockets to one endpoint, and its cookies.

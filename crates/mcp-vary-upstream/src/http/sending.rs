@@ -10,12 +10,13 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use hyper_util::client::legacy::Error as TransportError;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::tasks::spawn;
+use mcp_vary_http_client::body::Incoming;
+use mcp_vary_http_client::credential_source::{Credential, CredentialError, Refusal, Retry};
 
-use super::body::{Incoming, drain};
+use super::collect::drain;
 use super::delivery::Delivery;
 use super::outgoing_request::OutgoingRequest;
 use super::pool::Pool;
-use crate::credential_source::{Credential, CredentialError, Refusal, Retry};
 use crate::secrets::SentValues;
 
 /// A request on its way.

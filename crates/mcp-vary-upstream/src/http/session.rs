@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
+use mcp_vary_http_client::headers::set_common_headers;
 use mcp_vary_wire::headers::{SESSION_ID, VERSION};
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::watch;
 
 use super::event_stream::EventStream;
-use super::headers::{JSON, JSON_OR_STREAM, set_common_headers};
+use super::headers::{JSON, JSON_OR_STREAM};
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Clone, Debug)]

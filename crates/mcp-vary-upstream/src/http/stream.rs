@@ -5,9 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
+use mcp_vary_http_client::body::{Incoming, ReadError};
 use mcp_vary_wire::sse::{EventTooLarge, Parser, SseEvent};
-
-use super::body::{Incoming, ReadError};
 
 /// An open stream.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use mcp_vary_http_client::credential_source::renewed;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast::error::RecvError;
@@ -17,7 +18,6 @@ use super::topic::Topic;
 use crate::config::Target;
 use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
-use crate::credential_source::renewed;
 use crate::error::{UpstreamError, without_server};
 use crate::message::Event;
 use crate::supervised::health::{self, Health};

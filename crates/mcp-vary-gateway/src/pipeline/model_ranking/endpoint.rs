@@ -3,7 +3,7 @@
 use mcp_vary::rank::model::{AnswerError, INSTRUCTIONS, MAX_ANSWER, answer_schema, parse_answer};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::environment::Variables;
-use mcp_vary_upstream::document::{self, DocumentError};
+use mcp_vary_http_client::document::{self, DocumentError};
 use serde_json::{Value, json};
 
 use mcp_vary_settings::model_ranking::ModelRankingConfig;

@@ -13,7 +13,7 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::Parser;
 
-use super::super::body::is_web_page;
+use super::super::collect::is_web_page;
 use super::super::headers::is_stream;
 use super::super::session::Session;
 use super::super::stream::data_of_message;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
-use mcp_vary_upstream::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
+use mcp_vary_http_client::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
 
 use super::*;
 

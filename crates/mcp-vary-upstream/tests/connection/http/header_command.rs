@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use http::header::AUTHORIZATION;
-use mcp_vary_upstream::credential_source::CredentialSource;
+use mcp_vary_http_client::credential_source::CredentialSource;
 use mcp_vary_upstream::header_command::{HeaderCommand, HeaderCommandSettings};
 
 use super::*;

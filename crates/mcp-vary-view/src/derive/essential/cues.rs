@@ -1,498 +1,114 @@
-//! Words and phrases by which [`rules`](super::rules) recognise a sentence, in lowercase, without punctuation.
+//! Words and phrases by which [`rules`](super::rules) recognise a sentence. Each list is a text file beside this one.
 
-/// Something is dangerous, or not to be trusted.
-pub(super) const WARNINGS: &[&str] = &[
-    "also deletes",
-    "also removes",
-    "anyone",
-    "capped",
-    "careful",
-    "clamped",
-    "caution",
-    "credential",
-    "credentials",
-    "danger",
-    "dangerous",
-    "deprecated",
-    "destructive",
-    "executes arbitrary",
-    "irreversible",
-    "never",
-    "no effect",
-    "no-op",
-    "overwrite",
-    "overwrites",
-    "permanent",
-    "permanently",
-    "publicly",
-    "risk",
-    "risks",
-    "secret",
-    "secrets",
-    "silently",
-    "unsafe",
-    "untrusted",
-    "uploaded",
-    "warning",
-];
+/// A constant for each list, and all of them for the tests.
+macro_rules! lists {
+    ($($(#[$about:meta])+ $name:ident = $file:literal,)*) => {
+        $(
+            $(#[$about])+
+            pub(super) const $name: &[&str] =
+                &lines::<{ count(include_str!($file)) }>(include_str!($file));
+        )*
+        #[cfg(test)]
+        const ALL: &[(&str, &[&str])] = &[$(($file, $name)),*];
+    };
+}
 
-/// What something is not for.
-pub(super) const LIMITS: &[&str] = &[
-    "limitation",
-    "limitations",
-    "limited to",
-    "not designed",
-    "not intended",
-    "not meant",
-    "not suitable",
-];
+lists! {
+    /// Something is dangerous, or not to be trusted.
+    WARNINGS = "cues/warnings.txt",
+    /// What something is not for.
+    LIMITS = "cues/limits.txt",
+    /// From where something is counted or measured.
+    POSITIONS = "cues/positions.txt",
+    /// What must hold for a call.
+    CONDITIONS = "cues/conditions.txt",
+    /// What must hold for a call, in the description of a tool.
+    ITEM_CONDITIONS = "cues/item_conditions.txt",
+    /// What must hold for a value, in the description of an argument.
+    SCHEMA_CONDITIONS = "cues/schema_conditions.txt",
+    /// What a condition says that a caller cannot leave out.
+    STRICT_CONDITIONS = "cues/strict_conditions.txt",
+    /// Phrases with the words of conditions that set none.
+    NO_CONDITIONS = "cues/no_conditions.txt",
+    /// How a sentence begins that says what to do, in the description of a tool.
+    ADVICE = "cues/advice.txt",
+    /// How a sentence begins that says what `true` means.
+    SWITCHES = "cues/switches.txt",
+    /// What `true` may remove.
+    REMOVALS = "cues/removals.txt",
+    /// How a sentence begins that only gives an example.
+    EXAMPLES = "cues/examples.txt",
+    /// From where a value is.
+    ORIGINS = "cues/origins.txt",
+    /// How a sentence begins that cannot be understood without the one before it.
+    BACKWARD = "cues/backward.txt",
+    /// Units.
+    UNITS = "cues/units.txt",
+    /// Formats of texts.
+    FORMATS = "cues/formats.txt",
+    /// How a sentence begins that only says the default.
+    DEFAULTS = "cues/defaults.txt",
+    /// How a sentence begins that recommends a tool.
+    PRAISE = "cues/praise.txt",
+    /// How a sentence begins that says what the result looks like.
+    RESULTS = "cues/results.txt",
+    /// Words that only English has.
+    ENGLISH = "cues/english.txt",
+    /// Frequent words of other languages that English lacks.
+    FOREIGN = "cues/foreign.txt",
+    /// Words that say nothing of what is meant.
+    EMPTY = "cues/empty.txt",
+    /// What a result makes a caller do.
+    RESULT_CONDITIONS = "cues/result_conditions.txt",
+    /// A sentence with a link is only about the link.
+    REFERENCES = "cues/references.txt",
+}
 
-/// From where something is counted or measured.
-pub(super) const POSITIONS: &[&str] = &[
-    "0-based",
-    "0-indexed",
-    "1-based",
-    "1-indexed",
-    "bottom-left",
-    "is the top",
-    "one-based",
-    "one-indexed",
-    "origin at",
-    "top-left",
-    "zero-based",
-    "zero-indexed",
-];
+/// The number of lines in `text`.
+const fn count(text: &str) -> usize {
+    let mut count = 0;
+    let mut at = 0;
+    while at < text.len() {
+        if text.as_bytes()[at] == b'\n' {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
 
-/// What must hold for a call.
-pub(super) const CONDITIONS: &[&str] = &[
-    "allowed",
-    "always",
-    "at least",
-    "at most",
-    "before",
-    "both",
-    "can't",
-    "cannot",
-    "do not",
-    "don't",
-    "either",
-    "empty string",
-    "exact",
-    "exactly",
-    "except",
-    "exclude",
-    "excludes",
-    "excluding",
-    "fail",
-    "fails",
-    "first call",
-    "has to",
-    "have to",
-    "if",
-    "ignored",
-    "ignores",
-    "incompatible",
-    "instead",
-    "leave out",
-    "make sure",
-    "mandatory",
-    "must",
-    "mutually",
-    "need to",
-    "needs",
-    "needs to",
-    "non-empty",
-    "not both",
-    "not compatible",
-    "not supported",
-    "omit",
-    "omitted",
-    "one of",
-    "only",
-    "persist",
-    "persists",
-    "prefer",
-    "refuses",
-    "rejected",
-    "remain",
-    "remains",
-    "require",
-    "required",
-    "requires",
-    "share",
-    "shared",
-    "shares",
-    "should",
-    "supported",
-    "together with",
-    "unless",
-    "until",
-    "up to",
-    "without",
-];
+/// The `N` lines of `text`, each of which ends with a line break.
+const fn lines<const N: usize>(mut text: &'static str) -> [&'static str; N] {
+    let mut lines = [""; N];
+    let mut index = 0;
+    let mut length = 0;
+    while index < N {
+        if text.as_bytes()[length] == b'\n' {
+            let (line, others) = text.split_at(length);
+            lines[index] = line;
+            text = others.split_at(1).1;
+            index += 1;
+            length = 0;
+        } else {
+            length += 1;
+        }
+    }
+    lines
+}
 
-/// What must hold for a call, in the description of a tool.
-pub(super) const ITEM_CONDITIONS: &[&str] = &["call", "first", "null", "replaces", "truncated"];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What must hold for a value, in the description of an argument.
-pub(super) const SCHEMA_CONDITIONS: &[&str] = &[
-    "accept",
-    "accepts",
-    "after",
-    "already",
-    "also accepts",
-    "cannot be",
-    "first",
-    "for example",
-    "keys are",
-    "last",
-    "leave",
-    "not",
-    "null",
-    "order",
-    "otherwise",
-    "provide",
-    "set",
-    "such as",
-    "use",
-    "used for",
-    "valid",
-    "values include",
-    "when",
-];
-
-/// What a condition says that a caller cannot leave out.
-pub(super) const STRICT_CONDITIONS: &[&str] = &[
-    "cannot",
-    "combined",
-    "ignored",
-    "incompatible",
-    "must",
-    "not supported",
-    "only",
-    "otherwise",
-    "require",
-    "required",
-    "requires",
-    "unless",
-];
-
-/// Phrases with the words of conditions that set none.
-pub(super) const NO_CONDITIONS: &[&str] = &[
-    "even if",
-    "if any",
-    "if applicable",
-    "if available",
-    "if needed",
-    "if possible",
-    "set to true",
-    "to only return",
-    "to return only",
-    "when available",
-];
-
-/// How a sentence begins that says what to do, in the description of a tool.
-pub(super) const ADVICE: &[&str] = &[
-    "assign",
-    "avoid",
-    "ensure",
-    "include",
-    "keep in mind",
-    "pass",
-    "provide",
-    "specify",
-    "use the",
-    "use these",
-    "use this to",
-];
-
-/// How a sentence begins that says what `true` means.
-pub(super) const SWITCHES: &[&str] = &[
-    "a boolean indicating",
-    "determines if",
-    "determines whether",
-    "flag indicating whether",
-    "flag to",
-    "if set to true",
-    "if true",
-    "set to true",
-    "true if",
-    "true to",
-    "whether",
-];
-
-/// What `true` may remove.
-pub(super) const REMOVALS: &[&str] = &[
-    "archive", "archives", "clear", "clears", "delete", "deletes", "drop", "drops", "erase",
-    "erases", "remove", "removes", "replace", "replaces",
-];
-
-/// How a sentence begins that only gives an example.
-pub(super) const EXAMPLES: &[&str] = &["example", "examples"];
-
-/// From where a value is.
-pub(super) const ORIGINS: &[&str] = &[
-    "from a previous",
-    "from the list",
-    "from the listed",
-    "from the page",
-    "given by",
-    "given in",
-    "obtained from",
-    "obtained via",
-    "retrieved from",
-    "returned by",
-    "returned from",
-];
-
-/// How a sentence begins that cannot be understood without the one before it.
-pub(super) const BACKWARD: &[&str] = &[
-    "if so",
-    "if that",
-    "if this",
-    "in such",
-    "in that case",
-    "in this case",
-    "otherwise",
-    "this happens",
-    "this means",
-    "when this",
-];
-
-/// Units.
-pub(super) const UNITS: &[&str] = &[
-    "bytes",
-    "celsius",
-    "cents",
-    "cm",
-    "days",
-    "degrees",
-    "dollars",
-    "fahrenheit",
-    "gb",
-    "hours",
-    "hz",
-    "inch",
-    "inches",
-    "kb",
-    "kib",
-    "kilometers",
-    "km",
-    "lines",
-    "mb",
-    "meters",
-    "mib",
-    "miles",
-    "milliseconds",
-    "minutes",
-    "months",
-    "ms",
-    "nanoseconds",
-    "percent",
-    "percentage",
-    "pixels",
-    "points",
-    "pt",
-    "px",
-    "seconds",
-    "usd",
-    "weeks",
-];
-
-/// Formats of texts.
-pub(super) const FORMATS: &[&str] = &[
-    "absolute",
-    "base64",
-    "case-insensitive",
-    "case-sensitive",
-    "comma-separated",
-    "csv",
-    "e.g",
-    "encoded",
-    "format",
-    "glob",
-    "glob-style",
-    "html",
-    "iana",
-    "iso",
-    "iso-8601",
-    "javascript",
-    "json",
-    "latex",
-    "markdown",
-    "mime",
-    "notation",
-    "query language",
-    "regex",
-    "regexp",
-    "regular expression",
-    "relative",
-    "rfc",
-    "separated",
-    "syntax",
-    "utc",
-    "url-encoded",
-    "voice",
-    "xml",
-    "xpath",
-    "yaml",
-];
-
-/// How a sentence begins that only says the default.
-pub(super) const DEFAULTS: &[&str] = &[
-    "default",
-    "defaults",
-    "the default",
-    "by default",
-    "if omitted defaults",
-    "if not specified defaults",
-];
-
-/// How a sentence begins that recommends a tool.
-pub(super) const PRAISE: &[&str] = &[
-    "great for",
-    "ideal for",
-    "perfect for",
-    "this is more",
-    "this tool is",
-    "use this to visually",
-    "use this tool when you",
-    "use to",
-    "useful for",
-    "useful when",
-];
-
-/// How a sentence begins that says what the result looks like.
-pub(super) const RESULTS: &[&str] = &[
-    "displays",
-    "each entry",
-    "output",
-    "outputs",
-    "result",
-    "results",
-    "return",
-    "returns",
-    "shows",
-    "the output",
-    "the response",
-    "the result",
-    "the results",
-];
-
-/// Words that only English has.
-pub(super) const ENGLISH: &[&str] = &[
-    "a", "about", "across", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be",
-    "been", "before", "between", "but", "by", "can", "cannot", "does", "each", "every", "for",
-    "from", "has", "have", "how", "if", "in", "into", "is", "it", "its", "may", "must", "needed",
-    "no", "not", "of", "on", "only", "or", "other", "same", "should", "such", "than", "that",
-    "the", "their", "them", "then", "there", "these", "this", "to", "use", "used", "using", "was",
-    "what", "when", "where", "whether", "which", "while", "who", "will", "with", "without", "you",
-    "your",
-];
-
-/// Frequent words of other languages that English lacks.
-pub(super) const FOREIGN: &[&str] = &[
-    "aan", "auf", "av", "avec", "com", "como", "con", "da", "das", "dans", "de", "dei", "del",
-    "della", "dem", "den", "der", "des", "det", "di", "du", "een", "ein", "eine", "el", "en", "et",
-    "het", "ikke", "il", "inte", "ist", "la", "las", "le", "les", "los", "med", "mit", "na",
-    "nicht", "och", "ou", "para", "por", "pour", "que", "sich", "som", "sur", "til", "till", "um",
-    "una", "und", "une", "uno", "van", "voor", "wird", "zu", "zum", "zur",
-];
-
-/// Words that say nothing of what is meant.
-pub(super) const EMPTY: &[&str] = &[
-    "additional",
-    "against",
-    "argument",
-    "array",
-    "associated",
-    "automatically",
-    "boolean",
-    "contain",
-    "contains",
-    "controls",
-    "corresponding",
-    "create",
-    "current",
-    "data",
-    "default",
-    "defaults",
-    "definition",
-    "delete",
-    "description",
-    "desired",
-    "document",
-    "entire",
-    "execute",
-    "executed",
-    "existing",
-    "fetch",
-    "field",
-    "first",
-    "full",
-    "get",
-    "given",
-    "id",
-    "identifier",
-    "ids",
-    "include",
-    "included",
-    "item",
-    "items",
-    "kind",
-    "list",
-    "maximum",
-    "multiple",
-    "name",
-    "names",
-    "new",
-    "number",
-    "object",
-    "one",
-    "operation",
-    "option",
-    "optional",
-    "options",
-    "parameter",
-    "parameters",
-    "particular",
-    "perform",
-    "provide",
-    "provided",
-    "request",
-    "response",
-    "result",
-    "resulting",
-    "results",
-    "retrieve",
-    "return",
-    "returned",
-    "run",
-    "select",
-    "set",
-    "show",
-    "shown",
-    "single",
-    "some",
-    "specific",
-    "specified",
-    "specify",
-    "string",
-    "type",
-    "update",
-    "value",
-    "values",
-    "want",
-];
-
-/// What a result makes a caller do.
-pub(super) const RESULT_CONDITIONS: &[&str] = &["call", "have to", "must", "use"];
-
-/// A sentence with a link is only about the link.
-pub(super) const REFERENCES: &[&str] = &[
-    "consult",
-    "refer to",
-    "for more details",
-    "for more information",
-    "see",
-];
+    #[test]
+    fn lists_are_sorted_phrases_in_lowercase() {
+        for (file, list) in ALL {
+            assert!(list.is_sorted_by(|one, next| one < next), "{file}");
+            for phrase in *list {
+                let terms: Vec<&str> = phrase.split_whitespace().collect();
+                assert!(!terms.is_empty(), "{file} has an empty line");
+                assert_eq!(terms.join(" ").to_lowercase(), *phrase, "{file}");
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What is served, and where: from the flags alone, or from a file.
+
+use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
+use mcp_vary_gateway::{Config, Naming};
+
+use crate::failure::Failure;
+use crate::log::CommandLog;
+use crate::server_target;
+use crate::server_target::args::{ServerTarget, TargetFile};
+use crate::serving::LISTEN;
+
+use super::admin::OperatorAddresses;
+use super::args::Serve;
+use super::flags::{file_config, server_config};
+use super::reload::{FileReloader, StartupSettings};
+
+/// The configuration, and the addresses to serve on.
+#[derive(Debug)]
+pub(super) struct ServeConfig {
+    pub(super) config: Config,
+    pub(super) listen: String,
+    /// The addresses for the operator.
+    pub(super) operator: OperatorAddresses,
+    pub(super) reloader: Option<FileReloader>,
+    pub(super) source: ConfigSource,
+}
+
+/// The file of the configuration, for messages about it.
+#[derive(Debug, Default)]
+pub(super) struct ConfigSource {
+    pub(super) name: String,
+    pub(super) places: VariantSpans,
+    pub(super) naming: Naming,
+    /// The servers whose entries cannot be used.
+    pub(super) left_out: Vec<String>,
+    /// The position of `audit.to`, if the file has it.
+    pub(super) audit_at: Option<Position>,
+}
+
+impl ServeConfig {
+    pub(super) async fn from_args(args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
+        let target = args
+            .target
+            .resolve(args.named.as_deref(), "vary serve")
+            .await?;
+        let server = match &target {
+            ServerTarget::File(file) => return Self::from_file(file, args, log),
+            ServerTarget::Url { url, headers, ca } => {
+                server_target::url(url, headers, ca.as_deref())?
+            }
+            ServerTarget::Command(command) => server_target::command(command)?,
+        };
+        log.start_serving(args.log_format, &LogSettings::default())?;
+        Ok(Self {
+            config: server_config(args, server)?,
+            listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
+            operator: OperatorAddresses::new(args, None),
+            reloader: None,
+            source: ConfigSource::default(),
+        })
+    }
+
+    fn from_file(target: &TargetFile, args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
+        let secrets = SecretFiles::beside(&target.path);
+        let file = target.read_with(&secrets, args.listen.as_deref())?;
+        log.start_serving(args.log_format, &file.log)?;
+        let (typed, written) = (args.listen.clone(), file.listen.clone());
+        let is_written = typed.is_none() && !args.stdio;
+        let fixed = StartupSettings {
+            listen: is_written.then(|| written.clone()),
+            admin: args.admin.is_none().then(|| file.admin.clone()),
+            admin_token: file.admin_token.clone(),
+            admin_calls: file.admin_calls,
+            probes: args.probes.is_none().then(|| file.probes.clone()),
+            log: file.log.clone(),
+            address: None,
+            confirmed: target.confirmed_effects()?,
+        };
+        let (places, left_out) = (file.places.clone(), file.left_out.clone());
+        let audit_at = file.addresses_at.get("audit.to").copied();
+        let digest = mcp_vary_config::digest(&target.text);
+        let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
+        let reloading = reloading.with_secrets(&secrets);
+        let listen = typed.or(written);
+        let mut operator = OperatorAddresses::new(args, Some(&file));
+        operator.file = Some(target.path.clone());
+        let mut config = file_config(args, file)?;
+        config.digest = Some(digest.into());
+        let naming = config.naming;
+        Ok(Self {
+            config,
+            listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
+            operator,
+            reloader: Some(reloading),
+            source: ConfigSource {
+                name: target.name(),
+                places,
+                naming,
+                left_out: left_out.into_iter().map(|it| it.name).collect(),
+                audit_at,
+            },
+        })
+    }
+}
