@@ -219,7 +219,7 @@ impl Claims {
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         match self.get(SCOPE) {
-            Some(Claim::List(list)) => list.binary_search_by(|it| (**it).cmp(scope)).is_ok(),
+            Some(Claim::List(list)) => list.binary_search_by(|item| (**item).cmp(scope)).is_ok(),
             _ => false,
         }
     }
@@ -233,8 +233,8 @@ impl fmt::Debug for Claims {
 
 impl Claim {
     /// Reads a value of valid JSON; `None` for `null`.
-    fn parse(name: &str, json: &str) -> Result<Option<Self>, ClaimsError> {
-        let json = json.trim_matches(JSON_SPACE);
+    fn parse(name: &str, raw: &str) -> Result<Option<Self>, ClaimsError> {
+        let json = raw.trim_matches(JSON_SPACE);
         Ok(Some(match json.as_bytes().first() {
             Some(b'"') => Self::Text(text(name, json)?),
             Some(b'[') => Self::parse_list(name, json)?,
@@ -325,11 +325,11 @@ impl fmt::Debug for Claim {
 const JSON_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// The members of `json`, once its size and depth are known to be within their limits.
-pub(crate) fn open(json: &str) -> Result<Members<'_>, ClaimsError> {
-    if json.len() > MAX_CLAIMS_JSON {
+pub(crate) fn open(raw: &str) -> Result<Members<'_>, ClaimsError> {
+    if raw.len() > MAX_CLAIMS_JSON {
         return Err(ClaimsError::TooLarge);
     }
-    let json = json.trim_matches(JSON_SPACE);
+    let json = raw.trim_matches(JSON_SPACE);
     let is_whole = |depth| skip(json, 0, depth) == Some(json.len());
     if !json.starts_with('{') || !is_whole(MAX_DEPTH) {
         return Err(ClaimsError::NotAnObject);

@@ -191,7 +191,7 @@ impl VariantAccess {
     /// The only variant that the class is offered, if rules pin one.
     #[must_use]
     pub fn pin(&self) -> Option<&VariantId> {
-        self.pins.first().filter(|_| self.pins.len() == 1)
+        (self.pins.len() == 1).then_some(self.pins.first()?)
     }
 
     /// Whether rules pin different variants, so that none is offered: the class cannot use the gateway.
@@ -203,8 +203,8 @@ impl VariantAccess {
 
 impl fmt::Display for VariantAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |ids: &BTreeSet<VariantId>| {
-            let ids: Vec<&str> = ids.iter().map(VariantId::as_str).collect();
+        let list = |variants: &BTreeSet<VariantId>| {
+            let ids: Vec<&str> = variants.iter().map(VariantId::as_str).collect();
             ids.join(", ")
         };
         if self.has_conflict() {

@@ -223,9 +223,9 @@ impl DecisionTable {
         class: &AccessClass,
         items: impl IntoIterator<Item = &'i Item<'i>>,
     ) -> Self {
-        let items = items.into_iter();
+        let decisions = items.into_iter().map(|item| policy.decide(class, item));
         Self {
-            decisions: items.map(|item| policy.decide(class, item)).collect(),
+            decisions: decisions.collect(),
         }
     }
 

@@ -62,8 +62,8 @@ impl AccessPolicy {
         class: &AccessClass,
         items: impl IntoIterator<Item = &'i Item<'i>>,
     ) -> AccessReport {
-        let rules = self.rules_of(class);
-        let rules = rules.map(|(index, rule)| format!("{} ({rule})", self.label(index)));
+        let of_class = self.rules_of(class);
+        let rules = of_class.map(|(index, rule)| format!("{} ({rule})", self.label(index)));
         AccessReport {
             rules: rules.collect(),
             variants: class.variants().to_string(),
@@ -81,11 +81,11 @@ impl AccessPolicy {
             label: self.label(index),
             denies,
             pattern: pattern.to_string(),
-            scopes: rule
-                .scopes()
-                .filter(|_| !denies)
-                .map(str::to_owned)
-                .collect(),
+            scopes: if denies {
+                Vec::new()
+            } else {
+                rule.scopes().map(str::to_owned).collect()
+            },
             condition: rule.condition().map(ToString::to_string),
         };
         let denying = self.rules_of(class).filter_map(|(index, rule)| {

@@ -57,8 +57,7 @@ impl ClaimPath {
     pub fn from_names<'n>(
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<Self, ClaimPathError> {
-        let names: Vec<Box<str>> = names.into_iter().map(Box::from).collect();
-        let path = Self(names.into());
+        let path = Self(names.into_iter().map(Box::from).collect());
         let reason = if path.0.is_empty() {
             "has no names".to_owned()
         } else if path.0.len() > MAX_PATH_SEGMENTS {

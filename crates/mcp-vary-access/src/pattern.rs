@@ -21,9 +21,9 @@ pub(crate) fn may_be_uri(pattern: &Pattern) -> bool {
 
 /// The text before the first special character, and whether it is the whole pattern.
 fn literal_start(pattern: &Pattern) -> (&str, bool) {
-    let pattern = pattern.as_str();
-    match pattern.find(['*', '?', '[', '{', '\\']) {
-        Some(end) => (&pattern[..end], false),
-        None => (pattern, true),
+    let text = pattern.as_str();
+    match text.find(['*', '?', '[', '{', '\\']) {
+        Some(end) => (&text[..end], false),
+        None => (text, true),
     }
 }

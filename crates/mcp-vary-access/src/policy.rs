@@ -172,8 +172,8 @@ impl AccessPolicy {
         if let Some(class) = classes.get(&rules) {
             return Arc::clone(class);
         }
-        let matched = self.indexed().filter(|(index, _)| rules.contains(*index));
-        let matched: Vec<&AccessRule> = matched.map(|(_, rule)| rule).collect();
+        let matching = self.indexed().filter(|(index, _)| rules.contains(*index));
+        let matched: Vec<&AccessRule> = matching.map(|(_, rule)| rule).collect();
         let class = Arc::new(AccessClass::new(rules, matched.iter().copied()));
         if classes.len() >= MAX_CLASSES {
             classes.clear();

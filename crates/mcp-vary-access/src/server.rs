@@ -72,7 +72,7 @@ impl AccessPolicy {
         };
         ServerAccess {
             something: allowing()
-                .any(|it| it.may_match_names(server.prefix) || it.may_match_uris()),
+                .any(|pattern| pattern.may_match_names(server.prefix) || pattern.may_match_uris()),
             unlisted_resources: allowing().any(ItemPattern::may_match_uris),
             everything: denying.next().is_none() && allowing().any(ItemPattern::matches_every_name),
         }

@@ -83,8 +83,8 @@ impl Presence {
     pub fn of<'p>(
         patterns: impl IntoIterator<Item = &'p str>,
     ) -> Result<Self, mcp_vary_view::PatternError> {
-        let patterns: Result<_, _> = patterns.into_iter().map(str::parse).collect();
-        Ok(Self::AnyOf(patterns?))
+        let parsed: Result<_, _> = patterns.into_iter().map(str::parse).collect();
+        Ok(Self::AnyOf(parsed?))
     }
 
     fn checked(self) -> Result<Self, WhenError> {
@@ -112,10 +112,10 @@ impl fmt::Display for Presence {
         match self {
             Self::Absent => f.write_str("absent"),
             Self::AnyOf(patterns) => {
-                let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
-                match &*patterns {
+                let texts: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
+                match &*texts {
                     [only] => f.write_str(only),
-                    _ => write!(f, "[{}]", patterns.join(", ")),
+                    _ => write!(f, "[{}]", texts.join(", ")),
                 }
             }
         }
@@ -214,14 +214,14 @@ impl When {
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let claims = self.claims.iter().map(|(name, it)| (&**name, it));
-        let key = self.key.iter().map(|it| ("key", it));
-        let client = self.client.iter().map(|it| ("client", it));
+        let key = self.key.iter().map(|presence| ("key", presence));
+        let client = self.client.iter().map(|presence| ("client", presence));
         let all = claims.chain(key).chain(client);
-        let mut all: Vec<String> = all.map(|(name, it)| format!("{name}: {it}")).collect();
+        let mut parts: Vec<String> = all.map(|(name, it)| format!("{name}: {it}")).collect();
         if self.is_anyone {
-            all.push("anyone".into());
+            parts.push("anyone".into());
         }
-        f.write_str(&all.join(", "))
+        f.write_str(&parts.join(", "))
     }
 }
 

@@ -164,12 +164,12 @@ impl<'a> Question<'a> {
         };
         let info = member("clientInfo", CLIENT_INFO);
         let capabilities = member("capabilities", CLIENT_CAPABILITIES);
-        let declared = snapshot.parse_capabilities(capabilities.as_deref().unwrap_or("{}"));
-        let revision = params.members.get_str("protocolVersion");
-        let revision = revision.and_then(|text| Revision::parse(&text));
-        let revision = revision.filter(|revision| revision.era() == Era::Legacy);
+        let parsed = snapshot.parse_capabilities(capabilities.as_deref().unwrap_or("{}"));
+        let written = params.members.get_str("protocolVersion");
+        let known = written.and_then(|text| Revision::parse(&text));
+        let revision = known.filter(|revision| revision.era() == Era::Legacy);
         let legacy = (era == Era::Legacy).then(|| revision.unwrap_or(Revision::LATEST_LEGACY));
-        let declared = declared.map_err(|error| format!("`{name}`: {}", error.message()))?;
+        let declared = parsed.map_err(|error| format!("`{name}`: {}", error.message()))?;
         let path = description.path.as_deref().unwrap_or(ENDPOINT);
         let path = EndpointPath::of_request(path).ok_or_else(|| {
             format!("`path` is not one of the MCP endpoint; write {ENDPOINT} or {ENDPOINT}/v/ID")
@@ -190,12 +190,13 @@ impl<'a> Question<'a> {
     }
 
     fn answer(&self) -> ClientExplanation {
-        let (snapshot, selector) = (self.snapshot, &self.snapshot.selector);
+        let snapshot = self.snapshot;
+        let selector = &snapshot.selector;
         let allowed = snapshot.allowed_variants(self.principal.as_ref());
         let info = self.info.as_deref();
         let outcome = selector.rules.outcome(info, &self.requested);
-        let selected = self.offers(allowed.as_ref(), &outcome);
-        let selected = selected.and_then(|offers| Ok((self.selected(&offers)?, offers)));
+        let offers = self.offers(allowed.as_ref(), &outcome);
+        let selected = offers.and_then(|offers| Ok((self.selected(&offers)?, offers)));
         let steps = Steps {
             question: self,
             allowed: allowed.as_deref(),
@@ -208,15 +209,15 @@ impl<'a> Question<'a> {
             .features
             .as_ref()
             .or(outcome.features.as_ref());
-        let features = features.iter().flat_map(|features| features.tags());
+        let tags = features.iter().flat_map(|features| features.tags());
         let (variant, reason, steps, tools) = match selected {
             Ok(((index, reason), offers)) => {
                 let id = self.id_of(index).filter(|_| snapshot.config.variants);
                 let views = &snapshot.variant_set;
                 let view = views.presented_view(index, outcome.presentation);
                 let tools = self.tools(&catalog, view, report.as_ref());
-                let steps = steps.explained(&reason, &offers, index);
-                (id.cloned(), reason.by.as_str(), steps, tools)
+                let explained = steps.explained(&reason, &offers, index);
+                (id.cloned(), reason.by.as_str(), explained, tools)
             }
             Err(refusal) => (None, "refused", steps.refused(&refusal), Vec::new()),
         };
@@ -225,7 +226,7 @@ impl<'a> Question<'a> {
             reason,
             steps,
             client: info.map(ClientName::read),
-            features: features.map(ToString::to_string).collect(),
+            features: tags.map(ToString::to_string).collect(),
             ranking: selector.rankings.explain(&self.declared.variant_hints),
             rules,
             tools,
@@ -238,7 +239,7 @@ impl<'a> Question<'a> {
         allowed: Option<&Arc<AllowedVariants>>,
         outcome: &RuleOutcome,
     ) -> Result<Offers, RpcError> {
-        let (snapshot, selector) = (self.snapshot, &self.snapshot.selector);
+        let selector = &self.snapshot.selector;
         let visible = allowed.map(|allowed| &*allowed.variants);
         let ranked = selector.ranked_by_rules(&self.declared, visible);
         let candidates = Candidates {
@@ -249,7 +250,7 @@ impl<'a> Question<'a> {
         let by_experiment = |offers: &Offers| {
             let identity = Identity::of(self.principal.as_ref(), None);
             let hints = &self.declared.variant_hints;
-            let participation = snapshot.experiments.assign(hints, identity, offers)?;
+            let participation = self.snapshot.experiments.assign(hints, identity, offers)?;
             Some(participation.choice())
         };
         let mut offers =
@@ -264,9 +265,9 @@ impl<'a> Question<'a> {
             return Ok((offers.default_variant(), offers.reason.clone()));
         };
         let id = json::unquoted(requested);
-        let index = id.and_then(|id| self.snapshot.variant_index(&id));
-        let index = index.filter(|index| offers.allows(*index));
-        let index = index.ok_or_else(|| {
+        let known = id.and_then(|id| self.snapshot.variant_index(&id));
+        let allowed = known.filter(|index| offers.allows(*index));
+        let index = allowed.ok_or_else(|| {
             let requested = json::to_value(requested).unwrap_or_default();
             self.snapshot.selector.invalid_variant(offers, &requested)
         })?;
@@ -282,12 +283,12 @@ impl<'a> Question<'a> {
         let Some(access) = &self.snapshot.config.access else {
             return (Vec::new(), None);
         };
-        let items = merged_tools(catalog);
-        let items = items.map(|(server, item)| {
+        let tools = merged_tools(catalog);
+        let described = tools.map(|(server, item)| {
             let is_trusted = access.trusted_annotations.contains(server);
             access_item(ListKind::Tools, item, server, is_trusted)
         });
-        let items: Vec<_> = items.collect();
+        let items: Vec<_> = described.collect();
         let class = match &self.principal {
             Some(principal) => access.policy.class_of(principal),
             None => access.policy.class_of(&Principal::anonymous()),
@@ -305,12 +306,12 @@ impl<'a> Question<'a> {
     ) -> Vec<ExplainedTool> {
         let config = self.snapshot.variant_set.config(view);
         let listed = catalog.view(ListKind::Tools, view);
-        let shown = listed.into_iter().flat_map(|listed| listed.tool_names());
-        let shown: BTreeMap<_, _> = shown
+        let names = listed.into_iter().flat_map(|listed| listed.tool_names());
+        let shown: BTreeMap<_, _> = names
             .map(|(server, name, shown)| ((server, name), shown))
             .collect();
-        let decisions = report.into_iter().flat_map(AccessReport::items);
-        let mut decisions = decisions.map(hidden_by_access);
+        let items = report.into_iter().flat_map(AccessReport::items);
+        let mut decisions = items.map(hidden_by_access);
         let tools = merged_tools(catalog).map(|(server, item)| {
             let by_access = decisions.next().flatten();
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
@@ -340,8 +341,8 @@ impl<'a> Question<'a> {
 
 /// The tools of all servers as they are merged, each with its server.
 fn merged_tools(catalog: &Catalog) -> impl Iterator<Item = (&str, &Item)> {
-    let lists = catalog.lists().map(|lists| &lists.merged);
-    let lists = lists.filter(|merged| merged.kind == ListKind::Tools);
+    let all = catalog.lists().map(|lists| &lists.merged);
+    let lists = all.filter(|merged| merged.kind == ListKind::Tools);
     lists.flat_map(|merged| {
         let items = merged.items().iter();
         items.map(|item| (&**merged.server_name(&item.item_ref), &**item))
@@ -352,8 +353,8 @@ fn hidden_by_access(item: &ItemReport) -> Option<HiddenTool> {
     let Decision::Hidden(by) = item.decision() else {
         return None;
     };
-    let denied = item.reasons().first();
-    let denied = denied.filter(|_| matches!(by, HiddenBy::Rule(_)));
+    let is_by_rule = matches!(by, HiddenBy::Rule(_));
+    let denied = is_by_rule.then(|| item.reasons().first()).flatten();
     Some(HiddenTool {
         by: "access",
         rule: denied.map(|reason| reason.label.clone()),
@@ -372,17 +373,17 @@ fn principal(
     if let Some(claims) = &description.claims {
         let claims = Claims::from_json(claims).map_err(|error| format!("`claims`: {error}"))?;
         // Which issuer and subject it is does not matter to rules: those are claims as well.
-        let principal = Principal::token("page", "page", claims);
-        let principal = principal.map_err(|error| format!("`claims`: {error}"))?;
+        let token = Principal::token("page", "page", claims);
+        let principal = token.map_err(|error| format!("`claims`: {error}"))?;
         return Ok(Some(Arc::new(principal)));
     }
     let Some(name) = &description.key else {
         return Ok(None);
     };
     let authentication = snapshot.config.authentication.as_ref();
-    let keys = authentication.map(|it| it.authenticator.keys());
+    let keys = authentication.map(|settings| settings.authenticator.keys());
     let mut principals = keys.into_iter().flat_map(|keys| keys.principals());
-    let found = principals.find(|principal| principal.key_name() == Some(name));
-    let found = found.ok_or_else(|| format!("`key`: `auth.keys` has no key `{name}`"))?;
+    let known = principals.find(|principal| principal.key_name() == Some(name));
+    let found = known.ok_or_else(|| format!("`key`: `auth.keys` has no key `{name}`"))?;
     Ok(Some(Arc::clone(found)))
 }

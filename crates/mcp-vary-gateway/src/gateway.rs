@@ -96,7 +96,8 @@ impl Gateway {
     /// Serves clients as soon as the lists of the servers were read, or at the timeout.
     fn serve_when_ready(self: &Arc<Self>) {
         let snapshot = self.current();
-        let (base, limit) = (Arc::clone(snapshot.pool.base()), snapshot.config.start_wait);
+        let base = Arc::clone(snapshot.pool.base());
+        let limit = snapshot.config.start_wait;
         let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
             shutdown
@@ -142,14 +143,13 @@ impl Gateway {
         let (message, params) = Message::read_with_params(line).ok()?;
         let params = Params::of(&message, params).ok()?;
         let has_session = message.method.as_deref() == Some("initialize");
-        let capabilities = if has_session {
+        let declared = if has_session {
             params.object("capabilities").ok()?
         } else {
             params.meta.get(CLIENT_CAPABILITIES)?
         };
-        let capabilities = capabilities.to_owned();
         Some(OnlyClient {
-            capabilities,
+            capabilities: declared.to_owned(),
             has_session,
         })
     }
@@ -211,8 +211,8 @@ impl Gateway {
     ) -> Result<(), (ConnectError, Vec<ConnectError>)> {
         let snapshot = self.current();
         let base = snapshot.pool.base();
-        let readings = base.sources().iter().map(|source| source.first_reading());
-        let mut readings: FuturesUnordered<_> = readings.collect();
+        let first_readings = base.sources().iter().map(|source| source.first_reading());
+        let mut readings: FuturesUnordered<_> = first_readings.collect();
         loop {
             tokio::select! {
                 () = self.until_serving() => break,
@@ -249,9 +249,10 @@ impl Gateway {
 
     /// Closes unused connections, and drops what has expired, in the background.
     fn sweep(self: &Arc<Self>) {
-        let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
+        let weak = Arc::downgrade(self);
+        let shutdown = self.services.shutdown.clone();
         let pause = move || {
-            let gateway = gateway.upgrade()?;
+            let gateway = weak.upgrade()?;
             let snapshot = gateway.current();
             gateway.services.sweep((snapshot.config.environment.now)());
             if let Some(authentication) = &snapshot.authentication {

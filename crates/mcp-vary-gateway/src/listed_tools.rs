@@ -48,9 +48,8 @@ impl Gateway {
     pub fn variant_tools(&self) -> Vec<VariantTools> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
-        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
-        let variants = variants.filter(|_| snapshot.config.variants);
-        let variants = variants.filter_map(|(at, _)| {
+        let enabled = VariantIndex::enumerate(snapshot.enabled_variants());
+        let variants = enabled.filter_map(|(at, _)| {
             let index = at.declared_view();
             let view = catalog.view(ListKind::Tools, index)?;
             Some(tools_of(

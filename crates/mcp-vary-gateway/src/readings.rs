@@ -25,12 +25,12 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     add_store(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
     let tokens = list_tokens(snapshot);
-    let tokens = tokens.iter();
-    let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
-    exposition.add_by_labels(&families::LIST_TOKENS, tokens);
+    let counts = tokens.iter();
+    let costs = counts.map(|(variant, count)| ([&**variant], Value::count(*count)));
+    exposition.add_by_labels(&families::LIST_TOKENS, costs);
     let config = &snapshot.config;
-    let digest = config.common_digest.as_ref().or(config.digest.as_ref());
-    let digest = digest.map(|it| &**it);
+    let common = config.common_digest.as_ref().or(config.digest.as_ref());
+    let digest = common.map(|digest| &**digest);
     let started_at = snapshot.services.started_at;
     exposition.add_process(env!("CARGO_PKG_VERSION"), digest, started_at);
     Some(exposition)
@@ -54,9 +54,9 @@ fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
     let mut listed = Listed::default();
     for source in snapshot.pool.base().sources() {
         let lists = source.snapshot();
-        let tools = lists.listings.get(&ListKind::Tools);
-        let tools = tools.and_then(|tools| tools.as_ref().ok());
-        let tools = tools.into_iter().flat_map(|tools| tools.items.iter());
+        let listing = lists.listings.get(&ListKind::Tools);
+        let read = listing.and_then(|tools| tools.as_ref().ok());
+        let tools = read.into_iter().flat_map(|tools| tools.items.iter());
         let server = source.name.to_string();
         let names = listed.servers.entry(server).or_default();
         names.extend(tools.map(|tool| tool.id.to_string()));
@@ -69,12 +69,12 @@ fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
 fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: &[ServerStatus]) {
     // A server with a connection for each user is neither up nor down.
     let shared = servers.iter().filter(|server| server.state != "per-user");
-    let up = shared.map(|it| ([&*it.name], Value::count((it.state == "up").into())));
+    let up = shared.map(|server| ([&*server.name], Value::count((server.state == "up").into())));
     exposition.add_by_labels(&families::UPSTREAM_UP, up);
     let open = |it: &ServerStatus| Some(Value::count(it.connections.as_ref()?.open));
     let open = servers
         .iter()
-        .filter_map(|it| Some(([&*it.name], open(it)?)));
+        .filter_map(|server| Some(([&*server.name], open(server)?)));
     exposition.add_by_labels(&families::UPSTREAM_CONNECTIONS, open);
     let evicted = servers.iter().flat_map(|it| {
         let kinds = [("shared", &it.connections), ("dedicated", &it.dedicated)];
@@ -83,12 +83,12 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
         })
     });
     exposition.add_by_labels(&families::UPSTREAM_EVICTIONS, evicted.flatten());
-    let tools = servers.iter();
-    let tools = tools.filter_map(|it| Some(([&*it.name], Value::count(it.tools?))));
+    let all = servers.iter();
+    let tools = all.filter_map(|server| Some(([&*server.name], Value::count(server.tools?))));
     exposition.add_by_labels(&families::UPSTREAM_TOOLS, tools);
     let sources = snapshot.pool.base().sources().iter();
-    let attempts = sources.map(|source| (source.name(), source.connection.connect_attempts()));
-    let attempts: BTreeMap<&str, _> = attempts.collect();
+    let pairs = sources.map(|source| (source.name(), source.connection.connect_attempts()));
+    let attempts: BTreeMap<&str, _> = pairs.collect();
     let restarts = attempts.iter().map(|(server, attempts)| {
         let restarts = attempts.established.saturating_sub(1);
         ([*server], Value::Counter(restarts))
@@ -108,9 +108,9 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
 
 /// The keys of the issuers of tokens.
 fn add_keys(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
-    let issuers = snapshot.authentication.iter();
-    let issuers = issuers.flat_map(|it| it.key_statuses());
-    let issuers: BTreeMap<String, _> = issuers.map(|(it, keys)| (it.to_string(), keys)).collect();
+    let services = snapshot.authentication.iter();
+    let statuses = services.flat_map(|service| service.key_statuses());
+    let issuers: BTreeMap<String, _> = statuses.map(|(it, keys)| (it.to_string(), keys)).collect();
     let fetches = issuers.iter().flat_map(|(issuer, keys)| {
         let counts = [("ok", keys.fetched), ("failed", keys.failed)];
         counts.map(|(outcome, count)| ([&**issuer, outcome], Value::Counter(count)))
@@ -130,11 +130,11 @@ fn add_store(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
     };
     let is_up = store.state() == StoreState::Up;
     exposition.add_single(&families::STORE_UP, Value::count(is_up.into()));
-    let used = store.used();
-    let used = used.map(|(resource, share)| ([resource], Value::Gauge(share)));
+    let shares = store.used();
+    let used = shares.map(|(resource, share)| ([resource], Value::Gauge(share)));
     exposition.add_by_labels(&families::STORE_USED, used);
-    let operations = store.operations();
-    let operations = operations.map(|(labels, count)| (labels, Value::Counter(count)));
+    let counts = store.operations();
+    let operations = counts.map(|(labels, count)| (labels, Value::Counter(count)));
     exposition.add_by_labels(&families::STORE_OPERATIONS, operations);
 }
 
@@ -169,12 +169,12 @@ fn add_gauges(exposition: &mut Exposition, status: &Status) {
 }
 
 fn add_counters(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &Status) {
-    let limited = status.rate_limits.iter();
-    let limited = limited.map(|(limit, count)| ([&**limit], Value::Counter(*count)));
+    let limits = status.rate_limits.iter();
+    let limited = limits.map(|(limit, count)| ([&**limit], Value::Counter(*count)));
     exposition.add_by_labels(&families::LIMITED, limited);
     // Shown at zero, too, so that the first one is an increase.
-    let refused = snapshot.services.counters.all();
-    let refused = refused.map(|(reason, count)| ([reason], Value::Counter(count)));
+    let counts = snapshot.services.counters.all();
+    let refused = counts.map(|(reason, count)| ([reason], Value::Counter(count)));
     exposition.add_by_labels(&families::REFUSED_MESSAGES, refused);
     let audit = status.audit.iter().flat_map(|audit| {
         let counts = [

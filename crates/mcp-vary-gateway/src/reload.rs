@@ -98,7 +98,7 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
 
 fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantId> {
     let ids = |snapshot: &ConfigSnapshot| -> Vec<_> {
-        let variants = snapshot.enabled_variants();
+        let variants = snapshot.enabled_variants().iter();
         variants.map(|variant| variant.id.clone()).collect()
     };
     let mut changes = Changes::between(ids(before), ids(after));
@@ -120,12 +120,11 @@ fn renamed(
 ) -> Vec<(VariantId, Vec<(String, String)>)> {
     let names = |snapshot: &ConfigSnapshot, id: &VariantId| -> BTreeMap<(String, String), String> {
         let catalog = snapshot.pool.base().catalog.current();
-        let at = snapshot
-            .variant_index(id.as_str())
-            .filter(|_| snapshot.config.variants);
+        let index = || snapshot.variant_index(id.as_str());
+        let at = snapshot.config.variants.then(index).flatten();
         let view = at.and_then(|at| catalog.view(ListKind::Tools, at.declared_view()));
-        let names = view.into_iter().flat_map(|view| view.tool_names());
-        let names = names.map(|(server, upstream_name, name)| {
+        let tools = view.into_iter().flat_map(|view| view.tool_names());
+        let names = tools.map(|(server, upstream_name, name)| {
             (
                 (server.to_owned(), upstream_name.to_owned()),
                 name.to_owned(),
@@ -134,9 +133,10 @@ fn renamed(
         names.collect()
     };
     let variants = after.variant_set.variants.iter().map(|variant| {
-        let (old, new) = (names(before, &variant.id), names(after, &variant.id));
+        let known = names(before, &variant.id);
+        let new = names(after, &variant.id);
         let renamed = new.into_iter().filter_map(|(upstream_tool, name)| {
-            let old = old.get(&upstream_tool).filter(|old| **old != name)?;
+            let old = known.get(&upstream_tool).filter(|old| **old != name)?;
             Some((old.clone(), name))
         });
         (variant.id.clone(), renamed.collect::<Vec<_>>())
@@ -148,11 +148,11 @@ fn renamed(
 
 impl<T: PartialEq> Changes<T> {
     fn between(before: Vec<T>, after: Vec<T>) -> Self {
-        let removed = before.iter().map(|old| !after.contains(old));
-        let removed: Vec<_> = removed.collect();
+        let are_gone = before.iter().map(|old| !after.contains(old));
+        let is_removed: Vec<_> = are_gone.collect();
         let (unchanged, added) = after.into_iter().partition(|new| before.contains(new));
-        let removed = before.into_iter().zip(removed);
-        let removed = removed.filter_map(|(old, is_gone)| is_gone.then_some(old));
+        let pairs = before.into_iter().zip(is_removed);
+        let removed = pairs.filter_map(|(old, is_gone)| is_gone.then_some(old));
         Self {
             added,
             removed: removed.collect(),
@@ -168,8 +168,8 @@ impl fmt::Display for Reloaded {
         let variants = self.variants.describe("changed");
         write!(f, "servers: {servers}; variants: {variants}")?;
         for (variant, names) in &self.renamed {
-            let shown = names.iter().take(FEW);
-            let shown: Vec<_> = shown
+            let first = names.iter().take(FEW);
+            let shown: Vec<_> = first
                 .map(|(old, new)| format!("`{old}` is now `{new}`"))
                 .collect();
             write!(f, "; tools of {variant}: {}", shown.join(", "))?;
@@ -190,12 +190,12 @@ const FEW: usize = 5;
 
 impl<T: fmt::Display> Changes<T> {
     fn describe(&self, replaced: &str) -> String {
-        let changed = [
+        let sets = [
             ("added", &self.added),
             ("removed", &self.removed),
             (replaced, &self.replaced),
         ];
-        let changed = changed.iter().filter(|(_, which)| !which.is_empty());
+        let changed = sets.iter().filter(|(_, which)| !which.is_empty());
         let mut parts: Vec<_> = changed
             .map(|(what, which)| {
                 let names: Vec<_> = which.iter().map(ToString::to_string).collect();
@@ -284,10 +284,8 @@ impl Gateway {
 
     /// Moves subscribers to the configuration `after`, and notifies them of the lists that differ.
     fn migrate_subscribers(&self, after: &ConfigSnapshot) {
-        let (hub, placements) = (
-            Arc::clone(&self.services.hub),
-            Arc::clone(&after.placements),
-        );
+        let hub = Arc::clone(&self.services.hub);
+        let placements = Arc::clone(&after.placements);
         let migration = async move { hub.follow(&placements).await };
         let shutdown = self.services.shutdown.clone();
         let migration = shutdown.run_until_cancelled_owned(migration);

@@ -72,7 +72,7 @@ impl ServerReport {
             failed_lists: source.failed_lists(),
             list_faults: source.list_faults(),
             name: source.name().to_owned(),
-            last_line: last_line.filter(|_| source.is_starting()),
+            last_line: source.is_starting().then_some(last_line).flatten(),
             runner: source
                 .connection
                 .config()
@@ -118,10 +118,10 @@ impl Gateway {
             .collect();
         // Waiting for servers does not delay the end of a configuration that was replaced.
         drop(snapshot);
-        let readings = late
+        let connecting = late
             .iter()
             .map(|source| async move { source.first_connection().await.then_some(source) });
-        let mut readings: FuturesUnordered<_> = readings.collect();
+        let mut readings: FuturesUnordered<_> = connecting.collect();
         while let Some(source) = readings.next().await {
             if let Some(source) = source {
                 ready(ServerReport::of(source));
@@ -146,9 +146,9 @@ impl Gateway {
         for lists in catalog.lists() {
             let list = lists.merged.kind.method();
             let mut known = BTreeSet::new();
-            let items = lists.merged.items().iter();
-            let items = items.filter(|item| !lists.merged.is_shadowed(item));
-            let items = items.map(|item| (&item.id, &item.item_ref));
+            let all = lists.merged.items().iter();
+            let shown = all.filter(|item| !lists.merged.is_shadowed(item));
+            let items = shown.map(|item| (&item.id, &item.item_ref));
             let views = lists.views.iter().flat_map(|view| view.item_refs());
             for (id, item_ref) in items.chain(views) {
                 if known.insert((id, item_ref.server, &item_ref.upstream_name)) {
@@ -203,8 +203,8 @@ impl Gateway {
         let config = &snapshot.config;
         let rules = config.results.0.iter();
         let outputs = rules.clone().filter_map(|rule| rule.output.as_deref());
-        let results = rules.map(|rule| &rule.transform.failures);
-        let results = results.chain(outputs.map(|output| output.failures()));
+        let transforms = rules.map(|rule| &rule.transform.failures);
+        let results = transforms.chain(outputs.map(|output| output.failures()));
         let resources = config.resource_results.0.iter().map(|rule| &rule.failures);
         let prompts = config.prompt_results.0.iter().map(|rule| &rule.failures);
         let all = results.chain(resources).chain(prompts);
@@ -214,8 +214,7 @@ impl Gateway {
     /// Every variant, advertised or not, in the order of configuration; none if variants are off.
     #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
-        let snapshot = self.current();
-        snapshot.enabled_variants().cloned().collect()
+        self.current().enabled_variants().to_vec()
     }
 
     /// The definitions of the tools that each variant lists, with those of the gateway, JSON text.
@@ -223,14 +222,13 @@ impl Gateway {
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
-        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
-        let variants = variants.filter(|_| snapshot.config.variants);
+        let variants = VariantIndex::enumerate(snapshot.enabled_variants());
         let tools = variants.map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at.declared_view());
-            let texts = view.into_iter().flat_map(|view| view.tool_texts());
+            let listed = view.into_iter().flat_map(|view| view.tool_texts());
             let config = snapshot.variant_set.config(at.declared_view());
             let added = view.map(|view| gateway_tools(&snapshot.config, config, view));
-            let texts = texts.map(str::to_owned).chain(added.into_iter().flatten());
+            let texts = listed.map(str::to_owned).chain(added.into_iter().flatten());
             (variant.id.clone(), texts.collect())
         });
         tools.collect()
@@ -251,7 +249,7 @@ impl Gateway {
     pub fn explain_access(&self, access: &AccessSettings, class: &AccessClass) -> AccessReport {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
-        let items = catalog.lists().flat_map(|lists| {
+        let described = catalog.lists().flat_map(|lists| {
             let merged = &lists.merged;
             merged.items().iter().map(|item| {
                 let server = merged.server_name(&item.item_ref);
@@ -259,7 +257,7 @@ impl Gateway {
                 access_item(merged.kind, item, server, is_trusted)
             })
         });
-        let items: Vec<AccessItem<'_>> = items.collect();
+        let items: Vec<AccessItem<'_>> = described.collect();
         access.policy.explain(class, &items)
     }
 
@@ -303,8 +301,8 @@ fn replaced_names(snapshot: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision
     for variant in snapshot.variant_set.indices() {
         let index = variant.declared_view();
         let config = snapshot.variant_set.config(index);
-        let view = catalog.view(ListKind::Tools, index);
-        let Some(view) = view.filter(|_| config.style.schema.is_on_demand()) else {
+        let view = || catalog.view(ListKind::Tools, index);
+        let Some(view) = config.style.schema.is_on_demand().then(view).flatten() else {
             continue;
         };
         let has_search = view.tool_count() > config.search_above;

@@ -331,7 +331,8 @@ impl Status {
         let now = (snapshot.config.environment.now)();
         let (listeners, subscriptions) = services.hub.count();
         let authentication = snapshot.config.authentication.as_ref();
-        let anonymous = authentication.is_none_or(|it| it.authenticator.allows_anonymous());
+        let anonymous =
+            authentication.is_none_or(|settings| settings.authenticator.allows_anonymous());
         Self {
             version: env!("CARGO_PKG_VERSION"),
             uptime: now.saturating_sub(services.started_at),
@@ -341,7 +342,7 @@ impl Status {
             missing_keys: snapshot
                 .authentication
                 .as_ref()
-                .map_or_else(Vec::new, |it| it.missing_keys()),
+                .map_or_else(Vec::new, |service| service.missing_keys()),
             deprecated_use: services.deprecations.all(),
             directory_use: services.directory_uses.all(),
             experiments: snapshot
@@ -371,7 +372,7 @@ impl Status {
                 .selector
                 .model_ranking
                 .as_ref()
-                .map(|it| it.status()),
+                .map(|ranking| ranking.status()),
             rate_limits: snapshot.config.rates.refused(),
             audit: AuditStatus::of(services),
             counters: services.counters.above_zero(),
@@ -385,8 +386,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
     let dedicated = &snapshot.services.pool.dedicated;
     let servers = &snapshot.pool.servers;
     let statuses = servers.connection_statuses(|server| dedicated.count_of(server));
-    let left_out = snapshot.config.left_out.iter();
-    let left_out = left_out.map(|(name, reason)| ServerStatus {
+    let invalid = snapshot.config.left_out.iter();
+    let left_out = invalid.map(|(name, reason)| ServerStatus {
         name: name.clone(),
         state: "invalid",
         since: now.saturating_sub(snapshot.services.started_at),
@@ -427,7 +428,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 calls: snapshot
                     .calls
                     .of(source.name())
-                    .map(|it| CallStatus::of(it)),
+                    .map(|calls| CallStatus::of(calls)),
                 failed_lists: source.failed_lists(),
                 list_faults: source.list_faults(),
             }
@@ -452,9 +453,8 @@ fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus
     let first = ranked.advertised.into_iter().next();
     let default = snapshot.config.selection.default.clone().or(first);
     let catalog = snapshot.pool.base().catalog.current();
-    let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
-    let variants = variants.filter(|_| snapshot.config.variants);
-    let variants = variants.map(|(at, variant)| {
+    let enabled = VariantIndex::enumerate(snapshot.enabled_variants());
+    let variants = enabled.map(|(at, variant)| {
         let info = variant.deprecation_info.as_ref();
         let view = catalog.view(ListKind::Tools, at.declared_view());
         let config = snapshot.variant_set.config(at.declared_view());

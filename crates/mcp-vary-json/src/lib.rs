@@ -28,7 +28,7 @@ pub use self::error::{JsonError, fault, quoted};
 pub use self::fold::{folded, is_lookalike};
 pub use self::key::Key;
 pub use self::location::{pointer, span};
-pub use self::members::Members;
+pub use self::members::{Members, object};
 pub use self::minify::minified;
 pub use self::skip::{Invalid, MAX_DEPTH, ObjectReader, count_values, skip};
 pub use self::strings::{is_string_of, may_contain, string, unquoted, write_string};

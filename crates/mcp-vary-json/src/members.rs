@@ -251,6 +251,25 @@ impl<'a> Members<'a> {
     }
 }
 
+/// An object with these members, in order, as compact JSON. Each value must be valid JSON; it is written unchanged.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_json::{object, string};
+///
+/// let request = object(&[("id", "7"), ("method", &string("ping"))]);
+/// assert_eq!(request, r#"{"id":7,"method":"ping"}"#);
+/// ```
+#[must_use]
+pub fn object(members: &[(&str, &str)]) -> String {
+    let mut object = Members::default();
+    for (key, json) in members {
+        object.set(*key, *json);
+    }
+    object.to_json()
+}
+
 /// Few objects of the protocol have more members.
 const TYPICAL_MEMBERS: usize = 8;
 

@@ -170,8 +170,8 @@ impl ClientUses {
             variant: request.variant,
         };
         self.all.get(&key).unwrap_or_else(|| {
-            let variant = request.variant;
-            let variant = variant.map(|(id, reason)| (id.clone(), reason.clone()));
+            let active = request.variant;
+            let variant = active.map(|(id, reason)| (id.clone(), reason.clone()));
             let key = UseKey {
                 client: request.client.clone(),
                 variant: variant.clone(),
@@ -217,8 +217,8 @@ impl CountedUse {
         ClientUse {
             client: key.client.clone(),
             variant,
-            reason: reason.as_ref().map(|it| it.by.as_str()),
-            rule: reason.and_then(|it| it.rule).map(|rule| rule.to_string()),
+            reason: reason.as_ref().map(|reason| reason.by.as_str()),
+            rule: reason.and_then(|reason| Some(reason.rule?.to_string())),
             requests: self.requests.load(Ordering::Relaxed),
             calls: self.calls.load(Ordering::Relaxed),
             last: self.last.load(Ordering::Relaxed),

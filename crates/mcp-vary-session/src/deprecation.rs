@@ -73,14 +73,13 @@ impl DeprecationLog {
     /// All counts, by variant and client.
     pub fn all(&self) -> Vec<DeprecatedUse> {
         let uses = self.lock();
-        let uses = uses.iter();
-        uses.map(|((variant, client), used)| DeprecatedUse {
+        let all = uses.iter().map(|((variant, client), used)| DeprecatedUse {
             variant: variant.clone(),
             client: client.clone(),
             requests: used.requests,
             last: used.last,
-        })
-        .collect()
+        });
+        all.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>> {
@@ -91,11 +90,11 @@ impl DeprecationLog {
 fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
     let info = variant.deprecation_info.as_ref();
     let replacement = info.and_then(|info| info.replacement.as_ref());
-    let client = client.map_or("others", |client| client.name.as_str());
+    let name = client.map_or("others", |client| client.name.as_str());
     warn!(
         variant = %variant.id,
         // Quoted, since a client chooses its own name.
-        client = ?client,
+        client = ?name,
         replacement = replacement.map(tracing::field::display),
         days_left = info.and_then(|info| info.days_left(Date::from_unix(now))),
         "a deprecated variant was used"

@@ -99,7 +99,7 @@ impl DirectoryUses {
         let Some(uses) = tools.get_mut(&key) else {
             return;
         };
-        let position = uses.refused_clients.iter().position(|it| *it == client);
+        let position = uses.refused_clients.iter().position(|id| *id == client);
         if let Some(position) = position {
             uses.refused_clients.remove(position);
             uses.counts.repaired += 1;
@@ -109,9 +109,10 @@ impl DirectoryUses {
 
     fn update(&self, server: &Arc<str>, tool: &Arc<str>, change: impl FnOnce(&mut ToolUses)) {
         let mut tools = self.tools.lock();
-        let key = Some((Arc::clone(server), Arc::clone(tool)));
-        let is_separate = tools.contains_key(&key) || tools.len() < MAX_TOOLS;
-        change(tools.entry(key.filter(|_| is_separate)).or_default());
+        let separate = Some((Arc::clone(server), Arc::clone(tool)));
+        let is_separate = tools.contains_key(&separate) || tools.len() < MAX_TOOLS;
+        let key = if is_separate { separate } else { None };
+        change(tools.entry(key).or_default());
     }
 
     /// All counts, by server and tool; those of all other tools come first.

@@ -254,14 +254,14 @@ impl SessionKeys {
             e: expires,
             n: nonce,
         };
-        let end = serde_json::to_string(&ending).unwrap_or_default();
-        let end = end.replacen('{', ",", 1);
+        let json = serde_json::to_string(&ending).unwrap_or_default();
+        let end = json.replacen('{', ",", 1);
         let begin = negotiation_text(&fixed, MAX_BYTES - MAC_LENGTH - end.len());
         let payload = format!("{begin}{end}");
         let mac = mac(&self.keys[0], payload.as_bytes()).finalize();
         let id = URL_SAFE_NO_PAD.encode([&mac.into_bytes()[..], payload.as_bytes()].concat());
-        let shared = self.shared_negotiation(&begin);
-        let shared = shared.unwrap_or_else(|| Arc::new(self.unsealed(fixed)));
+        let known = self.shared_negotiation(&begin);
+        let shared = known.unwrap_or_else(|| Arc::new(self.unsealed(fixed)));
         let tail = SessionTail::of(&ending, &shared, &id);
         (id, shared, tail)
     }

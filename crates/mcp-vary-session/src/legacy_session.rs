@@ -196,15 +196,15 @@ impl Session {
         id: &str,
         limit: usize,
     ) -> Result<InFlightGuard, AdmissionError> {
-        let id = canonical_id(id);
+        let canonical = canonical_id(id);
         let mut active = self.active.lock();
-        if active.requests.iter().any(|other| *other.id == *id) {
+        if active.requests.iter().any(|other| *other.id == *canonical) {
             return Err(AdmissionError::IdInUse);
         }
         if active.requests.len() >= limit {
             return Err(AdmissionError::TooMany);
         }
-        let id: Arc<str> = id.into();
+        let id: Arc<str> = canonical.into();
         active.requests.push(OpenRequest {
             id: Arc::clone(&id),
             is_cancelled: self.has_ended(),

@@ -20,8 +20,9 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::server_message::own_number;
+use mcp_vary_wire::server_message::{self, own_number};
 use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -364,11 +365,10 @@ impl ForwardedServerRequest {
                 &RpcError::internal("the client did not answer in time"),
             );
         }
-        let id = self.id;
-        let message = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the response is no longer needed"}}}}"#
-        );
-        Some(Bytes::from(message))
+        let reason = "the response is no longer needed";
+        let params = json!({"requestId": self.id, "reason": reason}).to_string();
+        let method = "notifications/cancelled";
+        Some(server_message::write_request(None, method, Some(&params)))
     }
 }
 
@@ -437,8 +437,7 @@ pub fn refuse(request: &ServerRequest, why: &RpcError) {
 
 /// The JSON text of an error.
 fn error(failure: &RpcError) -> String {
-    let message = json::string(failure.message());
-    format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
+    server_message::error_json(failure.code(), failure.message())
 }
 
 /// `params` without `task`: the gateway does not declare to servers that clients create tasks, so no server may expect
@@ -462,13 +461,12 @@ fn with_token(params: &str, id: u64) -> String {
     edit::set(params, "_meta", &meta).into_owned()
 }
 
-fn message(id: u64, method: &str, params: Option<&str>) -> Bytes {
-    let method = json::string(method);
-    let params = params.map(|params| format!(r#","params":{params}"#));
-    let params = params.unwrap_or_default();
-    Bytes::from(format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#
-    ))
+fn message(number: u64, name: &str, params: Option<&str>) -> Bytes {
+    let id = number.to_string();
+    let method = json::string(name);
+    let mut members = vec![("jsonrpc", r#""2.0""#), ("id", &*id), ("method", &*method)];
+    members.extend(params.map(|params| ("params", params)));
+    json::object(&members).into()
 }
 
 #[cfg(test)]

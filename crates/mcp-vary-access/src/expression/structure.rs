@@ -83,7 +83,8 @@ impl Structure {
 
 /// The depth of brackets in the text of an expression, those in strings included.
 pub(super) fn text_depth(source: &str) -> usize {
-    let (mut depth, mut most) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut most = 0;
     for byte in source.bytes() {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,

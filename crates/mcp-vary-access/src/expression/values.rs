@@ -103,8 +103,8 @@ impl<'c> CallContext<'c> {
             };
             (member, text.unwrap_or_default())
         });
-        let size = texts.iter().map(|(member, text)| member.len() + text.len());
-        let size = size.sum();
+        let sizes = texts.iter().map(|(member, text)| member.len() + text.len());
+        let size = sizes.sum();
         let members = texts.map(|(member, text)| (member, Value::from(text)));
         (object(members.into_iter()), size)
     }
@@ -142,8 +142,8 @@ fn value(json: &Json<'_>) -> Result<Value, EvaluationError> {
         Json::Number(number) => number_value(number)?,
         Json::String(text) => Value::from(&**text),
         Json::Array(elements) => {
-            let elements: Result<Vec<Value>, _> = elements.iter().map(value).collect();
-            Value::from(elements?)
+            let values: Result<Vec<Value>, _> = elements.iter().map(value).collect();
+            Value::from(values?)
         }
         Json::Object(members) => {
             let mut values = Vec::with_capacity(members.len());
@@ -172,8 +172,8 @@ fn number_value(number: &str) -> Result<Value, EvaluationError> {
 }
 
 fn object<'m>(members: impl Iterator<Item = (&'m str, Value)>) -> Value {
-    let members = members.map(|(name, value)| (Key::from(name), value));
+    let keyed = members.map(|(name, value)| (Key::from(name), value));
     Value::Map(Map {
-        map: std::sync::Arc::new(members.collect()),
+        map: std::sync::Arc::new(keyed.collect()),
     })
 }

@@ -118,9 +118,9 @@ impl CallAsClient {
             config: snapshot.config.digest.as_ref(),
             feed: services.request_feed.watched(),
         };
-        let observation = Observation::of_operator(services.audit.as_ref(), &audited).await;
+        let begun = Observation::of_operator(services.audit.as_ref(), &audited).await;
         let mut client = self.client;
-        let observation = observation.map_err(|full| full.to_string())?;
+        let observation = begun.map_err(|full| full.to_string())?;
         Arc::make_mut(&mut client).observation = observation;
         let dispatched = router::dispatch(&snapshot, &client, request).await;
         // It may be replaced while a server works.
@@ -157,18 +157,19 @@ impl Question<'_> {
             Err(refusal) => return Ok(prepared(None, Err(refusal.message().to_owned()))),
         };
         let snapshot = self.snapshot;
-        let variant = self.id_of(index).filter(|_| snapshot.config.variants);
+        let id = || self.id_of(index);
+        let variant = snapshot.config.variants.then(id).flatten();
         let view = snapshot
             .variant_set
             .presented_view(index, client.presentation);
         let catalog = snapshot.pool.base().catalog.current();
         let (_, report) = self.access(&catalog);
         let mut tools = self.tools(&catalog, view, report.as_ref()).into_iter();
-        let tool = tools.find(|it| it.server == call.server && it.name == call.tool);
+        let tool = tools.find(|tool| tool.server == call.server && tool.name == call.tool);
         let name = match tool.map(|tool| tool.shown) {
             Some(Ok(name)) => name,
             Some(Err(hidden)) => {
-                let why: Vec<_> = hidden.into_iter().map(|it| it.detail).collect();
+                let why: Vec<_> = hidden.into_iter().map(|hidden| hidden.detail).collect();
                 return Ok(prepared(variant, Err(why.join("; "))));
             }
             None => {
@@ -178,11 +179,11 @@ impl Question<'_> {
         };
         let listed = catalog.view(ListKind::Tools, view);
         let changed = listed.and_then(|listed| listed.tool(&name)?.prepared.as_ref());
-        let arguments = match changed {
+        let written = match changed {
             Some(changed) => changed.view_arguments(call.arguments),
             None => Members::parse(call.arguments).map(|members| members.to_json()),
         };
-        let arguments = arguments.map_err(|error| format!("`arguments`: {error}"))?;
+        let arguments = written.map_err(|error| format!("`arguments`: {error}"))?;
         let params = self.params(&name, &arguments, self.legacy.is_none());
         let call = CallAsClient {
             message: format!(
@@ -198,9 +199,9 @@ impl Question<'_> {
     /// The client, as the pipeline finds it by what it declares.
     fn client(&self) -> Result<Arc<Client>, RpcError> {
         let identity = self.params("", "{}", true);
-        let params = Params::read(Some(&identity));
-        let params = params
-            .map_err(|refusal| refusal.into_counted_error(&self.snapshot.services.counters))?;
+        let read = Params::read(Some(&identity));
+        let params =
+            read.map_err(|refusal| refusal.into_counted_error(&self.snapshot.services.counters))?;
         let caller = Caller {
             principal: self.principal.clone(),
             requested: self.requested.clone(),
@@ -226,12 +227,13 @@ impl Question<'_> {
         ];
         for (key, value) in identity {
             meta.remove(key);
-            if let Some(value) = value.filter(|_| with_identity) {
+            if with_identity && let Some(value) = value {
                 meta.set(key, value);
             }
         }
-        let (name, meta) = (json::string(name), meta.to_json());
-        format!(r#"{{"name":{name},"arguments":{arguments},"_meta":{meta}}}"#)
+        let name = json::string(name);
+        let members = meta.to_json();
+        format!(r#"{{"name":{name},"arguments":{arguments},"_meta":{members}}}"#)
     }
 
     /// The capabilities of the client without those by which servers could send it requests, which nobody would answer.

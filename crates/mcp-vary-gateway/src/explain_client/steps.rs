@@ -30,8 +30,8 @@ impl Steps<'_> {
             DecidedBy::Model => "ranking",
             by => by.as_str(),
         };
-        let id = self.question.id_of(selected);
-        let id = id.map_or_else(String::new, ToString::to_string);
+        let selected_id = self.question.id_of(selected);
+        let id = selected_id.map_or_else(String::new, ToString::to_string);
         let experiment = match reason.by {
             DecidedBy::Experiment => {
                 let name = reason.rule.as_deref().unwrap_or_default();
@@ -46,8 +46,8 @@ impl Steps<'_> {
             Some(first) => format!("`{first}` ranks first, by the client's hints if it has any"),
             None => "variants are off".to_owned(),
         };
-        let steps = self.before_ranking().into_iter();
-        let steps = steps.chain([("experiment", experiment), ("ranking", ranking)]);
+        let before = self.before_ranking().into_iter();
+        let steps = before.chain([("experiment", experiment), ("ranking", ranking)]);
         steps
             .map(|(step, detail)| ExplainedStep {
                 step,
@@ -59,8 +59,8 @@ impl Steps<'_> {
 
     /// The steps of a request that is refused for this reason.
     pub(super) fn refused(&self, refusal: &RpcError) -> Vec<ExplainedStep> {
-        let steps = self.before_ranking().into_iter();
-        let mut steps: Vec<_> = steps
+        let before = self.before_ranking().into_iter();
+        let mut steps: Vec<_> = before
             .map(|(step, detail)| ExplainedStep {
                 step,
                 decided: false,
@@ -80,24 +80,24 @@ impl Steps<'_> {
             requested, params, ..
         } = self.question;
         let pin = self.allowed.and_then(|allowed| allowed.pin.as_ref());
-        let access_rule = self.allowed.and_then(|allowed| allowed.rule.as_deref());
-        let access_rule = access_rule.unwrap_or("access");
+        let rule = self.allowed.and_then(|allowed| allowed.rule.as_deref());
+        let access_rule = rule.unwrap_or("access");
         let none = |what: &str| format!("{what} names no variant");
         let named = |what: &str, id: &str| format!("{what} names `{id}`");
-        let selector = params.meta.get(SERVER_VARIANT_META);
-        let selector = selector.map(|id| format!("`_meta` selects {id}"));
+        let member = params.meta.get(SERVER_VARIANT_META);
+        let selector = member.map(|id| format!("`_meta` selects {id}"));
         let address = requested.path.as_ref().map(|id| named("the address", id));
-        let header = requested.header.as_ref();
-        let header = header.map(|id| named("the header `MCP-Server-Variant`", id));
-        let default = self.allowed.and_then(|allowed| allowed.default);
-        let default = default.and_then(|index| self.question.id_of(index));
+        let written = requested.header.as_ref();
+        let header = written.map(|id| named("the header `MCP-Server-Variant`", id));
+        let index = self.allowed.and_then(|allowed| allowed.default);
+        let default = index.and_then(|index| self.question.id_of(index));
         let access = match (self.allowed, default) {
             (None, _) => "there are no access rules".to_owned(),
             (Some(_), Some(id)) => format!("the rule `{access_rule}` gives `{id}`"),
             (Some(allowed), None) => {
-                let ids = allowed.variants.iter();
-                let ids = ids.filter_map(|index| self.question.id_of(*index));
-                let ids: Vec<_> = ids.map(|id| format!("`{id}`")).collect();
+                let indices = allowed.variants.iter();
+                let known = indices.filter_map(|index| self.question.id_of(*index));
+                let ids: Vec<_> = known.map(|id| format!("`{id}`")).collect();
                 format!(
                     "no rule gives a variant; the client may use {}",
                     ids.join(", ")

@@ -75,7 +75,8 @@ async fn respond(
         return Ok(response);
     }
     let Some((operator, command)) = command else {
-        let (snapshot, has_tokens) = (Arc::clone(snapshot), head.uri.query() == Some("tokens"));
+        let snapshot = Arc::clone(snapshot);
+        let has_tokens = head.uri.query() == Some("tokens");
         // Tokens of lists that have changed are counted, which would hold up other requests.
         let written = tokio::task::spawn_blocking(move || {
             let status = Status::of(&snapshot);
@@ -83,8 +84,7 @@ async fn respond(
             serde_json::to_string(&status.with_tokens(counted.unwrap_or_default()))
         });
         let status = written.await.ok().and_then(Result::ok);
-        let status = status.unwrap_or_default();
-        return Ok(json_response(StatusCode::OK, status));
+        return Ok(json_response(StatusCode::OK, status.unwrap_or_default()));
     };
     if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {
         return Ok(unauthorized(NO_TOKEN));
@@ -145,7 +145,7 @@ async fn page(
     Ok(response.map(|body| match body {
         PageBody::Whole(bytes) => Body::from(bytes),
         PageBody::Events(events) => {
-            let lifetime = reader.map(|it| it.lifetime(snapshot));
+            let lifetime = reader.map(|reader| reader.lifetime(snapshot));
             let end = authentication::stream_end(stopping.clone(), lifetime);
             Body::Stream(Stream::of_page(events, end))
         }

@@ -61,11 +61,11 @@ pub(super) async fn authenticate(
     {
         return Err(blocked(limit));
     }
-    let (audit, config) = (&snapshot.services.audit, snapshot.config.digest.as_ref());
+    let config = snapshot.config.digest.as_ref();
     let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
             count(admission.principal.issuer(), "ok");
-            if let Some(audit) = audit {
+            if let Some(audit) = &snapshot.services.audit {
                 let origin = peer::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
             }
@@ -76,7 +76,7 @@ pub(super) async fn authenticate(
         }
         Err(refusal) => {
             count(None, refusal.outcome());
-            if let Some(audit) = audit {
+            if let Some(audit) = &snapshot.services.audit {
                 let origin = peer::origin(snapshot, head, None);
                 let status = refusal.challenge.status;
                 audit.credential_refused(status, &refusal.reason(), &origin, config);

@@ -77,9 +77,9 @@ impl Batch<'_> {
             let why = format!("the batch has more than {limit} messages; send several");
             return Err(refused(why));
         }
-        let session = sender.current_session().await;
-        let session = session.map_err(|failure| failure.reply(None, Era::Legacy))?;
-        let session = session.ok_or_else(|| {
+        let current = sender.current_session().await;
+        let known = current.map_err(|failure| failure.reply(None, Era::Legacy))?;
+        let session = known.ok_or_else(|| {
             refused("send `initialize` first; batches exist in revision 2025-03-26 only")
         })?;
         if session.negotiated.revision != Revision::V2025_03_26 {
@@ -97,8 +97,7 @@ impl Batch<'_> {
                 answers: answer_sender.clone(),
                 _memory: Arc::clone(&memory),
             };
-            let background_tasks = &snapshot.services.background_tasks;
-            background_tasks.spawn(element.handle());
+            snapshot.services.background_tasks.spawn(element.handle());
         }
         Ok(answers)
     }
@@ -128,7 +127,7 @@ impl Element {
                 return drop(self.answers.send(failure).await);
             }
         };
-        let outcome = handle(Inbound {
+        let handling = handle(Inbound {
             message: &message,
             params: None,
             body: &self.body,
@@ -138,7 +137,7 @@ impl Element {
                 source: MessageSource::Batch(&self.session),
             },
         });
-        let outcome = outcome.await;
+        let outcome = handling.await;
         drop(self.snapshot);
         let answer = match outcome {
             Outcome::Refused(reply) if message.is_request() => Some(reply.body),

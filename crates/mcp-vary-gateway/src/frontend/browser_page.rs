@@ -48,9 +48,9 @@ fn url(listener: &ListenerConfig, head: &Parts) -> String {
     if let Some(public) = &listener.public_url {
         return public.resource(&EndpointPath::Base);
     }
-    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let written = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
-    let host = host.filter(|host| host.bytes().all(is_plain));
+    let host = written.filter(|host| host.bytes().all(is_plain));
     let scheme = if listener.tls.is_some() {
         "https"
     } else {
@@ -60,8 +60,8 @@ fn url(listener: &ListenerConfig, head: &Parts) -> String {
 }
 
 fn page(url: &str) -> String {
-    let url = url.replace('&', "&amp;").replace('<', "&lt;");
-    PAGE.replace("URL", &url)
+    let escaped = url.replace('&', "&amp;").replace('<', "&lt;");
+    PAGE.replace("URL", &escaped)
 }
 
 const POLICY: &str =

@@ -39,10 +39,10 @@ pub(super) fn preflight(head: &Parts) -> Option<Response<Body>> {
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     headers.append(VARY, HeaderValue::from_name(ACCESS_CONTROL_REQUEST_HEADERS));
-    let requested = head.headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS);
-    let requested = requested.iter().filter_map(|value| value.to_str().ok());
-    let requested = requested.flat_map(|value| value.split(',')).map(str::trim);
-    let allowed: Vec<_> = requested.filter(|name| is_allowed(name)).collect();
+    let values = head.headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS);
+    let texts = values.iter().filter_map(|value| value.to_str().ok());
+    let names = texts.flat_map(|value| value.split(',')).map(str::trim);
+    let allowed: Vec<_> = names.filter(|name| is_allowed(name)).collect();
     if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", "))
         && !allowed.is_empty()
     {

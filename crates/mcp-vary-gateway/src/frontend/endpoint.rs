@@ -67,7 +67,7 @@ pub(super) async fn respond(
     };
     let requested = VariantRequest::read(&path, &head.headers, &snapshot.config.selection);
     let mut caller = caller(&snapshot, head, authenticated.as_ref(), requested);
-    let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
+    let lifetime = authenticated.map(|authenticated| authenticated.lifetime(&snapshot));
     let is_temporary = lifetime.is_some();
     // Few requests are streams that need it.
     let stream_end = || authentication::stream_end(scope.stopping.clone(), lifetime);
@@ -86,8 +86,7 @@ pub(super) async fn respond(
                 stream_end,
             )
             .await?;
-            let service = service.as_ref();
-            Ok(authentication::challenge(service, &path, response))
+            Ok(authentication::challenge(service.as_ref(), &path, response))
         }
         Method::GET => {
             let stopping = &scope.stopping;
@@ -189,8 +188,8 @@ async fn standalone_stream(
         reason: "this session has too many open streams; close one".to_owned(),
     })?;
     let primed = understands_priming(session.negotiated.revision);
-    let (resumed, first) = resumed.unzip();
-    let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
+    let (resumed, replayed) = resumed.unzip();
+    let first = replayed.or_else(|| (!primed).then(|| sse_preamble(session, None)));
     let streams = &snapshot.services.exchange.replay_streams;
     let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
     let remaining = session.remaining(snapshot.services.exchange.now());
@@ -219,7 +218,7 @@ fn session_moves(
 ) -> impl Future<Output = ()> + Send + use<> {
     let store = snapshot.services.store.clone();
     let home = session.home();
-    let at_home = store.filter(|it| home.is_some_and(|home| it.home(home) == it.tag()));
+    let at_home = store.filter(|store| home.is_some_and(|home| store.home(home) == store.tag()));
     let pause = Duration::from_millis(session.client % 1000);
     async move {
         match at_home {
@@ -254,9 +253,10 @@ async fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -
 ///
 /// A client that resumes gets its position again: it may lose this connection, too, before the next event.
 fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
-    match last.filter(|_| understands_priming(session.negotiated.revision)) {
-        Some(last) => sse::priming_event(&last.to_text()),
-        None => Bytes::from_static(sse::OPENING_COMMENT),
+    let primed = understands_priming(session.negotiated.revision);
+    match last {
+        Some(last) if primed => sse::priming_event(&last.to_text()),
+        _ => Bytes::from_static(sse::OPENING_COMMENT),
     }
 }
 

@@ -198,10 +198,10 @@ pub(super) async fn listen_elsewhere(
     stopping: &Stopping,
 ) -> Option<Response<Body>> {
     // A stream changes nothing: it can be opened here, whatever has happened there.
-    let response = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
-    let response = response.ok().flatten()?;
-    let stopping = stopping.clone();
-    let end = async move { stopping.stream_ends().await };
+    let answered = ask_owner(snapshot, head, caller, &Bytes::new(), None).await;
+    let response = answered.ok().flatten()?;
+    let stream_stopping = stopping.clone();
+    let end = async move { stream_stopping.stream_ends().await };
     Some(response.map(|body| match body {
         Body::Replica(body, _) => Body::Replica(body, Some(Box::pin(end))),
         body => body,
@@ -242,7 +242,7 @@ fn request_head(head: &Parts) -> RequestHead {
         uri: head.uri.clone(),
         headers: head.headers.clone(),
         address: ClientAddress::of(head),
-        certificate: certificate.map(|it| it.subject().to_owned()),
+        certificate: certificate.map(|certificate| certificate.subject().to_owned()),
     }
 }
 

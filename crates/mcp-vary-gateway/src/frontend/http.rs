@@ -101,8 +101,8 @@ impl Gateway {
                     Ok((socket, _)) => {
                         let guard = Arc::new(server.connections.admit().await);
                         let connection = server.connection(self, Arc::clone(&guard));
-                        let connection = connection.serve(socket, Peer::this_user());
-                        guard.set_task(server.tasks.spawn(connection).abort_handle());
+                        let serving = connection.serve(socket, Peer::this_user());
+                        guard.set_task(server.tasks.spawn(serving).abort_handle());
                     }
                     Err(error) => wait_after(&error).await,
                 }
@@ -146,7 +146,8 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
     ) {
-        let (stopping, forwarded) = (server.stopping.clone(), server.forwarded.clone());
+        let stopping = server.stopping.clone();
+        let forwarded = server.forwarded.clone();
         let is_mcp = matches!(server.kind, ListenerKind::Mcp);
         let mut answer_replicas = pin!(async {
             if is_mcp {
@@ -173,9 +174,9 @@ impl Gateway {
         let closing = async {
             if endpoint.is_some() {
                 // Load balancers learn that it is not ready before it accepts no more connections.
-                let delay = self.current().config.limits.drain_delay;
+                let configured = self.current().config.limits.drain_delay;
                 // Those who wait already are accepted at any rate.
-                let delay = delay.max(Duration::from_millis(1));
+                let delay = configured.max(Duration::from_millis(1));
                 let _ = timeout(delay, self.accept(&listener, &server)).await;
             }
             drop(listener);

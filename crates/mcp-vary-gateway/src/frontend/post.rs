@@ -140,7 +140,8 @@ async fn buffer_or_stream(
     is_late: ConnectionSleep,
     is_streamed: bool,
 ) -> Response<Body> {
-    let (era, resumable_id) = (running.client().era(), running.client().resumable_id());
+    let era = running.client().era();
+    let resumable_id = running.client().resumable_id();
     let first = match resumable_id {
         Some(_) => tokio::select! {
             biased;
@@ -176,8 +177,8 @@ fn check_session(
     caller: &Caller,
     body: &RequestBody,
 ) -> Result<(), RpcError> {
-    let length = body.size_hint().exact();
-    let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    let declared = body.size_hint().exact();
+    let length = declared.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     // For a small body the check comes later, so that the answer can repeat its id.
     if memory_cost::of_message(length) == 0 || !head.headers.contains_key(SESSION_ID) {
         return Ok(());

@@ -40,9 +40,9 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Prob
     let is_up = |server: &&ServerStatus| matches!(server.state, "up" | "per-user");
     let up = servers.iter().filter(is_up).count();
     let issuers = snapshot.authentication.iter();
-    let keys = issuers.flat_map(|it| it.key_statuses().map(|(_, keys)| keys.age));
+    let keys = issuers.flat_map(|service| service.key_statuses().map(|(_, keys)| keys.age));
     let (loaded, missing): (Vec<_>, Vec<_>) = keys.partition(Option::is_some);
-    let store = snapshot.services.store.as_ref().map(|it| it.state());
+    let store = snapshot.services.store.as_ref().map(|store| store.state());
     let reasons = snapshot.config.ready.reasons(GatewayState {
         is_serving: gateway.is_serving(),
         is_stopping: gateway.is_stopping(),
@@ -50,16 +50,16 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Prob
         missing_keys: (missing.len(), loaded.len() + missing.len()),
         is_store_read: store.is_none_or(StoreState::is_settled),
     });
-    let store = store.map(|state| ("store", state.as_str()));
-    let shown = servers.iter().filter(|_| is_verbose);
-    let shown = shown.map(|it| (&*it.name, it.state));
-    ProbeResponse::ready(&reasons, store.into_iter().chain(shown))
+    let store_state = store.map(|state| ("store", state.as_str()));
+    let listed = if is_verbose { &servers[..] } else { &[] };
+    let shown = listed.iter().map(|server| (&*server.name, server.state));
+    ProbeResponse::ready(&reasons, store_state.into_iter().chain(shown))
 }
 
 /// All series, in the form that the client prefers.
 async fn metrics(snapshot: Arc<ConfigSnapshot>, head: &Parts) -> Response<Body> {
-    let accept = head.headers.get_all(ACCEPT).iter();
-    let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
+    let values = head.headers.get_all(ACCEPT).iter();
+    let accept: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
     let form = Form::preferred(&accept.join(","));
     // Tokens of lists that have changed are counted, which would hold up other requests.
     let written = tokio::task::spawn_blocking(move || {

@@ -35,10 +35,11 @@ impl Gateway {
     ) {
         let mut calls = self.replica_calls.lock().await;
         while let Some(call) = calls.recv().await {
-            let (gateway, stopping) = (Arc::clone(self), stopping.clone());
+            let gateway = Arc::clone(self);
+            let call_stopping = stopping.clone();
             let shutdown = self.services.shutdown.clone();
             let answered = tasks.track_future(async move {
-                let answered = answer_call(&gateway, stopping, call);
+                let answered = answer_call(&gateway, call_stopping, call);
                 if let Some(Err(error)) = shutdown.run_until_cancelled(answered).await {
                     debug!(%error, "forwarded request not answered");
                 }
@@ -78,8 +79,8 @@ async fn answer(
         head.extensions.insert(ClientAddress(address));
     }
     if let Some(subject) = request.certificate {
-        let certificate = PeerCertificate::of(&subject);
-        let certificate = certificate.map_err(|_| ForwardError::Unanswered)?;
+        let parsed = PeerCertificate::of(&subject);
+        let certificate = parsed.map_err(|_| ForwardError::Unanswered)?;
         head.extensions.insert(certificate);
     }
     let scope = ConnectionScope {
@@ -89,8 +90,8 @@ async fn answer(
     let response = Box::pin(endpoint::respond(gateway.current(), &head, body, &scope)).await;
     let (head, mut body) = response.unwrap_or_else(rejected).into_parts();
     if let Body::Full(bytes) = &mut body {
-        let bytes = bytes.take().unwrap_or_default();
-        let begun = responder.begin(head.status, &head.headers, &bytes, true);
+        let whole = bytes.take().unwrap_or_default();
+        let begun = responder.begin(head.status, &head.headers, &whole, true);
         return begun.await;
     }
     send_stream(&head, body, responder).await

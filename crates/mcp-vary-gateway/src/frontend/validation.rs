@@ -80,8 +80,8 @@ impl<'a> Addressing<'a> {
             if self.is_local && is_plainly_loopback(host.as_bytes()) {
                 return true;
             }
-            let host = host.to_str().ok();
-            let authority = host.and_then(|host| host.parse::<Authority>().ok());
+            let text = host.to_str().ok();
+            let authority = text.and_then(|host| host.parse::<Authority>().ok());
             let host = authority.as_ref().and_then(host_of);
             host.is_some_and(|host| self.has_host(host))
         };
@@ -95,8 +95,8 @@ impl<'a> Addressing<'a> {
 
     fn check_origin(self, headers: &HeaderMap) -> Result<(), Rejection> {
         let is_ours = |value: &HeaderValue| {
-            let origin = value.to_str().ok();
-            let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
+            let text = value.to_str().ok();
+            let origin = text.and_then(|origin| origin.parse::<Uri>().ok());
             let host = origin.as_ref().and_then(Uri::authority).and_then(host_of);
             self.listener.has_origin(value.as_bytes())
                 || self.is_local && host.is_some_and(is_loopback)
@@ -211,11 +211,11 @@ pub(crate) fn prefers_stream(headers: &HeaderMap) -> bool {
         return false;
     }
     let values = headers.get_all(ACCEPT).iter();
-    let values = values.filter_map(|value| value.to_str().ok());
-    let ranges: Vec<_> = values.flat_map(|value| value.split(',')).collect();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let ranges: Vec<_> = texts.flat_map(|value| value.split(',')).collect();
     let rank = |media: &str| {
-        let ranges = ranges.iter().enumerate();
-        let named = ranges.filter_map(|(at, range)| Some((weight_of(range, media)?, Reverse(at))));
+        let all = ranges.iter().enumerate();
+        let named = all.filter_map(|(at, range)| Some((weight_of(range, media)?, Reverse(at))));
         named.max()
     };
     rank("text/event-stream") > rank("application/json")
@@ -225,8 +225,8 @@ pub(crate) fn prefers_stream(headers: &HeaderMap) -> bool {
 fn weight_of(range: &str, media: &str) -> Option<u32> {
     let mut parts = range.split(';').map(str::trim);
     let is_named = parts.next()?.eq_ignore_ascii_case(media);
-    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-    let weight = weight.and_then(|weight| weight.parse::<f32>().ok());
+    let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let weight = quality.and_then(|quality| quality.parse::<f32>().ok());
     is_named.then(|| (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0).round() as u32)
 }
 
@@ -236,8 +236,8 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
     let kind = media.split('/').next().unwrap_or_default();
     for value in headers.get_all(ACCEPT) {
         is_present = true;
-        let ranges = value.to_str().unwrap_or_default().split(',');
-        let mut ranges = ranges
+        let written = value.to_str().unwrap_or_default().split(',');
+        let mut ranges = written
             .filter_map(|range| range.split(';').next())
             .map(str::trim);
         let fits = |range: &str| {

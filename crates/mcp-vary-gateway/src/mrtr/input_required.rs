@@ -105,7 +105,7 @@ pub(crate) fn url_required(
             &params,
         );
         support.ensure_supported(ELICIT, &params).ok()?;
-        let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
+        let request = json::object(&[("method", &json::string(ELICIT)), ("params", &params)]);
         requests.set((at + 1).to_string(), request);
     }
     if requests.is_empty() {
@@ -114,13 +114,8 @@ pub(crate) fn url_required(
     let state = RequestState::UrlVisit {
         server: codec.server.to_string(),
     };
-    let (requests, state) = (
-        requests.to_json(),
-        json::string(&codec.seal(services, &state)),
-    );
-    Some(format!(
-        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#
-    ))
+    let sealed = codec.seal(services, &state);
+    Some(input_required(&requests.to_json(), &sealed))
 }
 
 /// Suspends `call` until its client retries. Returns the result that asks the client for input.
@@ -139,8 +134,14 @@ pub(crate) fn suspend<L: Send + 'static>(
     let number = suspended_calls.insert(call, codec.owner, codec.quota, timeout)?;
     let gateway = services.instance;
     let state = codec.seal(services, &RequestState::Suspended { gateway, number });
-    let state = json::string(&state);
-    Ok(format!(
-        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#
-    ))
+    Ok(input_required(&requests, &state))
+}
+
+/// The result that asks the client for input.
+fn input_required(requests: &str, state: &str) -> String {
+    json::object(&[
+        ("resultType", r#""input_required""#),
+        (INPUT_REQUESTS, requests),
+        (REQUEST_STATE, &json::string(state)),
+    ])
 }

@@ -245,7 +245,8 @@ fn into_result(
 /// Waits for the next response; returns the index of its request. No response means that the time is over.
 async fn answered(waiting: &mut [PendingInput]) -> (usize, Option<ClientResponse>) {
     let answers = waiting.iter_mut().map(|waiting| {
-        let (answer, question) = (&mut waiting.answer, &waiting.server_request);
+        let answer = &mut waiting.answer;
+        let question = &waiting.server_request;
         Box::pin(async move {
             tokio::select! {
                 biased;

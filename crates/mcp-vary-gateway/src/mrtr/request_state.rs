@@ -129,8 +129,8 @@ impl RequestStateCodec {
             .map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?;
         let parameters = self.request.parameters();
         let binding = self.binding(&parameters);
-        let opened = open(&services.cursor_keys, &binding, &sealed, services.now());
-        let opened = opened.map_err(|error| {
+        let unsealed = open(&services.cursor_keys, &binding, &sealed, services.now());
+        let opened = unsealed.map_err(|error| {
             RpcError::invalid_params(match error {
                 StateError::Expired => "Request state has expired; send the request without it",
                 _ => "Invalid request state",
@@ -197,7 +197,7 @@ pub(crate) fn replica_of(written: &str) -> Option<u32> {
 }
 
 fn rfind(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).rposition(|it| it == part)
+    bytes.windows(part.len()).rposition(|window| window == part)
 }
 
 /// How the texts of states begin that name a replica. Quotation marks in strings are escaped, so that each occurs only where

@@ -81,9 +81,9 @@ impl InputRequired {
 /// > Removed […] the `elicitationId` field of URL mode elicitation requests (MCP 2026-07-28, changelog)
 pub(super) fn without_elicitation_id<'a>(
     method: &str,
-    params: Option<&'a str>,
+    written: Option<&'a str>,
 ) -> Option<Cow<'a, str>> {
-    let params = params?;
+    let params = written?;
     Some(match method {
         ELICIT => edit::remove(params, ELICITATION_ID),
         _ => Cow::Borrowed(params),

@@ -29,8 +29,8 @@ pub(crate) enum RoundTrip {
 ///
 /// `-32602` when the text is not an object of objects.
 pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, RpcError> {
-    let written = written.unwrap_or("{}");
-    let responses = Members::parse(written)
+    let text = written.unwrap_or("{}");
+    let responses = Members::parse(text)
         .map_err(|why| RpcError::invalid_params(format!("`{INPUT_RESPONSES}`: {why}")))?;
     let mut values = responses.iter();
     if let Some((key, _)) = values.find(|(_, value)| !value.starts_with('{')) {

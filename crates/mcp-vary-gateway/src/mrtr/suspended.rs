@@ -180,14 +180,13 @@ impl InputRequests {
         let mut requests = Members::default();
         for (key, request) in &self.open {
             let method = json::string(request.method());
-            let params = without_elicitation_id(request.method(), request.params());
-            let params = params.as_deref();
-            let params = params.map(|params| {
+            let written = without_elicitation_id(request.method(), request.params());
+            let params = written.as_deref().map(|params| {
                 server_request_support::with_server_name(server, request.method(), params)
             });
-            let params = params.map(|params| format!(r#","params":{params}"#));
-            let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());
-            requests.set(key.clone(), request);
+            let mut members = vec![("method", method.as_str())];
+            members.extend(params.as_deref().map(|params| ("params", params)));
+            requests.set(key.clone(), json::object(&members));
         }
         requests.to_json()
     }

@@ -70,8 +70,8 @@ pub(super) fn hash_of(forwardable: &str) -> Option<u64> {
 pub(super) fn capability_names(capabilities: &Value) -> BTreeSet<String> {
     let all = capabilities.as_object().into_iter().flatten();
     let names = all.flat_map(|(name, settings)| {
-        let inner = settings.as_object().into_iter().flat_map(Map::keys);
-        let inner = inner.map(move |inner| format!("{name}/{inner}"));
+        let keys = settings.as_object().into_iter().flat_map(Map::keys);
+        let inner = keys.map(move |inner| format!("{name}/{inner}"));
         inner.chain([name.clone()])
     });
     names

@@ -86,7 +86,7 @@ impl ConfigSnapshot {
         offers: &Offers,
     ) -> Option<Arc<Participation>> {
         let is_arm = offers.reason.by == DecidedBy::Experiment;
-        let name = offers.reason.rule.as_deref().filter(|_| is_arm)?;
+        let name = is_arm.then_some(offers.reason.rule.as_deref()?)?;
         let identity = Identity::of(caller.principal.as_ref(), Some(session.client))?;
         let variant = offers.default_variant();
         self.experiments.of_session(name, variant, identity)
@@ -103,9 +103,11 @@ pub(crate) fn record_refused_variant(
     let Some(requested) = requested_variant(&caller.requested, params) else {
         counters.increment(Counter::RefusedByAccessRules);
         let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-        let rule = allowed.and_then(|allowed| allowed.rule.clone());
-        let rule = rule.as_deref().filter(|_| caller.requested.pin.is_none());
-        let rule = rule.unwrap_or(PIN_OF_CREDENTIAL);
+        let excluding = allowed.and_then(|allowed| allowed.rule.clone());
+        let rule = match excluding.as_deref() {
+            Some(rule) if caller.requested.pin.is_none() => rule,
+            _ => PIN_OF_CREDENTIAL,
+        };
         snapshot.selector.log_excluded(rule);
         caller.observation.denied_by(rule);
         return;
@@ -123,8 +125,8 @@ const PIN_OF_CREDENTIAL: &str = "auth: pinned variant";
 ///
 /// When they are missing, or not an object.
 fn modern_capabilities<'p>(params: &'p Params<'_>) -> Result<&'p str, RpcError> {
-    let capabilities = params.meta.get(CLIENT_CAPABILITIES);
-    let capabilities = capabilities.filter(|written| written.starts_with('{'));
+    let written = params.meta.get(CLIENT_CAPABILITIES);
+    let capabilities = written.filter(|written| written.starts_with('{'));
     capabilities.ok_or_else(|| {
         RpcError::invalid_params(format!(
             "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
@@ -164,13 +166,14 @@ pub(crate) fn modern_client(
         outcome: Some(&outcome),
     };
     let selector = &snapshot.selector;
-    let offers = selector.select(&candidates, &caller.requested, params, |offers| {
-        let (hints, identity) = (&declared.variant_hints, Identity::of(principal, None));
+    let selection = selector.select(&candidates, &caller.requested, params, |offers| {
+        let identity = Identity::of(principal, None);
+        let hints = &declared.variant_hints;
         participation = snapshot.experiments.assign(hints, identity, offers);
-        participation.as_ref().map(|it| it.choice())
+        participation.as_ref().map(|arm| arm.choice())
     });
     let refused = |_: &RpcError| record_refused_variant(snapshot, caller, params);
-    let mut offers = offers.inspect_err(refused)?;
+    let mut offers = selection.inspect_err(refused)?;
     if method != "server/discover" {
         snapshot.selector.restrict_to_offered(&mut offers);
     }

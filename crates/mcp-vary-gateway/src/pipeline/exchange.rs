@@ -171,13 +171,13 @@ impl InFlightRequest {
         if let Some(dedicated) = &self.leases.dedicated {
             dedicated.mark_clean();
         }
-        let outcome = outcome.map(|result| match self.leases.implicit_task {
+        let shown = outcome.map(|result| match self.leases.implicit_task {
             Some(_) => without_related_task(result),
             None => Cow::Borrowed(result),
         });
         self.abandon_server_requests();
         self.end();
-        ResponseEvent::Done(match outcome {
+        ResponseEvent::Done(match shown {
             Ok(result) => {
                 self.response.record_links(&result, &self.services);
                 self.response.result(&result, &self.services)

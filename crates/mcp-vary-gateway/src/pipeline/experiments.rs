@@ -106,11 +106,11 @@ impl Experiments {
     pub(crate) fn assign(
         &self,
         hints: &VariantHints,
-        identity: Option<Identity<'_>>,
+        client: Option<Identity<'_>>,
         offers: &Offers,
     ) -> Option<Arc<Participation>> {
         let first = *offers.order.first()?;
-        let identity = identity.filter(|_| !self.is_empty())?;
+        let identity = (!self.is_empty()).then_some(client?)?;
         let suits = |it: &&ActiveExperiment| it.arms.contains(&first) && it.suits(hints, offers);
         let active = self.active.iter().find(suits)?;
         let experiment = &active.config.experiment;
@@ -127,7 +127,7 @@ impl Experiments {
         identity: Identity<'_>,
     ) -> Option<Arc<Participation>> {
         let active = self.active.iter().find(|active| *active.name == *name)?;
-        let arm = active.arms.iter().position(|it| *it == variant)?;
+        let arm = active.arms.iter().position(|arm| *arm == variant)?;
         let unit = identity.unit(&active.key, active.config.experiment.name());
         active.participation(unit, arm)
     }
@@ -157,19 +157,19 @@ impl ActiveExperiment {
         before: Option<&Experiments>,
         store: Option<&Store>,
     ) -> Option<Self> {
-        let arms = experiment.experiment.arms().iter();
-        let arms = arms.map(|arm| variants.index_of(&arm.variant));
-        let arms: Vec<_> = arms.collect::<Option<_>>()?;
+        let offered = experiment.experiment.arms().iter();
+        let indices = offered.map(|arm| variants.index_of(&arm.variant));
+        let arms: Vec<_> = indices.collect::<Option<_>>()?;
         let is_experimental = |index: &VariantIndex| {
             let variant = index.get(variants.variants.as_slice());
             variant.is_some_and(|variant| variant.status == Status::Experimental)
         };
-        let mut earlier = before.into_iter().flat_map(|before| &before.active);
-        let earlier = earlier.find(|earlier| earlier.config == *experiment);
-        let tally = earlier.map(|earlier| earlier.tally.clone());
+        let mut all = before.into_iter().flat_map(|before| &before.active);
+        let earlier = all.find(|earlier| earlier.config == *experiment);
+        let known_tally = earlier.map(|earlier| earlier.tally.clone());
         let salt = experiment.salt.as_ref();
         let key = salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes());
-        let tally = tally.unwrap_or_else(|| {
+        let tally = known_tally.unwrap_or_else(|| {
             let tally = new_tally(&experiment.experiment, &key, config, store);
             (Arc::new(tally), Instant::now())
         });
@@ -186,8 +186,8 @@ impl ActiveExperiment {
     fn suits(&self, hints: &VariantHints, offers: &Offers) -> bool {
         let name = self.config.experiment.name();
         let says = |key: &Option<String>, also: Option<&str>| {
-            let values = key.iter().flat_map(|key| hints.values(key));
-            let mut values = values.map(String::as_str);
+            let declared = key.iter().flat_map(|key| hints.values(key));
+            let mut values = declared.map(String::as_str);
             values.any(|value| value == YES || value == name || Some(value) == also)
         };
         let opts_out = says(&self.config.opt_out, self.config.kind.as_deref());

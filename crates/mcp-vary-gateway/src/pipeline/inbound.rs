@@ -85,8 +85,8 @@ pub(crate) async fn handle_admitted(
     request: IncomingRequest<'_>,
 ) -> Outcome {
     if request.is_notification() {
-        let (method, params) = (request.method, request.params);
-        Box::pin(forward_notification(snapshot, client, method, params)).await;
+        let sending = forward_notification(snapshot, client, request.method, request.params);
+        Box::pin(sending).await;
         return Outcome::Accepted;
     }
     let mut dispatch = router::dispatch(snapshot, client, request).await;
@@ -116,8 +116,8 @@ impl<'a> Inbound<'a, '_> {
                 Era::Legacy,
             )
         })?;
-        let era = self.sender.era(&params);
-        let era = era.map_err(|failure| refused(&failure, message.id, Era::Modern))?;
+        let decided = self.sender.era(&params);
+        let era = decided.map_err(|failure| refused(&failure, message.id, Era::Modern))?;
         let mut request = IncomingRequest::new(message, params, self.body);
         if !message.is_request() {
             return Box::pin(self.receive(request, era)).await;
@@ -139,7 +139,8 @@ impl<'a> Inbound<'a, '_> {
         request: &IncomingRequest<'_>,
         era: Era,
     ) -> Result<Observation, Outcome> {
-        let (caller, snapshot) = (&*self.sender.caller, self.sender.snapshot);
+        let caller = &*self.sender.caller;
+        let snapshot = self.sender.snapshot;
         let audited = AuditedRequest {
             origin: &caller.origin,
             principal: caller.principal.as_ref(),
@@ -153,9 +154,9 @@ impl<'a> Inbound<'a, '_> {
             feed: snapshot.services.request_feed.watched(),
         };
         let services = &snapshot.services;
-        let (audit, metrics) = (services.audit.as_ref(), services.metrics.as_ref());
+        let metrics = services.metrics.as_ref();
         let tracer = services.tracer.as_ref();
-        let begun = Observation::begin(audit, metrics, tracer, &audited).await;
+        let begun = Observation::begin(services.audit.as_ref(), metrics, tracer, &audited).await;
         begun.map_err(|full| {
             let failure = RpcError::internal(full.to_string());
             Outcome::Refused(Reply {
@@ -171,7 +172,8 @@ impl<'a> Inbound<'a, '_> {
         request: IncomingRequest<'a>,
         era: Era,
     ) -> Result<Admitted<'a>, Outcome> {
-        let (id, sender) = (request.id, &mut self.sender);
+        let id = request.id;
+        let sender = &mut self.sender;
         if let MessageSource::Batch(_) = sender.source {
             // The status is sent with the first answer of the batch.
             sender.caller.observation.status_sent();
@@ -200,7 +202,8 @@ impl<'a> Inbound<'a, '_> {
         request: IncomingRequest<'a>,
         era: Era,
     ) -> Result<Admitted<'a>, Outcome> {
-        let (sender, message) = (&self.sender, self.message);
+        let sender = &self.sender;
+        let message = self.message;
         if let (MessageSource::Post(_), Era::Legacy, "initialize") =
             (&sender.source, era, request.method)
         {

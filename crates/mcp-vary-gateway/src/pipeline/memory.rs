@@ -105,15 +105,15 @@ impl AnswerMemory for AnswerShare {
             share,
             by_client,
         } = &*self.shares;
-        let mut by_client = by_client.lock();
-        let known = by_client.get(&self.client).and_then(Weak::upgrade);
-        let known = known.unwrap_or_else(|| {
-            by_client.retain(|_, share| share.strong_count() > 0);
+        let mut shares = by_client.lock();
+        let known = shares.get(&self.client).and_then(Weak::upgrade);
+        let client_share = known.unwrap_or_else(|| {
+            shares.retain(|_, share| share.strong_count() > 0);
             let share = budget.sub_budget(*share);
-            by_client.insert(self.client, Arc::downgrade(&share));
+            shares.insert(self.client, Arc::downgrade(&share));
             share
         });
-        known.empty_lease()
+        client_share.empty_lease()
     }
 }
 

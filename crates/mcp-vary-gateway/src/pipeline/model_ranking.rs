@@ -131,12 +131,12 @@ impl ModelRanking {
     /// The ranking by the model of a configuration; `None` without one. If the configuration `before` ranked the same
     /// variants by the same model, its answers and counts go on.
     pub(crate) fn new(
-        config: Option<&ModelRankingConfig>,
+        configured: Option<&ModelRankingConfig>,
         rankings: &Arc<Rankings>,
         background: BackgroundTasks,
         before: Option<&Arc<Self>>,
     ) -> Option<Arc<Self>> {
-        let config = config?;
+        let config = configured?;
         let is_same =
             |before: &&Arc<Self>| before.config == *config && before.rankings.ranks_like(rankings);
         if let Some(before) = before.filter(is_same) {
@@ -272,8 +272,8 @@ impl ModelRanking {
         let Some(audit) = &self.background.audit else {
             return;
         };
-        let list = |ids: &[VariantId]| {
-            let ids: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+        let list = |variants: &[VariantId]| {
+            let ids: Vec<_> = variants.iter().map(VariantId::as_str).collect();
             LongText::new(ids.join(" "))
         };
         let model = Text::new(self.config.model());
@@ -330,12 +330,12 @@ const REQUEST: Operation<'static> = Operation::CallTool {
 fn limiter(
     config: &ModelRankingConfig,
 ) -> Result<RateLimiter<PrincipalId, SharedClock>, Box<dyn std::error::Error>> {
-    let limits = [
+    let rates = [
         ("per-principal", Per::Principal, config.per_principal),
         ("in-all", Per::Server, config.in_all),
     ];
-    let limits = limits.map(|(name, per, rate)| Limit::new(name, per, Counted::Calls, rate));
-    let limits = limits.into_iter().collect::<Result<_, _>>()?;
+    let checked = rates.map(|(name, per, rate)| Limit::new(name, per, Counted::Calls, rate));
+    let limits = checked.into_iter().collect::<Result<_, _>>()?;
     let clock = SharedClock::of(MonotonicClock::start());
     Ok(RateLimiter::new(limits, DEFAULT_CAPACITY, clock)?)
 }

@@ -50,7 +50,8 @@ impl<'a> RequestContext<'a> {
         request: IncomingRequest<'a>,
         action: MethodAction,
     ) -> Result<Self, RpcError> {
-        let (pool, owner) = (&snapshot.pool, client.list_owner());
+        let pool = &snapshot.pool;
+        let owner = client.list_owner();
         if let Some(session) = &client.session {
             pool.note_session(session);
         }
@@ -192,7 +193,7 @@ impl<'a> ViewScope<'a> {
     pub(crate) fn variant_for_errors(self) -> Option<VariantId> {
         let is_selected = self.request.params.meta.contains(SERVER_VARIANT_META);
         let knows_variants = self.client.knows_variants || is_selected;
-        self.active_variant().filter(|_| knows_variants)
+        knows_variants.then(|| self.active_variant())?
     }
 
     /// Adds the active variant to the data of an error.

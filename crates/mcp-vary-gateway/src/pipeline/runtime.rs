@@ -119,19 +119,20 @@ struct Shared {
 
 impl Shared {
     fn result_store(&self, config: &Config, copies: Copies) -> Arc<ResultStore> {
-        let (bytes, ttl) = (config.limits.result_store, config.limits.result_ttl);
+        let bytes = config.limits.result_store;
+        let ttl = config.limits.result_ttl;
         let store = ResultStore::new(bytes, ttl, config.environment, self.tag);
         Arc::new(store.with_copies(copies))
     }
 
     fn new(config: &Config) -> Self {
-        let previous = config.previous_keys.iter();
-        let previous = previous.map(|key| derived_key(key, "cursor"));
+        let rotated = config.previous_keys.iter();
+        let previous = rotated.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
         let instance = u64::from_le_bytes(random(config.environment));
         let store = config.store.clone().map(|url| {
-            let keys = std::iter::once(&config.key).chain(&config.previous_keys);
-            let keys = keys.map(|key| derived_key(key, "store"));
+            let secrets = std::iter::once(&config.key).chain(&config.previous_keys);
+            let keys = secrets.map(|key| derived_key(key, "store"));
             Arc::new(Store::new(url, keys, config.environment.now, instance))
         });
         let pending = PendingServerRequests::new(
@@ -276,7 +277,7 @@ impl Services {
             operator: config.operator.clone(),
             list_tokens: config
                 .count_tokens
-                .or_else(|| config.metrics.map(|it| it.count_tokens))
+                .or_else(|| config.metrics.map(|metrics| metrics.count_tokens))
                 .map(ListTokens::new),
             cursor_keys: shared.cursor_keys,
             pending_server_requests: shared.pending_server_requests,

@@ -51,8 +51,7 @@ pub(crate) fn offer_variants(
             order: Arc::clone(&by_rules.order),
             ..offers.clone()
         };
-        let experiments = &snapshot.experiments;
-        let participation = experiments.assign(hints, identity, &by_rules)?;
+        let participation = snapshot.experiments.assign(hints, identity, &by_rules)?;
         Some(participation.choice())
     };
     let requested = &caller.requested;
@@ -92,7 +91,8 @@ pub(crate) fn record_variant(
     }
     let id = snapshot.variant_id(offers.default_variant().declared_view());
     let details = snapshot.selector.ranking_details(declared, offers);
-    let (by, rule) = (offers.reason.by.as_str(), offers.reason.rule.as_deref());
+    let by = offers.reason.by.as_str();
+    let rule = offers.reason.rule.as_deref();
     let order = details.order.as_ref().map(LongText::as_str);
     // The values of hints are in the audit log only.
     debug!(variant = %id, by, rule, method = "initialize", order, "variant selected");

@@ -108,8 +108,8 @@ fn server_calls(
     services: &Services,
     before: Option<&ConfigSnapshot>,
 ) -> ServerCalls {
-    let before = before.map(|before| &before.calls);
-    ServerCalls::new(&config.servers, before, services.metrics.as_deref())
+    let earlier = before.map(|before| &before.calls);
+    ServerCalls::new(&config.servers, earlier, services.metrics.as_deref())
 }
 
 /// The series of the variants, if requests are measured and variants are on.
@@ -133,7 +133,7 @@ fn authentication(
     services: &Services,
     before: Option<&ConfigSnapshot>,
 ) -> Option<Arc<AuthenticationService>> {
-    let before = before.and_then(|before| before.authentication.as_deref());
+    let earlier = before.and_then(|before| before.authentication.as_deref());
     let settings = config.authentication.clone()?;
     let mut servers = config.servers.iter();
     if servers.any(|server| server.client_credentials.is_some()) {
@@ -141,11 +141,11 @@ fn authentication(
     }
     let service = AuthenticationService::new(
         settings,
-        before,
+        earlier,
         config.environment,
         services.background_tasks.clone(),
     );
-    service.fetch_keys(match before {
+    service.fetch_keys(match earlier {
         Some(_) => FetchReason::Reload,
         None => FetchReason::Schedule,
     });
@@ -207,7 +207,8 @@ fn placements(
     before: Option<&ConfigSnapshot>,
 ) -> Arc<Placements> {
     let generation = before.map_or(0, |before| before.placements.generation() + 1);
-    let (pool, variant_set) = (Arc::clone(pool), Arc::clone(variant_set));
+    let pool = Arc::clone(pool);
+    let variant_set = Arc::clone(variant_set);
     let placements = Placements::new(generation, pool, variant_set, config.variants);
     Arc::new(placements)
 }
@@ -238,7 +239,6 @@ impl ConfigSnapshot {
         let rules = ClientRules::new(&config.selection);
         let variant_set =
             VariantSet::with_presentations(&config.variant_set, &rules.presentations());
-        let layout = layout(&config, &variant_set, &rules);
         services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
@@ -246,7 +246,7 @@ impl ConfigSnapshot {
         let pool = UpstreamPool::new(
             PoolConfig {
                 servers: config.servers.clone(),
-                layout,
+                layout: layout(&config, &variant_set, &rules),
                 access,
                 only_client: config.only_client.clone(),
                 class_limit: config.limits.classes,
@@ -256,8 +256,6 @@ impl ConfigSnapshot {
             &services.pool,
         );
         let pool = Arc::new(pool.await);
-        let placements = placements(&config, &pool, &variant_set, before);
-        let authentication = authentication(&config, &services, before);
         let shortens_for_all = shortens_for_all(&config, &variant_set, &rules);
         let selector = VariantSelector::new(
             &config,
@@ -267,7 +265,8 @@ impl ConfigSnapshot {
             before.map(|before| &before.selector),
         );
         Self {
-            authentication,
+            authentication: authentication(&config, &services, before),
+            placements: placements(&config, &pool, &variant_set, before),
             pool,
             shortens_for_all,
             experiments: Experiments::new(
@@ -281,7 +280,6 @@ impl ConfigSnapshot {
             selector,
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
-            placements,
             services,
             position,
             config,
@@ -317,8 +315,8 @@ impl ConfigSnapshot {
         let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value = json::to_value(text).unwrap_or_default();
             let declared = NEGOTIATED.read(&value, &self.services.ignored_declarations);
-            let features = declared.get::<Features>();
-            let features = features.filter(|_| self.config.negotiation);
+            let negotiates = self.config.negotiation;
+            let features = negotiates.then(|| declared.get::<Features>()).flatten();
             let hints = declared.get::<VariantHints>();
             let knows_variants = hints.is_some();
             let variant_hints = hints.unwrap_or_default();
@@ -371,9 +369,9 @@ impl ConfigSnapshot {
     }
 
     /// The variants, in the order of configuration; none if they are off.
-    pub(crate) fn enabled_variants(&self) -> impl Iterator<Item = &ServerVariant> {
-        let variants = self.variant_set.variants.iter();
-        variants.filter(|_| self.config.variants)
+    pub(crate) fn enabled_variants(&self) -> &[ServerVariant] {
+        let variants = self.variant_set.variants.as_slice();
+        if self.config.variants { variants } else { &[] }
     }
 
     /// The variant with this id.

@@ -36,7 +36,8 @@ impl StartupSettings {
 
     /// The settings that differ in `config` but cannot change before a restart, by their keys in a file.
     pub(crate) fn differences(&self, config: &Config) -> Vec<&'static str> {
-        let (old, new) = (&self.limits, &config.limits);
+        let old = &self.limits;
+        let new = &config.limits;
         #[rustfmt::skip]
         let settings = [
             ("limits.connections", old.connections != new.connections),

@@ -96,11 +96,12 @@ impl VariantSelector {
             config.advertised,
         );
         let rankings = Arc::new(rankings);
-        let model = config.model_ranking.as_ref().filter(|_| config.variants);
-        let before = before.and_then(|before| before.model_ranking.as_ref());
+        let ranking = config.model_ranking.as_ref();
+        let model = if config.variants { ranking } else { None };
+        let earlier = before.and_then(|before| before.model_ranking.as_ref());
         Self {
             is_enabled: config.variants,
-            model_ranking: ModelRanking::new(model, &rankings, background, before),
+            model_ranking: ModelRanking::new(model, &rankings, background, earlier),
             rankings,
             variant_set,
             rules,
@@ -137,9 +138,8 @@ impl VariantSelector {
         allowed: Option<&AllowedVariants>,
         era: Era,
     ) -> (Arc<RankedVariants>, DecidedBy) {
-        let ranked_client = ranked_client(client, caller, allowed, era);
-        let ranked_client = ranked_client.as_ref();
-        let by_model = || self.model_ranking.as_ref()?.ranked(ranked_client?);
+        let described = ranked_client(client, caller, allowed, era);
+        let by_model = || self.model_ranking.as_ref()?.ranked(described.as_ref()?);
         let visible = allowed.map(|allowed| &*allowed.variants);
         match by_model() {
             // The default of these clients is always that of the rules.
@@ -167,7 +167,7 @@ impl VariantSelector {
         let hints = &client.variant_hints;
         let visible = offers.allowed.as_deref();
         let ranking = self.rankings.ranking(hints, visible);
-        let hints = hints
+        let texts = hints
             .iter()
             .flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")));
         let order = offers.order.iter().filter_map(|index| {
@@ -176,7 +176,7 @@ impl VariantSelector {
             Some(format!("{id}={}", ranked.score))
         });
         RankingDetails {
-            hints: long_text(&hints.collect::<Vec<_>>()),
+            hints: long_text(&texts.collect::<Vec<_>>()),
             order: long_text(&order.collect::<Vec<_>>()),
         }
     }
@@ -196,16 +196,13 @@ impl VariantSelector {
         experiment: impl FnOnce(&Offers) -> Option<DecidedVariant>,
     ) -> Result<Offers, RpcError> {
         let allowed = candidates.allowed.as_deref();
-        let by_access = || {
-            let allowed = allowed?;
-            Some((allowed.default?, allowed.rule.clone()?))
-        };
-        let offers = self.pinned_variant(candidates, request);
-        let mut offers = offers.ok_or_else(|| self.no_variant(request, params))?;
+        let by_access = || Some((allowed?.default?, allowed?.rule.clone()?));
+        let pinned = self.pinned_variant(candidates, request);
+        let mut offers = pinned.ok_or_else(|| self.no_variant(request, params))?;
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
-                let by_rule = by_access().or_else(|| self.by_rule(candidates.outcome?));
-                let by_rule = by_rule.filter(|(index, _)| offers.allows(*index));
+                let ruled = by_access().or_else(|| self.by_rule(candidates.outcome?));
+                let by_rule = ruled.filter(|(index, _)| offers.allows(*index));
                 let (by, decided) = match by_rule {
                     Some(_) => (DecidedBy::Rule, by_rule),
                     None => (DecidedBy::Experiment, experiment(&offers)),
@@ -220,12 +217,12 @@ impl VariantSelector {
         if !self.is_enabled {
             return Err(RpcError::from(&Error::VariantsNotSupported));
         }
-        let index = self
+        let found = self
             .variant_set
             .index_of(named)
-            .filter(|it| offers.allows(*it));
+            .filter(|index| offers.allows(*index));
         let requested = || Value::String(named.clone());
-        let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
+        let index = found.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(request, params)?;
         if offers.pin.is_none() {
             self.promote(&mut offers.order, index);
@@ -257,13 +254,13 @@ impl VariantSelector {
                 reason: VariantReason::default(),
             });
         };
-        let index = self.variant_set.index_of(pin.as_str());
+        let found = self.variant_set.index_of(pin.as_str());
         let is_allowed = |index: &VariantIndex| {
             allowed
                 .as_ref()
                 .is_none_or(|allowed| allowed.contains(index))
         };
-        let index = index.filter(is_allowed)?;
+        let index = found.filter(is_allowed)?;
         let is_offered = self.is_enabled;
         Some(Offers {
             order: is_offered.then_some(index).into_iter().collect(),
@@ -280,7 +277,7 @@ impl VariantSelector {
         order: &Arc<[VariantIndex]>,
         allowed: Option<&Arc<[VariantIndex]>>,
     ) -> Option<Arc<[VariantIndex]>> {
-        let Some(allowed) = allowed.filter(|_| self.is_enabled) else {
+        let Some(allowed) = self.is_enabled.then_some(allowed).flatten() else {
             return Some(Arc::clone(order));
         };
         let visible: Arc<[_]> = order
@@ -349,13 +346,13 @@ impl VariantSelector {
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
     fn check_header(&self, request: &VariantRequest, params: &Params<'_>) -> Result<(), RpcError> {
-        let header = request.header.as_deref();
-        let Some(header) = header.filter(|_| self.strict_header) else {
+        let written = request.header.as_deref();
+        let Some(header) = self.strict_header.then_some(written).flatten() else {
             return Ok(());
         };
         let path = request.path.clone().map(Value::String);
-        let selector = params.meta.get(SERVER_VARIANT_META);
-        let selector = selector.map(|text| json::to_value(text).unwrap_or_default());
+        let member = params.meta.get(SERVER_VARIANT_META);
+        let selector = member.map(|text| json::to_value(text).unwrap_or_default());
         let others = [path, selector];
         let Some(other) = others.iter().flatten().find(|other| **other != *header) else {
             return Ok(());
@@ -379,16 +376,16 @@ impl VariantSelector {
             .variant_set
             .indices()
             .filter(|index| !order.contains(index));
-        let visible = order.iter().copied().chain(others);
-        let visible = visible.filter(|index| offers.allows(*index));
-        let visible = visible.map(|index| {
+        let all = order.iter().copied().chain(others);
+        let visible = all.filter(|index| offers.allows(*index));
+        let ids = visible.map(|index| {
             self.variant_set
                 .config(index.declared_view())
                 .variant
                 .id
                 .clone()
         });
-        self.invalid(requested, visible.collect())
+        self.invalid(requested, ids.collect())
     }
 
     fn invalid(&self, requested: &Value, available: Vec<VariantId>) -> RpcError {
@@ -400,7 +397,7 @@ impl VariantSelector {
     ///
     /// > The first is the default. (SV-2: whatever fixes a client's default moves that variant to the front.)
     fn promote(&self, order: &mut Arc<[VariantIndex]>, first: VariantIndex) {
-        if order.first().is_none_or(|it| *it == first) {
+        if order.first().is_none_or(|index| *index == first) {
             return;
         }
         let others = order.iter().copied().filter(|index| *index != first);
@@ -426,9 +423,9 @@ pub(crate) type DecidedVariant = (VariantIndex, Arc<str>);
 
 /// The variant that a request selects by its address, its header or in `_meta`.
 pub(crate) fn requested_variant(request: &VariantRequest, params: &Params<'_>) -> Option<Value> {
-    let by_head = request.path.as_ref().or(request.header.as_ref());
+    let head = request.path.as_ref().or(request.header.as_ref());
     let selector = || params.meta.get(SERVER_VARIANT_META);
-    let by_head = by_head.map(|id| Value::String(id.clone()));
+    let by_head = head.map(|id| Value::String(id.clone()));
     by_head.or_else(|| Some(json::to_value(selector()?).unwrap_or_default()))
 }
 

@@ -42,7 +42,7 @@ impl ClassOpener {
     /// The longest wait for the first lists of a class. Clients of the gateway's start have waited already.
     pub(super) fn list_wait(&self) -> Duration {
         let started = self.started;
-        let is_start = started.is_some_and(|it| it.elapsed() < 2 * self.start_wait);
+        let is_start = started.is_some_and(|started| started.elapsed() < 2 * self.start_wait);
         let wait = self.start_wait / if is_start { 4 } else { 1 };
         self.servers.ready_timeout().min(wait)
     }
@@ -82,12 +82,12 @@ impl ClassOpener {
         let connections = self.connections(key, wait, deadline).await;
         let outdated_connections = outdated.as_ref().map(|it| Arc::clone(&it.connections));
         let previous: Vec<_> = inherited.into_iter().chain(outdated_connections).collect();
-        let usage = previous.first().map(|it| Arc::clone(&it.usage));
-        let previous = previous.iter().flat_map(|it| &it.followers);
+        let usage = previous.first().map(|first| Arc::clone(&first.usage));
+        let followers = previous.iter().flat_map(|previous| &previous.followers);
         let base = &self.base.connections.followers;
         // Clients of the other era may share the connection.
         let others = self.classes.followers();
-        let known: Vec<_> = previous.chain(base).cloned().chain(others).collect();
+        let known: Vec<_> = followers.chain(base).cloned().chain(others).collect();
         let spec = ClassSpec {
             capabilities: Arc::clone(&key.capabilities),
             connections,
@@ -98,7 +98,8 @@ impl ClassOpener {
         };
         let class = CapabilityClass::open(spec, &self.context).await;
         self.classes.remove_previous(key);
-        let (capabilities, is_isolated) = (&*key.capabilities, key.is_isolated());
+        let capabilities = &*key.capabilities;
+        let is_isolated = key.is_isolated();
         info!(capabilities, is_isolated, "class of clients opened");
         self.first_readings(&class, deadline).await;
         self.show_known_lists(&class).await;
@@ -123,8 +124,8 @@ impl ClassOpener {
     /// connected nor failed yet: its lists arrive later.
     async fn first_readings(&self, class: &CapabilityClass, deadline: Instant) {
         let pairs = class.sources().iter().zip(self.base.sources());
-        let started = pairs.filter(|(_, base)| !base.is_starting());
-        let started: Vec<_> = started.map(|(source, _)| Arc::clone(source)).collect();
+        let ready = pairs.filter(|(_, base)| !base.is_starting());
+        let started: Vec<_> = ready.map(|(source, _)| Arc::clone(source)).collect();
         let limit = deadline.saturating_duration_since(Instant::now());
         source::first_readings(&started, limit).await;
     }
@@ -150,14 +151,14 @@ impl ClassOpener {
         deadline: Instant,
     ) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter();
-        let undecided: Vec<_> = servers.map(|it| it.is_undecided(key.era)).collect();
+        let undecided: Vec<_> = servers.map(|server| server.is_undecided(key.era)).collect();
         let connections = self.connections_with_room(key, wait).await;
         if !undecided.contains(&true) {
             return connections;
         }
-        let attempts = std::iter::zip(&connections, undecided);
-        let attempts = attempts.filter(|(_, is_undecided)| *is_undecided);
-        let attempts = attempts.map(|(connection, _)| connection.first_attempt());
+        let pairs = std::iter::zip(&connections, undecided);
+        let opening = pairs.filter(|(_, is_undecided)| *is_undecided);
+        let attempts = opening.map(|(connection, _)| connection.first_attempt());
         // A server that does not support the era is shared with clients of the other one.
         let _ = tokio::time::timeout_at(deadline, join_all(attempts)).await;
         self.connections_with_room(key, wait).await
@@ -196,7 +197,7 @@ impl ClassOpener {
         class: &CapabilityClass,
         key: &PoolKey,
     ) -> Vec<Arc<SupervisedConnection>> {
-        let servers = class.left_out.iter().map(|it| self.servers.get(*it));
+        let servers = class.left_out.iter().map(|index| self.servers.get(*index));
         let connections = servers.filter_map(|server| self.connection(server, key, true).ok());
         connections.collect()
     }

@@ -81,11 +81,12 @@ impl UpstreamPool {
         for server in &mut configs {
             server.counters = Arc::clone(&services.counters);
         }
-        let (context, dedicated) = (&services.context, &services.dedicated);
+        let context = &services.context;
+        let dedicated = &services.dedicated;
         let known = before.map(|before| &*before.servers);
         let servers = Arc::new(Servers::new(configs, known, || dedicated.next_number()));
-        let base_era = before.map(|before| Arc::clone(&before.keys.base_era));
-        let base_era = base_era.unwrap_or_default();
+        let earlier_era = before.map(|before| Arc::clone(&before.keys.base_era));
+        let base_era = earlier_era.unwrap_or_default();
         let known = before.map(|before| before.base().connections.followers.as_slice());
         let connections = servers.iter().map(|server| {
             let connection = server.first_connection(base_era.era.get().copied());
@@ -140,8 +141,8 @@ impl UpstreamPool {
 
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
-        let names = self.base().sources().iter();
-        let names = names.map(|it| Arc::clone(&it.name));
+        let sources = self.base().sources().iter();
+        let names = sources.map(|source| Arc::clone(&source.name));
         self.opener.context.shared_lists.registry.retain(names);
         self.base().catalog.publish().await;
     }
@@ -260,7 +261,7 @@ impl UpstreamPool {
             return;
         }
         let sources = self.base().sources().iter();
-        let settling = join_all(sources.map(|it| it.in_preferred_era()));
+        let settling = join_all(sources.map(|source| source.in_preferred_era()));
         let settled = tokio::time::timeout(self.opener.list_wait(), settling).await;
         if settled.is_ok() {
             is_settled.store(true, Ordering::Release);
@@ -376,9 +377,8 @@ impl UpstreamPool {
     /// Takes over the classes of `before`, as far as their servers are unchanged, for clients that return.
     pub(crate) fn inherit(&self, before: &Self) {
         let connections: Vec<_> = self.servers.open_connections().collect();
-        let connections: BTreeSet<_> = connections.iter().map(Arc::as_ptr).collect();
-        let is_shared =
-            |it: &ListFollower| connections.contains(&Arc::as_ptr(&it.source.connection));
+        let addresses: BTreeSet<_> = connections.iter().map(Arc::as_ptr).collect();
+        let is_shared = |it: &ListFollower| addresses.contains(&Arc::as_ptr(&it.source.connection));
         let classes = &before.opener.classes;
         self.opener.classes.inherit(classes, is_shared);
     }
@@ -411,9 +411,8 @@ impl UpstreamPool {
     /// Closes all connections and waits until they are closed.
     pub(crate) async fn close(&self) {
         let dedicated = self.dedicated().close_all();
-        let connections = self.servers.open_connections().chain(dedicated);
-        let connections: Vec<_> = connections.collect();
-        join_all(connections.iter().map(|it| it.close())).await;
+        let connections: Vec<_> = self.servers.open_connections().chain(dedicated).collect();
+        join_all(connections.iter().map(|connection| connection.close())).await;
     }
 }
 

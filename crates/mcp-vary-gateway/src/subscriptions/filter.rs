@@ -55,8 +55,8 @@ impl SubscriptionFilter {
         }
         for (key, ids) in [(RESOURCES, &self.resources), (TASKS, &self.tasks)] {
             let Some(ids) = ids else { continue };
-            let ids: Vec<_> = ids.iter().map(|id| json::string(id)).collect();
-            members.set(key, format!("[{}]", ids.join(",")));
+            let texts: Vec<_> = ids.iter().map(|id| json::string(id)).collect();
+            members.set(key, format!("[{}]", texts.join(",")));
         }
         members.to_json()
     }

@@ -75,11 +75,11 @@ impl SubscriptionHub {
     /// Removes sessions that have ended or expired, or that have neither stream nor subscription.
     pub(crate) fn sweep(&self, now: u64) {
         let mut subscribers = self.lock();
-        let over = subscribers
+        let ended = subscribers
             .entries
             .iter()
             .filter(|(_, subscriber)| subscriber.is_over(now));
-        let over: Vec<_> = over.map(|(number, _)| *number).collect();
+        let over: Vec<_> = ended.map(|(number, _)| *number).collect();
         let removed = subscribers.remove_all(over);
         drop(subscribers);
         drop(removed);
@@ -92,8 +92,8 @@ impl SubscriptionHub {
     pub(crate) fn lists_changed(&self, catalog: CatalogId, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut subscribers = self.lock();
-        let present = subscribers.entries.iter_mut();
-        let present = present.filter(|(_, subscriber)| subscriber.placement.shows(catalog));
+        let entries = subscribers.entries.iter_mut();
+        let present = entries.filter(|(_, subscriber)| subscriber.placement.shows(catalog));
         let mut removed = Vec::new();
         let mut notifications = EncodedLists::default();
         for (number, subscriber) in present {
@@ -120,14 +120,14 @@ impl SubscriptionHub {
                 }))
             }
             ResourceUpdates::Any => {
-                let resources = subscribers.resources.iter();
-                let resources = resources.filter(|((source, _), _)| *source == id);
+                let all = subscribers.resources.iter();
+                let resources = all.filter(|((source, _), _)| *source == id);
                 affected.extend(resources.map(|(_, of_resource)| (of_resource.clone(), None)));
             }
         }
         for (of_resource, params) in affected {
-            let params = params.as_deref().unwrap_or("{}");
-            let late = send_updates(&subscribers, &of_resource, params);
+            let written = params.as_deref().unwrap_or("{}");
+            let late = send_updates(&subscribers, &of_resource, written);
             removed.extend(late);
         }
         let removed = subscribers.remove_all(removed);

@@ -127,7 +127,7 @@ impl SubscriptionHub {
             let class = lists.class_of(Arc::clone(after), client).await;
             let mut subscribers = self.lock();
             let subscriber = subscribers.entries.get(&number);
-            let Some(subscriber) = subscriber.filter(|it| is_its(it)) else {
+            let Some(subscriber) = subscriber.filter(|subscriber| is_its(subscriber)) else {
                 continue;
             };
             let placement = Placement {
@@ -168,7 +168,7 @@ impl SubscriptionHub {
             let removed = subscribers.remove(number);
             drop(subscribers);
             // Dropping a modern stream ends it in order.
-            if let Some(NotificationSink::Session(session)) = removed.map(|it| it.sink)
+            if let Some(NotificationSink::Session(session)) = removed.map(|removed| removed.sink)
                 && let Some(session) = session.upgrade()
             {
                 session.close_streams();
@@ -322,12 +322,12 @@ fn rebind(
         ServerIndex::find(sources, |source| source.name() == name)
     };
     let may_be_unlisted = !previous.was_listed || previous.is_lost;
-    let unlisted = || same().filter(|_| may_be_unlisted).filter(shows);
+    let unlisted = || may_be_unlisted.then(same)?.filter(shows);
     let server = listed.or_else(unlisted)?;
     let source = server.get(sources)?;
     // While the server is the same, the connection is, too.
     let is_same_server = Arc::ptr_eq(source, &previous.source);
-    let dedicated = previous.dedicated.clone().filter(|_| is_same_server);
+    let dedicated = is_same_server.then(|| previous.dedicated.clone()).flatten();
     let connection = dedicated
         .as_ref()
         .map_or(&source.connection, KeepAliveLease::connection);
@@ -377,41 +377,46 @@ fn notify_differences(
 #[derive(Default)]
 struct CatalogViews(Vec<(Catalogs, Arc<Differences>)>);
 
-/// The catalog before, and the one after.
-type Catalogs = (Arc<Catalog>, Arc<Catalog>);
+/// The catalogs before and after a reload.
+struct Catalogs {
+    before: Arc<Catalog>,
+    after: Arc<Catalog>,
+}
 
 impl CatalogViews {
     fn between(&mut self, before: &Placement, after: &Placement) -> Arc<Differences> {
-        let catalogs = (
-            before.class.catalog.current(),
-            after.class.catalog.current(),
-        );
+        let catalogs = Catalogs {
+            before: before.class.catalog.current(),
+            after: after.class.catalog.current(),
+        };
         let is_same = |known: &Catalogs| {
-            Arc::ptr_eq(&known.0, &catalogs.0) && Arc::ptr_eq(&known.1, &catalogs.1)
+            Arc::ptr_eq(&known.before, &catalogs.before)
+                && Arc::ptr_eq(&known.after, &catalogs.after)
         };
         let known = self.0.iter().find(|(known, _)| is_same(known));
         if let Some((_, known)) = known {
             return Arc::clone(known);
         }
-        let found = Arc::new(differences((before, &catalogs.0), (after, &catalogs.1)));
+        let found = Arc::new(differences(before, after, &catalogs));
         self.0.push((catalogs, Arc::clone(&found)));
         found
     }
 }
 
-fn differences(before: (&Placement, &Catalog), after: (&Placement, &Catalog)) -> Differences {
+fn differences(before: &Placement, after: &Placement, catalogs: &Catalogs) -> Differences {
     let mut differences = Differences::new();
-    let new = after.0.variants().variants.as_slice();
+    let new = after.variants().variants.as_slice();
     for (at, variant) in VariantIndex::enumerate(new) {
         let id = variant.id.clone();
         // A new variant changes nothing for existing subscribers.
-        let Some(was_at) = before.0.variants().index_of(id.as_str()) else {
+        let Some(was_at) = before.variants().index_of(id.as_str()) else {
             continue;
         };
-        let (was_at, at) = (was_at.declared_view(), at.declared_view());
+        let before_view = was_at.declared_view();
+        let after_view = at.declared_view();
         let changed = ListKind::ALL.into_iter().filter(|kind| {
-            let (previous, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
-            match (previous, new) {
+            let previous = catalogs.before.view(*kind, before_view);
+            match (previous, catalogs.after.view(*kind, after_view)) {
                 (Some(previous), Some(new)) => !previous.is_equivalent(new),
                 (previous, new) => previous.is_some() || new.is_some(),
             }

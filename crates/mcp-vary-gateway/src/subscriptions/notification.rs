@@ -110,7 +110,8 @@ impl EncodedNotification {
 
 /// The result of `subscriptions/listen`, which ends the stream; `id` is JSON text.
 pub(crate) fn closed(id: &str) -> String {
-    format!(r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}"#)
+    let meta = json::object(&[(SUBSCRIPTION_ID, id)]);
+    json::object(&[("resultType", r#""complete""#), ("_meta", &meta)])
 }
 
 /// The object without its closing brace, so that a member can follow.

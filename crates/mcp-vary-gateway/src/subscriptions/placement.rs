@@ -42,8 +42,7 @@ impl Placement {
 
     /// The id of a variant, if notifications name it.
     pub(crate) fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
-        let id = self.variants().id(variant);
-        id.filter(|_| self.names_variants)
+        self.names_variants.then(|| self.variants().id(variant))?
     }
 
     /// Whether the subscriber may know that `server` exists: where there are access rules, if they show something of it.
@@ -150,18 +149,18 @@ impl Placements {
         let order = self.order_of(session)?;
         let offered = order.iter().copied();
         let order: Arc<[_]> = offered
-            .filter(|it| self.is_offered_to(session, *it))
+            .filter(|index| self.is_offered_to(session, *index))
             .collect();
         let selected = session.selected();
         let principal = session.latest_principal();
         if selected.is_empty() {
             return Some(self.allowed(order, principal.as_ref()));
         }
-        let selected = selected
+        let indices = selected
             .iter()
             .filter_map(|id| self.variant_index(id.as_str()));
-        let selected = selected.filter(|index| !order.contains(index));
-        let all = order.iter().copied().chain(selected).collect();
+        let further = indices.filter(|index| !order.contains(index));
+        let all = order.iter().copied().chain(further).collect();
         Some(self.allowed(all, principal.as_ref()))
     }
 

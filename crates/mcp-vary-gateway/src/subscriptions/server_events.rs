@@ -98,8 +98,8 @@ impl TaskObserver for SubscriptionHub {
     fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
         let notifiers: Vec<_> = {
             let subscribers = self.lock();
-            let listeners = subscribers.tasks.get(key).into_iter().flatten();
-            let listeners = listeners.filter_map(|number| {
+            let numbers = subscribers.tasks.get(key).into_iter().flatten();
+            let listeners = numbers.filter_map(|number| {
                 let subscriber = subscribers.entries.get(number)?;
                 let subscription = subscriber.tasks.get(key)?;
                 let notifier = &subscription.notifier;
@@ -122,13 +122,13 @@ impl TaskObserver for SubscriptionHub {
             })
             .collect();
         let mut subscribers = self.lock();
-        let late = notifications
+        let unsent = notifications
             .into_iter()
             .filter_map(|(number, notification)| {
                 let subscriber = subscribers.entries.get(&number)?;
                 (!subscriber.send(&notification)).then_some(number)
             });
-        let late: Vec<_> = late.collect();
+        let late: Vec<_> = unsent.collect();
         let removed = subscribers.remove_all(late);
         drop(subscribers);
         drop(removed);

@@ -173,7 +173,7 @@ impl Subscribers {
     ) -> u64 {
         let known = client.and_then(|client| self.sessions.get(&client).copied());
         if let Some((number, subscriber)) =
-            known.and_then(|it| Some((it, self.entries.get_mut(&it)?)))
+            known.and_then(|number| Some((number, self.entries.get_mut(&number)?)))
         {
             subscriber.sink = sink;
             return number;
@@ -240,8 +240,8 @@ impl Subscribers {
     }
 
     /// Removes the subscribers in `gone`.
-    pub(super) fn remove_all(&mut self, removed: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
-        let removed = removed.into_iter();
+    pub(super) fn remove_all(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
+        let removed = numbers.into_iter();
         removed.filter_map(|number| self.remove(number)).collect()
     }
 

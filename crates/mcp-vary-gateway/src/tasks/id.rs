@@ -39,8 +39,8 @@ pub(crate) fn split_replica(id: &str) -> (Option<u32>, &str) {
     let Some(named) = id.strip_prefix(REPLICA) else {
         return (None, id);
     };
-    let split = named.split_at_checked(8);
-    let split = split.and_then(|(tag, id)| Some((u32::from_str_radix(tag, 16).ok()?, id)));
+    let parts = named.split_at_checked(8);
+    let split = parts.and_then(|(tag, id)| Some((u32::from_str_radix(tag, 16).ok()?, id)));
     split.map_or((None, named), |(tag, id)| (Some(tag), id))
 }
 

@@ -119,8 +119,8 @@ impl TaskIdCodec {
         rewriter: impl FnOnce() -> ResultRewriter,
         connection: TaskConnection,
     ) -> Result<String, RpcError> {
-        let client_id = self.client_id(upstream_id);
-        let client_id = client_id.ok_or_else(|| self.too_long(upstream_id))?;
+        let renamed = self.client_id(upstream_id);
+        let client_id = renamed.ok_or_else(|| self.too_long(upstream_id))?;
         let notifier = || TaskNotifier {
             client_id: client_id.as_str().into(),
             rewriter: rewriter(),
@@ -129,8 +129,8 @@ impl TaskIdCodec {
             link_index: Arc::clone(&self.services.link_index),
             dialect: EXT_OVER_CORE.client,
         };
-        let session = client.session.as_ref();
-        let session = session.map(|session| (Arc::downgrade(session), notifier()));
+        let known = client.session.as_ref();
+        let session = known.map(|session| (Arc::downgrade(session), notifier()));
         let owner = TaskOwner::of(client, session);
         let key = (Arc::clone(&self.server), self.sealed_id(upstream_id).into());
         let task = edit::get(result, "task").unwrap_or("{}");
@@ -189,9 +189,9 @@ impl TaskIdCodec {
     /// A server's message with the client's id of the task that the request is about.
     pub(crate) fn rename_in_message(&self, message: &str) -> Option<String> {
         let upstream_id = self.upstream_id.as_deref().filter(|id| id.len() > 3)?;
-        let client_id = self.client_id(upstream_id);
-        let client_id = client_id.filter(|_| message.contains(upstream_id))?;
-        Some(message.replace(upstream_id, &client_id))
+        let client_id = self.client_id(upstream_id)?;
+        let is_named = message.contains(upstream_id);
+        is_named.then(|| message.replace(upstream_id, &client_id))
     }
 
     /// The status notification of a task for `client`; none if the client did not create the task.

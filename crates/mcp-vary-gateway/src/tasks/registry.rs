@@ -106,7 +106,7 @@ impl TaskRegistry {
         let notifier = {
             let tasks = self.lock();
             let entry = tasks.known.get(key, NEVER)?;
-            let entry = Some(entry).filter(|it| it.client == client)?;
+            let entry = Some(entry).filter(|entry| entry.client == client)?;
             Arc::clone(&entry.notifier)
         };
         Some(notifier.status(params))

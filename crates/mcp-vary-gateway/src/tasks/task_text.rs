@@ -14,8 +14,8 @@ pub(crate) fn core_task_id(result: &str) -> Option<String> {
 }
 
 /// The time for which a server retains a task; `None` if it sets no limit.
-pub(super) fn lifetime(milliseconds: Option<&str>) -> Option<Duration> {
-    let milliseconds: f64 = milliseconds?.parse().ok()?;
+pub(super) fn lifetime(written: Option<&str>) -> Option<Duration> {
+    let milliseconds: f64 = written?.parse().ok()?;
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 

@@ -68,8 +68,8 @@ impl PeerCertificate {
             return last.principal;
         }
         // The subject was checked when the value was created.
-        let principal = Principal::clone(credential).with_certificate(&self.0.subject);
-        let principal = principal.map_or_else(|_| Arc::clone(credential), Arc::new);
+        let with_certificate = Principal::clone(credential).with_certificate(&self.0.subject);
+        let principal = with_certificate.map_or_else(|_| Arc::clone(credential), Arc::new);
         *self.0.last.lock() = Some(Added {
             credential: Arc::clone(credential),
             principal: Arc::clone(&principal),

@@ -118,7 +118,8 @@ impl IssuerClient {
             return false;
         }
         self.is_fetching.send_replace(true);
-        let (issuer, authenticator) = (Arc::clone(self), Arc::clone(by.authenticator));
+        let issuer = Arc::clone(self);
+        let authenticator = Arc::clone(by.authenticator);
         by.tasks
             .spawn(async move { issuer.fetch(&authenticator).await });
         true
@@ -129,8 +130,7 @@ impl IssuerClient {
         let issuer = &self.issuer;
         match fetched {
             Ok(set) => {
-                let (count, skipped) = (set.len(), set.skipped());
-                info!(%issuer, keys = count, skipped, "keys fetched");
+                info!(%issuer, keys = set.len(), skipped = set.skipped(), "keys fetched");
                 let mut keys = self.keys.lock();
                 let before = keys.usable(self.now()).map(Arc::clone);
                 let is_unchanged = before.is_ok_and(|before| before.is_same_text(&set));
@@ -201,8 +201,8 @@ async fn discover(issuer: &Issuer, variables: Variables) -> Result<String, Fetch
 }
 
 async fn key_set_at(url: &str, variables: Variables) -> Result<KeySet, FetchError> {
-    let document = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT, variables).await;
-    let document = document.map_err(|error| FetchError::Document {
+    let fetched = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT, variables).await;
+    let document = fetched.map_err(|error| FetchError::Document {
         url: url.to_owned(),
         error,
     })?;
@@ -211,9 +211,9 @@ async fn key_set_at(url: &str, variables: Variables) -> Result<KeySet, FetchErro
 
 async fn key_set_in(path: &Path) -> Result<KeySet, FetchError> {
     let name = path.display().to_string();
-    let path = path.to_owned();
+    let file = path.to_owned();
     // Opening a file can wait: it may be a pipe, or on a disk that is away.
-    let reading = tokio::task::spawn_blocking(move || read_at_most(&path, MAX_KEY_SET + 1));
+    let reading = tokio::task::spawn_blocking(move || read_at_most(&file, MAX_KEY_SET + 1));
     let text = reading.await.unwrap_or_else(|error| Err(error.into()));
     match text {
         Ok(text) if text.len() > MAX_KEY_SET => Err(FetchError::LargeFile { path: name }),

@@ -47,7 +47,7 @@ impl AdmissionLifetime {
     fn is_admitted(&self) -> bool {
         let current = self.current.load();
         // Without a service everybody is admitted.
-        let current = current.as_ref();
-        current.is_none_or(|service| service.still_admits(&self.by, &self.admission))
+        let service = current.as_ref();
+        service.is_none_or(|service| service.still_admits(&self.by, &self.admission))
     }
 }

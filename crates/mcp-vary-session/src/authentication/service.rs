@@ -57,15 +57,12 @@ fn reason(denial: &Denial) -> String {
     match (&denial.reason, &denial.refusal) {
         (Some(reason), _) => reason.to_string(),
         (None, Refusal::InsufficientScope(needed)) => {
-            let needed: Vec<_> = needed.iter().map(Scope::as_str).collect();
+            let names: Vec<_> = needed.iter().map(Scope::as_str).collect();
             let given = match &denial.given_scopes[..] {
                 [] => "none".to_owned(),
                 given => format!("`{}`", given.join(" ")),
             };
-            format!(
-                "it needs the scopes `{}`, and has {given}",
-                needed.join(" ")
-            )
+            format!("it needs the scopes `{}`, and has {given}", names.join(" "))
         }
         (None, refusal @ Refusal::BadRequest(CredentialError::Malformed)) => {
             format!("{}; a client may send it in quotes", refusal.description())
@@ -102,16 +99,17 @@ impl AuthenticationService {
         environment: Environment,
         background_tasks: TaskTracker,
     ) -> Self {
-        let trusted = settings.authenticator.tokens();
-        let trusted = trusted.map_or(&[][..], TokenVerifier::issuers);
+        let tokens = settings.authenticator.tokens();
+        let trusted = tokens.map_or(&[][..], TokenVerifier::issuers);
         let issuers = std::iter::zip(trusted, &settings.key_sources).map(|(trusted, keys)| {
             let source = &keys.source;
-            let known = before.into_iter().flat_map(|before| &before.issuers);
-            let mut known = known
+            let earlier = before.into_iter().flat_map(|before| &before.issuers);
+            let mut known = earlier
                 .filter(|known| known.is_of(&trusted.issuer, source))
                 .map(Arc::clone);
             let new = || {
-                let (issuer, variables) = (trusted.issuer.clone(), environment.variables);
+                let issuer = trusted.issuer.clone();
+                let variables = environment.variables;
                 Arc::new(IssuerClient::new(issuer, source.clone(), variables))
             };
             let issuer = known.next().unwrap_or_else(new);
@@ -238,8 +236,8 @@ impl AuthenticationService {
 
     /// The header `WWW-Authenticate` of a response to a call that needs `scopes`.
     pub fn scope_challenge(&self, scopes: &[String], target: &EndpointPath) -> Option<HeaderValue> {
-        let scopes = scopes.iter().filter_map(|scope| Scope::parse(scope).ok());
-        let refusal = Refusal::InsufficientScope(scopes.collect());
+        let parsed = scopes.iter().filter_map(|scope| Scope::parse(scope).ok());
+        let refusal = Refusal::InsufficientScope(parsed.collect());
         self.settings
             .challenges
             .answer(&refusal, target)

@@ -21,8 +21,8 @@ pub async fn try_token(
     environment: Environment,
     token: &str,
 ) -> Result<Admission, String> {
-    let request = Request::get("/mcp").header(AUTHORIZATION, format!("Bearer {token}"));
-    let request = request
+    let builder = Request::get("/mcp").header(AUTHORIZATION, format!("Bearer {token}"));
+    let request = builder
         .body(())
         .map_err(|_| "it has characters that no header can have".to_owned())?;
     let service =

@@ -18,7 +18,7 @@ pub(super) enum Line {
 /// The next line without its line break; `None` at the end of the input.
 pub(super) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
-    limit: impl Fn() -> usize,
+    line_limit: impl Fn() -> usize,
 ) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let mut too_long = None;
@@ -30,7 +30,7 @@ pub(super) async fn read_line(
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let part = &available[..end.unwrap_or(available.len())];
-        let limit = limit();
+        let limit = line_limit();
         if too_long.is_none() && line.len() + part.len() > limit {
             too_long = Some(limit);
         }

@@ -45,7 +45,8 @@ impl ConnectionTasks {
 
     /// Runs a request concurrently. Its answer is written when it arrives.
     pub(super) fn spawn_request(&self, admitted: AdmittedLine) {
-        let (lines, stopping) = (self.lines.clone(), self.stopping.clone());
+        let lines = self.lines.clone();
+        let stopping = self.stopping.clone();
         let gone = self.client_gone.clone();
         self.tasks.spawn(async move {
             tokio::select! {
@@ -59,7 +60,8 @@ impl ConnectionTasks {
 
     /// Writes the messages of a batch when they arrive.
     pub(super) fn spawn_batch_writer(&self, mut answers: mpsc::Receiver<Bytes>) {
-        let (lines, gone) = (self.lines.clone(), self.client_gone.clone());
+        let lines = self.lines.clone();
+        let gone = self.client_gone.clone();
         let writing = async move {
             while let Some(answer) = answers.recv().await {
                 let _ = lines.send(answer).await;
@@ -72,7 +74,8 @@ impl ConnectionTasks {
     pub(super) fn queue_notification(&self, notification: AdmittedLine) {
         let queue = self.extension_notifications.get_or_init(|| {
             let (sender, mut notifications) = mpsc::channel::<AdmittedLine>(WRITE_QUEUE);
-            let (lines, stopping) = (self.lines.clone(), self.stopping.clone());
+            let lines = self.lines.clone();
+            let stopping = self.stopping.clone();
             let forwarding = async move {
                 while let Some(notification) = notifications.recv().await {
                     notification.run(&lines, stopping.clone()).await;

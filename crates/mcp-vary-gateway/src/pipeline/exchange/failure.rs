@@ -27,7 +27,7 @@ impl ResponseContext {
         let is_named = !matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let concerns_item = is_named || failure.code() == RESOURCE_NOT_FOUND;
         let not_found = concerns_item && mcp_vary::error::concerns_identifier(failure.code());
-        if let (true, Some(variant)) = (not_found, &self.active_variant) {
+        if not_found && let Some(variant) = &self.active_variant {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
             failure = failure.with_data(data);
         }
@@ -55,7 +55,8 @@ impl ResponseContext {
 
     /// The result that asks the client to visit URLs, if that is what the server's error requires.
     fn url_required(&self, failure: &RpcError, services: &ExchangeServices) -> Option<String> {
-        let (codec, data) = (self.request_state.as_ref()?, failure.data()?);
+        let codec = self.request_state.as_ref()?;
+        let data = failure.data()?;
         let requires_url =
             failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
         requires_url.then(|| {
@@ -106,16 +107,16 @@ impl ResponseContext {
 
     /// Whether the client declared the capabilities that the server misses, so that the gateway did not forward them.
     fn is_declared_missing(&self, failure: &RpcError) -> bool {
-        let missing = failure
+        let required = failure
             .data()
             .and_then(|data| edit::get(data, "requiredCapabilities"));
-        let missing = missing.and_then(|missing| to_map(missing).ok());
+        let missing = required.and_then(|required| to_map(required).ok());
         let capabilities = self.client.capabilities.as_ref();
         let declares = |name: &str| capabilities.is_some_and(|declared| declared.contains(name));
         missing.is_some_and(|missing| {
             missing.iter().all(|(name, settings)| {
-                let inner = settings.as_object().into_iter().flat_map(Map::keys);
-                let mut inner = inner.map(|inner| format!("{name}/{inner}"));
+                let keys = settings.as_object().into_iter().flat_map(Map::keys);
+                let mut inner = keys.map(|inner| format!("{name}/{inner}"));
                 declares(name) && inner.all(|inner| declares(&inner))
             })
         })

@@ -61,7 +61,7 @@ impl ImplicitTask {
     }
 
     fn task_request(&self, method: &'static str, upstream_id: &str) -> Request {
-        let params = format!(r#"{{"taskId":{}}}"#, json::string(upstream_id));
+        let params = json::object(&[("taskId", &json::string(upstream_id))]);
         Request {
             params: Some(params),
             method: method.into(),

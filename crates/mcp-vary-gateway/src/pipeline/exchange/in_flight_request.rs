@@ -128,7 +128,8 @@ impl InFlightRequest {
             return;
         };
         for request in std::mem::take(&mut self.pending_server_requests) {
-            let (session, shutdown) = (Arc::clone(session), self.services.shutdown.clone());
+            let session = Arc::clone(session);
+            let shutdown = self.services.shutdown.clone();
             let waiting = async move { dedicated::wait(request, &session).await };
             let waiting = shutdown.run_until_cancelled_owned(waiting);
             self.services.background_tasks.spawn(waiting);

@@ -53,8 +53,8 @@ impl ResponseContext {
     fn task_status(&self, params: &str) -> Option<Bytes> {
         let task = self.plan.task.as_ref()?;
         let has_session = self.client.session.is_some();
-        let status = has_session.then(|| task.status(params, &self.client));
-        let status = status.flatten();
+        let written = has_session.then(|| task.status(params, &self.client));
+        let status = written.flatten();
         if status.is_none() {
             task.changed(params);
         }

@@ -35,10 +35,8 @@ impl Drop for InFlightRequest {
                 _permit: permit,
                 leases: std::mem::take(&mut self.leases),
             };
-            let (shutdown, now) = (self.services.shutdown.clone(), self.services.now());
-            self.services
-                .background_tasks
-                .spawn(orphan.run(shutdown, now));
+            let running = orphan.run(self.services.shutdown.clone(), self.services.now());
+            self.services.background_tasks.spawn(running);
         }
     }
 }

@@ -110,7 +110,8 @@ impl ResponseContext {
     /// How the client may cache the result: not at all if a rule matches one of the resources in it, or one is JSON,
     /// because other clients get it in another form (SV-17).
     fn caching(&self, result: &str) -> Caching {
-        let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
+        let rules = &self.plan.resource_rules;
+        let caching = self.plan.caching;
         let may_cache = caching == Caching::AsDeclared && self.client.era() == Era::Modern;
         let depends_on_features = || {
             !rules.is_empty() && any_rule_matches_contents(rules, &self.server, result)
@@ -179,9 +180,10 @@ impl ResponseContext {
 
     /// How long the connection is needed, if `result` says that a task was created on it.
     pub(super) fn task_ttl(&self, result: &str) -> Option<Duration> {
-        let task = self.plan.task.as_ref();
-        task.filter(|_| matches!(self.action, MethodAction::CallTool))?
-            .lifetime(result)
+        match self.action {
+            MethodAction::CallTool => self.plan.task.as_ref()?.lifetime(result),
+            _ => None,
+        }
     }
 
     /// The rewriter of results for the client, for use after the request.
@@ -206,7 +208,7 @@ impl ResponseContext {
         let is_call = matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let parts = RewriteRules {
             shape: self.plan.shape.as_ref(),
-            names: self.plan.names.as_deref().filter(|_| is_call),
+            names: is_call.then_some(self.plan.names.as_deref()).flatten(),
             uris: self.uris.as_deref(),
             is_foreign: is_call && self.is_foreign(),
         };

@@ -38,7 +38,8 @@ impl RetryState {
         tokio::time::sleep(DETECTION_DELAY).await;
         self.since.get_or_insert_with(Instant::now);
         let request = self.sent.request.clone();
-        let (server, method) = (self.sent.connection.name(), request.method.clone());
+        let server = self.sent.connection.name();
+        let method = request.method.clone();
         let exchange = self.sent.resend(request).await?;
         info!(server, %method, "an idempotent request was sent once more");
         Ok(exchange)

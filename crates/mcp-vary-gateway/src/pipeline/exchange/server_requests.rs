@@ -22,8 +22,9 @@ impl InFlightRequest {
         request: ServerRequest,
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
-            let (registry, server) = (&self.services.task_registry, &self.response.server);
-            let client_ids = registry.client_ids(&self.response.server, session.client);
+            let server = &self.response.server;
+            let tasks = &self.services.task_registry;
+            let client_ids = tasks.client_ids(server, session.client);
             let pending = &self.services.mrtr.pending_server_requests;
             let (forwarded, message) = pending.forward(session, (server, &request), &client_ids)?;
             self.pending_server_requests.push(forwarded);

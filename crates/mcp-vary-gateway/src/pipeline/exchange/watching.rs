@@ -10,15 +10,14 @@ impl InFlightRequest {
         let connection = self.leases.task_connection.take()?;
         let task = self.response.plan.task.as_ref()?;
         let upstream_id = task.created_id(result)?;
-        let (dedicated, class) = (self.leases.dedicated.take(), self.leases.class.take());
-        let connection = connection.with_leases(dedicated, class);
-        let (response, client) = (&self.response, &self.response.client);
+        let leased = connection.with_leases(self.leases.dedicated.take(), self.leases.class.take());
+        let response = &self.response;
         let proxied = task.proxy(
             result,
             &upstream_id,
-            client,
+            &response.client,
             || response.rewriter(),
-            connection,
+            leased,
         );
         Some(match proxied {
             Ok(proxied) => response::result(&self.response.id, proxied.as_bytes()),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary::json;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::tool_search::Query;
 use mcp_vary_catalog::variant_config::VariantConfig;
@@ -90,5 +91,6 @@ fn search(view: &View, arguments: &str) -> Result<String, String> {
     let arguments = search_arguments(arguments)?;
     let query = Query::new(&arguments.query).map_err(|error| error.to_string())?;
     let found = view.search_tools(&query, arguments.limit);
-    Ok(format!(r#"{{"tools":[{}]}}"#, found.join(",")))
+    let tools = format!("[{}]", found.join(","));
+    Ok(json::object(&[("tools", &tools)]))
 }

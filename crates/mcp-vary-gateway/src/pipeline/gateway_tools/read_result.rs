@@ -65,23 +65,23 @@ fn uri(arguments: &str) -> Result<String, String> {
             return Err("an argument is none of `uri`, `pointer`, `offset` and `limit`".to_owned());
         }
     }
-    let uri = arguments.get("uri").and_then(serde_json::Value::as_str);
-    let uri = uri.ok_or("`uri` is missing; name the URI that the result names")?;
+    let written = arguments.get("uri").and_then(serde_json::Value::as_str);
+    let uri = written.ok_or("`uri` is missing; name the URI that the result names")?;
     let uri = ResultStore::uri_of(uri);
     let (id, query) = uri.split_once('?').unwrap_or((&uri, ""));
     let mut part = Part::parse(query).map_err(|error| error.to_string())?;
     let text = arguments
         .get("pointer")
         .filter(|pointer| !pointer.is_null());
-    if let Some(pointer) = text {
-        let pointer = pointer.as_str().ok_or("`pointer` is not a string")?;
+    if let Some(written) = text {
+        let pointer = written.as_str().ok_or("`pointer` is not a string")?;
         // The rest of the part in the URI belongs to the URI's own pointer.
         part = Part::at(pointer);
     }
     let count = |name: &str| match arguments.get(name).filter(|count| !count.is_null()) {
         None => Ok(None),
-        Some(count) => {
-            let count = count.as_u64().and_then(|count| usize::try_from(count).ok());
+        Some(number) => {
+            let count = number.as_u64().and_then(|it| usize::try_from(it).ok());
             count
                 .map(Some)
                 .ok_or(format!("`{name}` is negative or not a whole number"))

@@ -20,8 +20,8 @@ pub(super) fn receive_client_message(
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
     let services = &snapshot.services;
-    let principal = session.negotiated.principal.map(|id| id.to_string());
-    let principal = principal.unwrap_or_default();
+    let id = session.negotiated.principal.map(|id| id.to_string());
+    let principal = id.unwrap_or_default();
     let upstream_ids = |sealed: &str| tasks::upstream_id(&services.cursor_keys, &principal, sealed);
     let server_requests = &services.pending_server_requests;
     match (message.method.as_deref(), message.id) {

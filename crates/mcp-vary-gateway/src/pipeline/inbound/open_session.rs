@@ -30,7 +30,8 @@ pub(super) async fn open_session(
     if let Some(why) = refusal {
         return Err(RpcError::invalid_request(why));
     }
-    let (snapshot, caller) = (sender.snapshot, &*sender.caller);
+    let snapshot = sender.snapshot;
+    let caller = &*sender.caller;
     let (negotiated, result) = initialize(snapshot, caller, params).await?;
     caller.observation.speaks(negotiated.revision);
     let declared = count_tags(negotiated.features.as_deref());

@@ -63,7 +63,8 @@ impl Sender<'_, '_> {
         request: &IncomingRequest<'_>,
         era: Era,
     ) -> Result<Arc<Client>, RpcError> {
-        let (method, params) = (request.method, &request.params);
+        let method = request.method;
+        let params = &request.params;
         if era == Era::Modern {
             if let MessageSource::Post(headers) = self.source {
                 check_modern(headers, method, params)?;

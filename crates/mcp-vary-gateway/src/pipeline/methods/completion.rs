@@ -129,7 +129,7 @@ async fn of_prompt(
     // A server that declares no prompts lists none, and may have some all the same.
     let may_be_unlisted =
         !scope.catalog.capabilities.contains("prompts") && !scope.config().selects_prompts();
-    if let Some(only) = scope.only_server().filter(|_| may_be_unlisted) {
+    if may_be_unlisted && let Some(only) = scope.only_server() {
         return Ok(UpstreamCompletion::unchanged(only));
     }
     let prompt = view::find_prompt(scope, name).await?;
@@ -166,7 +166,8 @@ async fn of_template(
 async fn locate_template(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResource, RpcError> {
     let variant_set = scope.variant_set();
     let only = resources::server_of_all(scope);
-    if let Some(server) = only.filter(|_| !variant_set.checks_uris(scope.view)) {
+    let checks_uris = variant_set.checks_uris(scope.view);
+    if !checks_uris && let Some(server) = only {
         return Ok(LocatedResource::new(server, uri));
     }
     let find = |catalog: &Catalog| {
@@ -207,8 +208,8 @@ fn upstream_argument(
     let context = upstream_context(&scope, prepared, &name, upstream_name).map_err(|errors| {
         scope.with_active_variant(view::invalid_prompt_arguments(&scope, &errors))
     })?;
-    let context = context.map(|context| ("context", context));
-    Ok([("argument", renamed)].into_iter().chain(context).collect())
+    let member = context.map(|context| ("context", context));
+    Ok([("argument", renamed)].into_iter().chain(member).collect())
 }
 
 /// The `context` for completing the argument `name`, which the server calls `completed`: the other arguments, as

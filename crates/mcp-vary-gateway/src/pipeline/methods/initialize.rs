@@ -170,7 +170,7 @@ impl ServerDescription<'_> {
             .and_then(|handshake| handshake.server_info.clone());
         server_info_json.unwrap_or_else(|| {
             let name = json::string(name);
-            format!(r#"{{"name":{name},"version":"unknown"}}"#)
+            json::object(&[("name", &name), ("version", r#""unknown""#)])
         })
     }
 
@@ -184,19 +184,18 @@ impl ServerDescription<'_> {
     fn instructions(&self) -> Option<String> {
         let servers = self.visible_servers();
         if let [(_, only, _)] = servers.as_slice() {
-            let handshake = self.only_handshake();
-            let handshake = handshake.filter(|_| self.shows_some_of(*only));
-            return handshake?.instructions.clone();
+            let shows = self.shows_some_of(*only);
+            return shows.then(|| self.only_handshake()?.instructions.clone())?;
         }
-        let named = servers.into_iter();
-        let named = named.filter(|(_, at, _)| self.shows_some_of(*at));
-        let parts = named.filter_map(|(server, _, server_snapshot)| {
+        let all = servers.into_iter();
+        let named = all.filter(|(_, at, _)| self.shows_some_of(*at));
+        let sections = named.filter_map(|(server, _, server_snapshot)| {
             let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())
                 .then(|| format!("# {}\n\n{}", server.name, quotation(text.trim())))
         });
-        let parts: Vec<_> = parts.collect();
+        let parts: Vec<_> = sections.collect();
         (!parts.is_empty()).then(|| json::string(&parts.join("\n\n")))
     }
 
@@ -209,20 +208,20 @@ impl ServerDescription<'_> {
             .snapshots
             .iter()
             .filter_map(|server| server.handshake.as_deref());
-        let declared = handshakes.filter_map(|handshake| {
+        let read = handshakes.filter_map(|handshake| {
             let declared = json::to_map(&handshake.capabilities).ok()?;
             Some((handshake.era(), declared))
         });
-        let declared: Vec<(Era, Map<String, Value>)> = declared.collect();
+        let declared: Vec<(Era, Map<String, Value>)> = read.collect();
         let mut offered = Map::new();
         for (capability, left_out) in FORWARDED {
             if self.catalog.has_capability(capability) {
-                let flags = declared
+                let of_servers = declared
                     .iter()
                     .filter_map(|(_, capabilities)| capabilities.get(*capability)?.as_object());
-                let flags = flags.flat_map(|flags| flags.clone());
-                let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
-                let mut flags: Map<_, _> = flags.collect();
+                let all = of_servers.flat_map(|flags| flags.clone());
+                let forwarded = all.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
+                let mut flags: Map<_, _> = forwarded.collect();
                 for flag in *left_out {
                     if *flag == "listChanged" || self.catalog.supports_subscriptions() {
                         flags.insert((*flag).to_owned(), Value::Bool(true));
@@ -234,8 +233,7 @@ impl ServerDescription<'_> {
         copy_extensions(&mut offered, era, &declared);
         // A client can read the whole of a shortened result as a resource.
         if self.snapshot.may_shorten(self.declared.features.is_some()) {
-            let resources = offered.entry("resources");
-            resources.or_insert_with(|| json!({}));
+            offered.entry("resources").or_insert_with(|| json!({}));
         }
         let has_variants = !self.offers.order.is_empty();
         let advertisement = Advertisement {
@@ -255,8 +253,8 @@ impl ServerDescription<'_> {
             let mut seen = allowed.into_iter().flatten();
             allowed.is_none() || seen.any(|index| index.get(all).is_some_and(|it| it.id == *id))
         };
-        let offered = order.iter().filter_map(|index| index.get(all));
-        let offered: Vec<_> = offered.map(|it| it.visible_to(is_allowed)).collect();
+        let variants = order.iter().filter_map(|index| index.get(all));
+        let offered: Vec<_> = variants.map(|it| it.visible_to(is_allowed)).collect();
         let mut settings = json!({"availableVariants": offered});
         let ranked = self
             .snapshot
@@ -289,9 +287,9 @@ fn copy_extensions(
         let of_legacy = server_capabilities
             .iter()
             .filter(|(era, _)| *era == Era::Legacy);
-        let tasks =
+        let declared =
             of_legacy.filter_map(|(_, capabilities)| capabilities.get("tasks")?.as_object());
-        let tasks: Map<_, _> = tasks.flat_map(|tasks| tasks.clone()).collect();
+        let tasks: Map<_, _> = declared.flat_map(|tasks| tasks.clone()).collect();
         if !tasks.is_empty() {
             offered.insert("tasks".to_owned(), Value::Object(tasks));
         }
@@ -323,7 +321,8 @@ fn copy_extensions(
 /// Whether a server creates tasks of 2025-11-25.
 fn makes_tasks_of_the_core((era, capabilities): &(Era, Map<String, Value>)) -> bool {
     let path = ["requests", "tools", "call"];
-    let tasks = capabilities.get("tasks").filter(|_| *era == Era::Legacy);
+    let is_legacy = *era == Era::Legacy;
+    let tasks = is_legacy.then(|| capabilities.get("tasks")).flatten();
     let found = path
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));
@@ -348,8 +347,8 @@ fn quotation(text: &str) -> String {
             '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
         )
     };
-    let text = text.replace("\r\n", "\n");
-    let lines = text.split_inclusive(is_end);
+    let unix = text.replace("\r\n", "\n");
+    let lines = unix.split_inclusive(is_end);
     let quoted = lines.map(|line| {
         let is_blank = line.trim_end_matches(is_end).is_empty();
         let space = if is_blank { "" } else { " " };

@@ -2,7 +2,7 @@
 
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
-use mcp_vary::json::edit;
+use mcp_vary::json::{self, edit};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::{self, RpcError};
 
@@ -21,25 +21,26 @@ pub(crate) async fn list(
             return Err(failure);
         }
         let scope = view::enter(context).await?;
-        let empty = format!(r#"{{"{}":[]}}"#, kind.items_key());
+        let empty = json::object(&[(kind.items_key(), "[]")]);
         return Ok(scope.answer_uncached(&empty));
     }
     let scope = view::enter(context).await?;
-    let (view, position) = (scope.view, list_position(scope, kind)?);
+    let view = scope.view;
+    let position = list_position(scope, kind)?;
     context.catalog = context.class.catalog.fresh(kind).await;
     let scope = context.in_view(view);
     // The server of the list may have been replaced meanwhile.
-    let list = scope.catalog.view(kind, view);
-    let list = list.ok_or_else(|| method_not_found(scope.request.method))?;
+    let known = scope.catalog.view(kind, view);
+    let list = known.ok_or_else(|| method_not_found(scope.request.method))?;
     let page = list
         .page(scope.client.era(), position.as_deref())
         .map_err(|failure| failure.unwrap_or_else(|| invalid_cursor(scope)))?;
-    let next = page.next().map(|next| list.cursor_at(next));
-    let next = next.map(|position| seal_cursor(scope, kind, &position));
+    let following = page.next().map(|next| list.cursor_at(next));
+    let next = following.map(|position| seal_cursor(scope, kind, &position));
     let (start, end) = page.result(next.as_deref());
     let is_tools = kind == ListKind::Tools;
-    let missing = is_tools.then(|| view::missing_servers(&scope));
-    let missing = missing.unwrap_or_default();
+    let unread = is_tools.then(|| view::missing_servers(&scope));
+    let missing = unread.unwrap_or_default();
     let has_own_tools = is_tools && next.is_none() && has_gateway_tools(scope);
     if !missing.is_empty() || has_own_tools {
         let mut text = format!("{}{end}", String::from_utf8_lossy(start));
@@ -58,8 +59,8 @@ pub(crate) async fn list(
 
 /// A list that lacks the tools of some servers, with their names beside what it has in `_meta`.
 fn with_missing(list: &str, missing: &[(&str, String)]) -> String {
-    let meta = edit::get(list, "_meta").filter(|meta| meta.starts_with('{'));
-    let mut meta = meta.unwrap_or("{}").to_owned();
+    let written = edit::get(list, "_meta").filter(|meta| meta.starts_with('{'));
+    let mut meta = written.unwrap_or("{}").to_owned();
     for (key, names) in missing {
         meta = edit::set(&meta, key, names).into_owned();
     }
@@ -82,8 +83,8 @@ fn list_position(scope: ViewScope<'_>, kind: ListKind) -> Result<Option<String>,
     })?;
     let binding = cursor_binding(&scope, kind);
     let position = cursor::open(&scope.snapshot.services.cursor_keys, &binding, &cursor);
-    position.map(Some).map_err(|error| {
-        let error = error.into_error(binding.variant, |_| true);
+    position.map(Some).map_err(|failure| {
+        let error = failure.into_error(binding.variant, |_| true);
         without_variant(scope, RpcError::from(&error))
     })
 }

@@ -15,7 +15,7 @@ pub(crate) async fn set_level(context: &RequestContext<'_>) -> Result<Dispatch, 
     })?;
     let sources: Vec<_> = context.visible_sources().collect();
     let connections = sources.iter().map(|source| &source.connection);
-    join_all(connections.map(|it| it.try_set_log_level(level))).await;
+    join_all(connections.map(|connection| connection.try_set_log_level(level))).await;
     if !context.catalog.has_capability("logging") {
         return Err(method_not_found(context.request.method));
     }

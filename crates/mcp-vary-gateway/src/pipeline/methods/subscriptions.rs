@@ -35,14 +35,14 @@ pub(crate) async fn subscribe(context: &RequestContext<'_>) -> Result<Dispatch, 
     require_subscriptions(context)?;
     let uri = context.request.params.string("uri")?;
     let scope = view::enter(context).await?;
-    let session = context.client.session.as_ref();
-    let session = session.ok_or_else(|| method_not_found(context.request.method))?;
+    let known = context.client.session.as_ref();
+    let session = known.ok_or_else(|| method_not_found(context.request.method))?;
     check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
     let located = locate(scope, &uri).await?;
     context.snapshot.notify_session(session).await;
     if is_new_subscription(scope, session, &uri)? {
-        let memory = &context.snapshot.services.memory;
-        let memory = memory.lease_for_subscription(&uri)?;
+        let client_memory = &context.snapshot.services.memory;
+        let memory = client_memory.lease_for_subscription(&uri)?;
         let source = context.class.source(located.server);
         source.connection.ready().await?;
         let dedicated = retained_connection(context, located.server).await?;
@@ -62,8 +62,8 @@ pub(crate) fn unsubscribe(context: &RequestContext<'_>) -> Result<Dispatch, RpcE
     let uri = context.request.params.string("uri")?;
     if let Some(session) = &context.client.session {
         let mut subscribers = hub(context).lock();
-        let subscribed = subscribers.of_session(session.client);
-        let subscribed = subscribed
+        let subscriber = subscribers.of_session(session.client);
+        let subscribed = subscriber
             .and_then(|(number, subscriber)| Some((number, subscriber.subscribed_spelling(&uri)?)));
         let ended = subscribed.and_then(|(number, uri)| subscribers.unbind(number, &uri));
         // The subscription ends at the server after the lock is released.
@@ -127,16 +127,16 @@ async fn subscribe_to_resources(
     scope: ViewScope<'_>,
     filter: &mut SubscriptionFilter,
 ) -> Result<Vec<(String, ResourceSubscription)>, RpcError> {
-    let requested = filter.resources.take();
-    let Some(uris) = requested.filter(|_| scope.catalog.supports_subscriptions()) else {
-        return Ok(Vec::new());
+    let uris = match filter.resources.take() {
+        Some(uris) if scope.catalog.supports_subscriptions() => uris,
+        _ => return Ok(Vec::new()),
     };
-    let leased = uris.into_iter().map(|uri| {
-        let memory = &scope.snapshot.services.memory;
-        let memory = memory.lease_for_subscription(&uri)?;
+    let leases = uris.into_iter().map(|uri| {
+        let client_memory = &scope.snapshot.services.memory;
+        let memory = client_memory.lease_for_subscription(&uri)?;
         Ok((uri, memory))
     });
-    let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
+    let leased: Vec<_> = leases.collect::<Result<_, RpcError>>()?;
     let subscribed = leased.into_iter().map(|(uri, memory)| async move {
         let located = locate(scope, &uri).await.ok()?;
         let subscription = subscribe_at_server(scope, &located, None, memory);
@@ -185,8 +185,8 @@ fn placement(scope: ViewScope<'_>) -> Placement {
 /// `-32602` when there is no such resource in the variant; the error of [`resources::check`] when access rules deny it.
 async fn locate(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResource, RpcError> {
     let not_found = || scope.not_found(Identifier::SubscribedResource(uri.to_owned()));
-    let located = resources::locate(scope, uri, Identifier::SubscribedResource).await;
-    let located = located.map_err(|failure| match failure.code() {
+    let found = resources::locate(scope, uri, Identifier::SubscribedResource).await;
+    let located = found.map_err(|failure| match failure.code() {
         RESOURCE_NOT_FOUND => not_found(),
         _ => failure,
     })?;
@@ -202,9 +202,9 @@ async fn retained_connection(
     context: &RequestContext<'_>,
     server: ServerIndex,
 ) -> Result<Option<KeepAliveLease>, RpcError> {
-    let dedicated = forward::dedicated(context, server).await?;
+    let leased = forward::dedicated(context, server).await?;
     // If sessions share nothing, it is the same connection.
-    let dedicated = dedicated.filter(|dedicated| !dedicated.is_adopted());
+    let dedicated = leased.filter(|dedicated| !dedicated.is_adopted());
     Ok(dedicated.map(|dedicated| dedicated.keep_alive()))
 }
 
@@ -273,7 +273,7 @@ fn refusal(scope: ViewScope<'_>, server: &str, uri: &str, error: SubscribeError)
         SubscribeError::NotOffered => RpcError::invalid_params(format!(
             "server `{server}` does not tell of changes of this resource"
         ))
-        .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
+        .with_data(json::object(&[("uri", &json::string(uri))])),
         SubscribeError::Rejected(error) => {
             let mut failure = RpcError::from_upstream_or_internal(&error);
             // Only a read has a code for missing resources.
@@ -317,7 +317,7 @@ fn add_to_session(
     let subscriber = subscribers.of_session(session.client);
     let number = subscriber.as_ref().map(|(number, _)| *number);
     let is_new = check_subscriber(scope, subscriber.map(|(_, subscriber)| &*subscriber), &uri)?;
-    if let Some(number) = number.filter(|_| is_new) {
+    if is_new && let Some(number) = number {
         subscribers.bind(number, uri.into(), subscription);
     }
     Ok(())
@@ -332,8 +332,9 @@ fn check_subscriber(
         let why = "the session cannot receive notifications of changes now";
         return Err(RpcError::internal(why));
     };
-    let refused = |why: &str, more: &str| {
-        let data = format!(r#"{{"uri":{}{more}}}"#, json::string(uri));
+    let quoted_uri = json::string(uri);
+    let refused = |why: &str, members: &[(&str, &str)]| {
+        let data = json::object(members);
         let active = scope.active_variant();
         let data = active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id));
         Err(RpcError::invalid_params(why).with_data(data))
@@ -345,12 +346,12 @@ fn check_subscriber(
             let subscribed = json::string(subscribed.unwrap_or_default());
             refused(
                 "Resource is subscribed in another variant; unsubscribe first",
-                &format!(r#","subscribedVariant":{subscribed}"#),
+                &[("uri", &quoted_uri), ("subscribedVariant", &subscribed)],
             )
         }
         None if subscriber.resources.len() >= scope.snapshot.config.limits.subscriptions => {
             let why = "Too many subscriptions in this session; unsubscribe from some first";
-            refused(why, "")
+            refused(why, &[("uri", &quoted_uri)])
         }
         None => Ok(true),
     }

@@ -19,15 +19,15 @@ use crate::tasks::proxy::EXT_OVER_CORE;
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let dialects = task_support::request_dialects(context);
     let id = context.request.params.string("taskId")?;
-    let opened = OpenedTask::open(context, &id);
-    let dialects = match (dialects, &opened) {
+    let opening = OpenedTask::open(context, &id);
+    let dialects = match (dialects, &opening) {
         // If the server was removed, no other may have the method. The error about the server explains more.
         (Err(failure), Err(gone)) if failure.code() == METHOD_NOT_FOUND && gone.is_known => {
             return Err(gone.failure());
         }
         (dialects, _) => dialects?,
     };
-    let opened = opened.map_err(|gone| gone.failure())?;
+    let opened = opening.map_err(|gone| gone.failure())?;
     let found = FoundTask::find(context, opened, &dialects)?;
     let scope = context.in_view(found.view);
     // A cancellation ends work, whatever the rate.

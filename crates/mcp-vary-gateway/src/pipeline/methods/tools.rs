@@ -75,7 +75,7 @@ async fn find_tool(scope: ViewScope<'_>, name: &str) -> Result<Arc<Tool>, RpcErr
     let has_apps = declares(&scope.client.forwardable, UI);
     let find = |catalog: &Catalog| {
         let listed = catalog.tool(scope.view, name).cloned().map(Ok);
-        listed.or_else(|| app_tool(catalog).filter(|_| has_apps))
+        listed.or_else(|| has_apps.then(|| app_tool(catalog))?)
     };
     let not_found = || scope.not_found(Identifier::Tool(name.to_owned()));
     view::find_item(&scope, ListKind::Tools, name, find, not_found).await?
@@ -83,9 +83,9 @@ async fn find_tool(scope: ViewScope<'_>, name: &str) -> Result<Arc<Tool>, RpcErr
 
 /// The error for an app whose server cannot be determined.
 fn ambiguous_app_tool(scope: ViewScope<'_>, name: &str, ids: &[&Arc<str>]) -> RpcError {
-    let ids: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
-    let ids = ids.join(", ");
-    let why = format!("several servers have a tool `{name}`; call one of {ids}");
+    let quoted: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+    let choices = quoted.join(", ");
+    let why = format!("several servers have a tool `{name}`; call one of {choices}");
     scope.with_active_variant(RpcError::invalid_params(why))
 }
 
@@ -174,7 +174,8 @@ fn plan_call(
     arguments: &str,
     task_mode: TaskMode,
 ) -> ForwardRequest {
-    let (server, headers) = (tool.item_ref.server, tool.upstream_headers.iter());
+    let server = tool.item_ref.server;
+    let headers = tool.upstream_headers.iter();
     ForwardRequest {
         name: Some((*tool.item_ref.upstream_name).to_owned()),
         headers: headers

@@ -71,7 +71,7 @@ pub(super) async fn ask(
     );
     let response: Value =
         serde_json::from_slice(&response.await?).map_err(|_| AskError::NotACompletion)?;
-    let content = response["choices"][0]["message"]["content"].as_str();
-    let content = content.ok_or(AskError::NotACompletion)?;
+    let written = response["choices"][0]["message"]["content"].as_str();
+    let content = written.ok_or(AskError::NotACompletion)?;
     Ok(parse_answer(content, offered)?)
 }

@@ -82,10 +82,10 @@ pub(crate) async fn forward(
     }
     // How long a task takes says nothing of the requests about it.
     let is_call = !matches!(scope.action, MethodAction::Task(_));
-    let tool = forwarding.name.as_deref();
-    let tool = tool.filter(|_| matches!(scope.action, MethodAction::CallTool));
-    let (calls, method) = (&scope.snapshot.calls, scope.request.method);
-    let mut counted = is_call.then(|| calls.begin(forwarding.server, method, tool));
+    let is_tool_call = matches!(scope.action, MethodAction::CallTool);
+    let tool = is_tool_call.then_some(forwarding.name.as_deref()).flatten();
+    let calls = &scope.snapshot.calls;
+    let mut counted = is_call.then(|| calls.begin(forwarding.server, scope.request.method, tool));
     match start(context, &mut forwarding, response, round_trip).await {
         Ok(mut in_flight) => {
             in_flight.observation.sent(counted, forwarding.span);
@@ -202,10 +202,8 @@ fn upstream_request(
     forwarding: &mut ForwardRequest,
 ) -> Request {
     let server = forwarding.server;
-    let capabilities = sent_capabilities(context, server, response.upstream);
-    let capabilities = capabilities
-        .as_deref()
-        .unwrap_or_else(|| upstream.capabilities());
+    let sent = sent_capabilities(context, server, response.upstream);
+    let capabilities = sent.as_deref().unwrap_or_else(|| upstream.capabilities());
     let handshake = Some(upstream.handshake());
     response_plan::leave_to_server(context, server, handshake, capabilities, &mut response.plan);
     let token = response.progress.as_ref().map(|it| it.upstream.as_str());
@@ -217,8 +215,8 @@ fn upstream_request(
     };
     task_mode::rename_related_task(context);
     let params = era::to_upstream_params(&mut context.request.params, &upstream_context);
-    let method = context.action.round_trip_method().map(Cow::Borrowed);
-    let method = method.unwrap_or_else(|| Cow::Owned(context.request.method.to_owned()));
+    let of_round_trip = context.action.round_trip_method().map(Cow::Borrowed);
+    let method = of_round_trip.unwrap_or_else(|| Cow::Owned(context.request.method.to_owned()));
     let mut request = Request::new(method, Some(params));
     request.progress_token = token.map(str::to_owned);
     request.name = forwarding.name.take();
@@ -254,11 +252,11 @@ async fn send(
     let exchange = sent.connection.request(sent.request).await?;
     let services = Arc::clone(&context.snapshot.services.exchange);
     let mut in_flight = InFlightRequest::new(services, exchange, leases, response);
-    if let Some(sent) = retained.as_ref().filter(|_| is_relayed) {
+    if is_relayed && let Some(sent) = &retained {
         let limit = context.snapshot.config.limits.max_rounds;
         in_flight.relay_with(InputRelay::new(Arc::clone(sent), limit));
     }
-    if let Some(sent) = retained.filter(|_| is_retryable) {
+    if is_retryable && let Some(sent) = retained {
         in_flight.retry_with(RetryState::new(sent));
     }
     Ok(in_flight)
@@ -274,8 +272,8 @@ fn resume_suspended(
 ) -> Result<Box<InFlightRequest>, RpcError> {
     let responses = read_responses(context.request.params.members.get(INPUT_RESPONSES))?;
     let services = &context.snapshot.services.exchange;
-    let call = services.suspended_calls.take(call);
-    let call = call.ok_or_else(mrtr::unknown_suspended_call)?;
+    let suspended = services.suspended_calls.take(call);
+    let call = suspended.ok_or_else(mrtr::unknown_suspended_call)?;
     if let Some(dedicated) = &call.leases.dedicated {
         let connection = dedicated.connection();
         let current = connection.current();

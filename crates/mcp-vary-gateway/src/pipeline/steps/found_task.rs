@@ -44,8 +44,8 @@ impl FoundTask {
         opened: OpenedTask,
         dialects: &[TaskDialect],
     ) -> Result<Self, RpcError> {
-        let view = view_of(context, &opened.task);
-        let view = view.ok_or_else(|| TaskNotFound::unknown().failure())?;
+        let found = view_of(context, &opened.task);
+        let view = found.ok_or_else(|| TaskNotFound::unknown().failure())?;
         let item_ref = opened.item_ref();
         let tools = context.catalog.view(ListKind::Tools, view);
         let tool = tools.and_then(|tools| tools.tool_for(&item_ref)).cloned();
@@ -235,7 +235,8 @@ fn dialects_of(
     opened: &OpenedTask,
     dialects: &[TaskDialect],
 ) -> Result<DialectPair, RpcError> {
-    let (server, task) = (opened.server, &opened.task);
+    let server = opened.server;
+    let task = &opened.task;
     let is_unknown = context.catalog.handshake(server).is_none();
     // A server that is not connected gets the request anyway: the failure explains what is wrong.
     let is_offered = |dialect: TaskDialect| {

@@ -89,9 +89,9 @@ fn check_item(
                 Some(rule) => record_denial(&scope, policy, rule),
                 None => record_default_denial(&scope),
             }
-            let rule = rule.map(|rule| policy.label(rule));
-            let error = error.map(|(rule, error)| format!("{}: {error}", policy.label(rule)));
-            debug!(?rule, ?error, "call refused by access rules");
+            let label = rule.map(|rule| policy.label(rule));
+            let cause = error.map(|(rule, error)| format!("{}: {error}", policy.label(rule)));
+            debug!(rule = ?label, error = ?cause, "call refused by access rules");
             let why = "the access rules do not allow this call with these arguments";
             Err(scope.with_active_variant(RpcError::invalid_params(why)))
         }
@@ -101,8 +101,8 @@ fn check_item(
 /// Records that access rules hide the item `name` of a list, if it is there and hidden. The client gets the answer
 /// to a name that nobody has.
 pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: &str) {
-    let access = context.variant_set().access();
-    let Some(access) = access.filter(|_| context.client.observation.observes_denials()) else {
+    let observes = context.client.observation.observes_denials();
+    let Some(access) = observes.then(|| context.variant_set().access()).flatten() else {
         return;
     };
     let Some(item) = context.catalog.merged_item_named(kind, name) else {
@@ -210,8 +210,8 @@ pub(super) async fn count_variant(
     };
     let offers = &context.client.offers;
     let is_choice = decided_by != DecidedBy::Address && offers.pin.is_none();
-    let user = context.client.variant_user();
-    let Some(user) = user.filter(|_| is_choice && context.snapshot.config.variants) else {
+    let is_counted = is_choice && context.snapshot.config.variants;
+    let Some(user) = is_counted.then(|| context.client.variant_user()).flatten() else {
         return Ok(());
     };
     let variant = context.snapshot.variant_id(index.declared_view());
@@ -224,8 +224,8 @@ pub(super) async fn count_variant(
         None => limits.change_variant(&caller, user, variant, is_available),
         Some(store) => {
             let all = context.snapshot.variant_set.variants.as_slice().iter();
-            let available = all.map(|variant| &variant.id);
-            let available: Vec<_> = available.filter(|id| is_available(id)).collect();
+            let ids = all.map(|variant| &variant.id);
+            let available: Vec<_> = ids.filter(|id| is_available(id)).collect();
             let change = limits.change_shared_variant(store, &caller, user, variant, &available);
             Box::pin(change).await
         }
@@ -253,7 +253,8 @@ fn rate_limited(scope: ViewScope<'_>, limit: &LimitExceeded<'_>) -> RpcError {
 
 /// Writes a refusal to the logs.
 fn record_limit(context: &RequestContext<'_>, limit: &LimitExceeded<'_>) {
-    let (name, retry_after) = (limit.limit(), limit.retry_after());
+    let name = limit.limit();
+    let retry_after = limit.retry_after();
     debug!(limit = name, retry_after, "request refused by a rate limit");
     if let Some(record) = context.client.observation.record() {
         record.limited_by(name);

@@ -17,7 +17,7 @@ use crate::tasks::{DialectPair, TaskIdCodec, TaskKey, split_prefix};
 /// Whether the gateway proxies the task. Starts to proxy it if its server still knows it.
 pub(crate) async fn is_proxied(context: &RequestContext<'_>, found: &FoundTask) -> bool {
     let (_, upstream_id) = split_prefix(&found.task.id);
-    let params = format!(r#"{{"taskId":{}}}"#, json::string(upstream_id));
+    let params = json::object(&[("taskId", &json::string(upstream_id))]);
     find(context, found, &params).await.is_ok()
 }
 
@@ -61,10 +61,10 @@ pub(crate) async fn find(
         TaskNotFound::connection_lost(&found.task, failure.message()).failure()
     })?;
     let class = Some(ConnectionUse::new(&context.class));
-    let task_connection = task_connection.with_leases(leased.dedicated, class);
+    let with_leases = task_connection.with_leases(leased.dedicated, class);
     let (_, upstream_id) = split_prefix(&found.task.id);
     let owner = TaskOwner::of(context.client, None);
-    task_connection.proxy(proxied_tasks, key, upstream_id, task, owner)
+    with_leases.proxy(proxied_tasks, key, upstream_id, task, owner)
 }
 
 /// The codec for the ids in messages about a proxied task that already have the extension's dialect.

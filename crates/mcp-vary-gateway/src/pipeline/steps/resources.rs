@@ -44,8 +44,8 @@ impl LocatedResource {
 /// The server whose resources, listed or not, the view shows with their own URIs. `None` if the view has resources of
 /// several servers, or selects some.
 pub(crate) fn server_of_all(scope: ViewScope<'_>) -> Option<ServerIndex> {
-    let only = scope.only_server();
-    only.filter(|_| !scope.config().selects_resources())
+    let selects_resources = scope.config().selects_resources();
+    (!selects_resources).then(|| scope.only_server())?
 }
 
 /// Locates the resource `uri`: at the server that lists it, has a template for it, or linked to it in a result. A
@@ -61,7 +61,8 @@ pub(crate) async fn locate(
 ) -> Result<LocatedResource, RpcError> {
     let variant_set = scope.variant_set();
     let only = server_of_all(scope);
-    if let Some(server) = only.filter(|_| !variant_set.checks_uris(scope.view)) {
+    let checks_uris = variant_set.checks_uris(scope.view);
+    if !checks_uris && let Some(server) = only {
         return Ok(LocatedResource::new(server, uri));
     }
     let find = |catalog: &Catalog| {

@@ -30,7 +30,7 @@ pub(crate) fn tool_shape(scope: ViewScope<'_>, tool: &Tool, arguments: &str) -> 
     let features = features(scope);
     let fields = scope.config().style.result;
     let rules = tool.result_rules.as_ref();
-    let negotiated = features.as_deref().filter(|_| config.negotiation);
+    let negotiated = config.negotiation.then_some(features.as_deref()).flatten();
     let transform = rules.and_then(|rules| rules.choose(negotiated));
     let declared_output = rules.and_then(|rules| rules.output());
     let is_as_served = fields == ResultFields::Both && declared_output.is_none();
@@ -72,9 +72,8 @@ pub(crate) fn tool_shape(scope: ViewScope<'_>, tool: &Tool, arguments: &str) -> 
 /// The only client that may read what is stored of a result: its session. A principal may read it in others, too.
 fn storing_client(context: &RequestContext<'_>) -> Option<ClientId> {
     let principal = context.client.principal.as_ref();
-    let session = context.client.session.as_ref();
-    let session = session.filter(|_| principal.is_none_or(|it| it.is_anonymous()));
-    session.map(|session| session.client)
+    let is_anonymous = principal.is_none_or(|principal| principal.is_anonymous());
+    is_anonymous.then_some(context.client.session.as_ref()?.client)
 }
 
 /// The shape of resources of `server`.
@@ -110,9 +109,8 @@ pub(crate) fn prompt_shape(
 
 /// The client for which results are shaped; `None` if it declared nothing, unless rules are `for_all`.
 fn shape_target(scope: ViewScope<'_>, for_all: bool) -> Option<ShapeTarget> {
-    let features = features(scope);
     Some(ShapeTarget {
-        features: features.or_else(|| for_all.then(Arc::default))?,
+        features: features(scope).or_else(|| for_all.then(Arc::default))?,
         report: scope.client.features.is_some(),
         variant: scope.active_variant(),
         rules_of: scope.config().variant.id.clone(),
@@ -121,10 +119,11 @@ fn shape_target(scope: ViewScope<'_>, for_all: bool) -> Option<ShapeTarget> {
 
 /// The features that the client declared, or is presumed to have.
 fn features(scope: ViewScope<'_>) -> Option<Arc<Features>> {
-    let presumed = scope.config().features.as_ref();
-    let presumed = presumed.or(scope.client.presumed_features.as_ref());
-    let presumed = presumed.filter(|_| scope.snapshot.config.negotiation);
-    scope.client.features.as_ref().or(presumed).cloned()
+    let of_variant = scope.config().features.as_ref();
+    let presumed = of_variant.or(scope.client.presumed_features.as_ref());
+    let negotiates = scope.snapshot.config.negotiation;
+    let presumable = if negotiates { presumed } else { None };
+    scope.client.features.as_ref().or(presumable).cloned()
 }
 
 fn call_context(context: &RequestContext<'_>, item_ref: &ItemRef, arguments: &str) -> CallContext {

@@ -27,9 +27,9 @@ pub(super) fn state_codec(
 ) -> Option<RequestStateCodec> {
     let limits = &scope.snapshot.config.limits;
     let store = scope.snapshot.services.store.as_ref();
-    let store = store.filter(|_| scope.has_state_here(server));
+    let is_here = scope.has_state_here(server);
     Some(RequestStateCodec {
-        replica: store.map(|store| store.tag()),
+        replica: store.and_then(|store| is_here.then(|| store.tag())),
         variant: scope.snapshot.variant_id(scope.view).clone(),
         method: scope.action.round_trip_method()?,
         principal: scope.client.principal.clone(),
@@ -64,7 +64,7 @@ pub(super) fn open(
         return Err(scope.with_active_variant(failure));
     }
     let mrtr = &scope.snapshot.services.exchange.mrtr;
-    let state = codec.open(mrtr, sealed);
-    let state = state.map_err(|failure| scope.with_active_variant(failure))?;
+    let opened = codec.open(mrtr, sealed);
+    let state = opened.map_err(|failure| scope.with_active_variant(failure))?;
     codec.round_trip(mrtr, state)
 }

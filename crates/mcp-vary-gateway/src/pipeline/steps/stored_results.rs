@@ -39,8 +39,7 @@ pub(crate) async fn require_readable(scope: ViewScope<'_>, uri: &str) -> Result<
     let not_found = || scope.not_found(Identifier::Resource(uri.to_owned()));
     scope.snapshot.services.take_over_result(uri).await;
     let store = &scope.snapshot.services.result_store;
-    let tool = store.tool(uri, reader(&scope));
-    let tool = tool.ok_or_else(not_found)?;
+    let tool = store.tool(uri, reader(&scope)).ok_or_else(not_found)?;
     let shows = |catalog: &Catalog| {
         let view = catalog.view(ListKind::Tools, scope.view)?;
         let is_tool = |item_ref: &ItemRef| {

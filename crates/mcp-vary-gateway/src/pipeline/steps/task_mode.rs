@@ -93,7 +93,7 @@ pub(super) fn task_codec(
     let store = scope.snapshot.services.store.as_ref();
     let is_here = scope.has_state_here(item_ref.server);
     TaskIdCodec {
-        replica: store.filter(|_| is_here).map(|store| store.tag()),
+        replica: store.and_then(|store| is_here.then(|| store.tag())),
         dialects,
         services: Arc::clone(&scope.snapshot.services.tasks),
         server: scope.server_name(item_ref.server),

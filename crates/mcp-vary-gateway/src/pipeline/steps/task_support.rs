@@ -5,6 +5,7 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::{TASKS_EXTENSION, TaskDialect, has_extension};
+use serde_json::json;
 
 use crate::pipeline::request::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
@@ -60,11 +61,11 @@ pub(crate) fn request_dialects(context: &RequestContext<'_>) -> Result<Vec<TaskD
         }
         _ => true,
     };
-    let offered = TaskDialect::BOTH.into_iter().filter(has_method);
-    let offered: Vec<_> = offered.filter(|it| is_offered(context, *it)).collect();
-    let supported = offered.iter().copied();
-    let supported: Vec<_> = supported
-        .filter(|it| client_supports(context, *it))
+    let known = TaskDialect::BOTH.into_iter().filter(has_method);
+    let offered: Vec<_> = known.filter(|it| is_offered(context, *it)).collect();
+    let dialects = offered.iter().copied();
+    let supported: Vec<_> = dialects
+        .filter(|dialect| client_supports(context, *dialect))
         .collect();
     if !supported.is_empty() {
         return Ok(supported);
@@ -80,8 +81,7 @@ pub(crate) fn require_extension(context: &RequestContext<'_>) -> Result<(), RpcE
     if declares_extension(context) {
         return Ok(());
     }
-    let data =
-        format!(r#"{{"requiredCapabilities":{{"extensions":{{"{TASKS_EXTENSION}":{{}}}}}}}}"#);
+    let data = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
     let why = format!("declare the extension `{TASKS_EXTENSION}` to ask about tasks");
-    Err(RpcError::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
+    Err(RpcError::new(MISSING_CLIENT_CAPABILITY, why).with_data(data.to_string()))
 }

@@ -36,9 +36,9 @@ pub(crate) async fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewSco
     let (index, reason) = selected_variant(context)?;
     policy::count_variant(context, index, reason.by).await?;
     notify_of_selected(context, index);
-    let (snapshot, method) = (context.snapshot, context.request.method);
-    let variant = index.get(snapshot.variant_set.variants.as_slice());
-    let variant = variant.filter(|_| snapshot.config.variants);
+    let snapshot = context.snapshot;
+    let method = context.request.method;
+    let variant = index.get(snapshot.enabled_variants());
     let by = reason.by.as_str();
     let series = index.get(snapshot.variant_metrics.as_slice());
     let id = variant.map(|variant| variant.id.as_str());
@@ -123,10 +123,10 @@ fn selected_variant(
         return Err(RpcError::from(&Error::VariantsNotSupported));
     }
     let id = json::unquoted(requested);
-    let index = id.and_then(|id| context.snapshot.variant_index(&id));
+    let known = id.and_then(|id| context.snapshot.variant_index(&id));
     // SV-9: for a pinned credential other variants do not exist.
-    let index = index.filter(|index| offers.allows(*index));
-    let index = index.ok_or_else(|| {
+    let allowed = known.filter(|index| offers.allows(*index));
+    let index = allowed.ok_or_else(|| {
         let requested = json::to_value(requested).unwrap_or_default();
         let counters = context.counters();
         counters.increment(Counter::RefusedUnknownVariants);
@@ -166,7 +166,8 @@ pub(crate) async fn find_item<T>(
         Ok(found) => return Ok(found),
         Err(failure) => failure,
     };
-    let (pool, owner) = (&context.snapshot.pool, context.client.list_owner());
+    let pool = &context.snapshot.pool;
+    let owner = context.client.list_owner();
     let read_again = pool.read_again(&context.class, owner, kind).await;
     let found = read_again.and_then(|class| find(&class.catalog.current()));
     found.ok_or_else(|| failure.unwrap_or_else(not_found))
@@ -199,8 +200,8 @@ async fn find_when_started<T>(
     if starting.is_empty() {
         return refuse_if_down(context, name).await;
     }
-    let readings = starting.iter().map(|source| source.first_reading());
-    let mut readings: FuturesUnordered<_> = readings.collect();
+    let first_readings = starting.iter().map(|source| source.first_reading());
+    let mut readings: FuturesUnordered<_> = first_readings.collect();
     let search = async {
         while readings.next().await.is_some() {
             let catalog = context.class.catalog.fresh(kind).await;
@@ -253,25 +254,24 @@ fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSo
 pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str, String)> {
     let sources = std::iter::zip(context.class.sources(), &context.catalog.snapshots);
     let unread = sources.filter(|(_, read)| read.handshake.is_none() && !read.is_hidden);
-    let missing = unread.map(|(source, _)| source);
-    let missing = missing.filter(|it| it.refusal().is_none());
+    let unlisted = unread.map(|(source, _)| source);
+    let missing = unlisted.filter(|source| source.refusal().is_none());
     let (starting, down): (Vec<_>, Vec<_>) =
-        missing.partition(|it| it.is_starting() || it.is_usable());
+        missing.partition(|source| source.is_starting() || source.is_usable());
     for source in starting
         .iter()
-        .filter(|it| it.connection.server_facts().note_missed())
+        .filter(|source| source.connection.server_facts().note_missed())
     {
-        let (server, start_wait) = (source.name(), context.snapshot.config.start_wait);
         warn!(
-            server,
-            ?start_wait,
+            server = source.name(),
+            start_wait = ?context.snapshot.config.start_wait,
             "a client got a list without the tools of this server, which is still starting; if clients list only once, raise `start-wait`"
         );
     }
-    let members = [("vary/starting", starting), ("vary/down", down)];
-    let members = members.into_iter().filter(|(_, it)| !it.is_empty());
-    let members = members.map(|(key, servers)| {
-        let names: Vec<&str> = servers.iter().map(|it| &*it.name).collect();
+    let states = [("vary/starting", starting), ("vary/down", down)];
+    let present = states.into_iter().filter(|(_, it)| !it.is_empty());
+    let members = present.map(|(key, servers)| {
+        let names: Vec<&str> = servers.iter().map(|source| &*source.name).collect();
         (key, json!(names).to_string())
     });
     members.collect()
@@ -279,7 +279,7 @@ pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str
 
 fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
     let shown = starting.iter().take(SHOWN_SERVERS);
-    let names: Vec<_> = shown.map(|it| format!("`{}`", it.name)).collect();
+    let quoted: Vec<_> = shown.map(|source| format!("`{}`", source.name)).collect();
     let more = match starting.len().saturating_sub(SHOWN_SERVERS) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -288,7 +288,7 @@ fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
         1 => ("server", "is"),
         _ => ("servers", "are"),
     };
-    let names = names.join(", ");
+    let names = quoted.join(", ");
     RpcError::internal(format!(
         "`{}` is not known yet: {servers} {names}{more} {are} still starting; try again in a moment",
         excerpt(name.as_bytes(), SHOWN_CHARACTERS)

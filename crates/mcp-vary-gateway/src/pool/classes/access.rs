@@ -121,8 +121,8 @@ impl AccessControl {
             let rule = policy.rule(*rule);
             rule.is_some_and(|rule| rule.is_pinned() || rule.variants().is_some())
         };
-        let labels = rules.iter().filter(restricts);
-        let labels: Vec<_> = labels.map(|rule| policy.label(rule)).collect();
+        let restricting = rules.iter().filter(restricts);
+        let labels: Vec<_> = restricting.map(|rule| policy.label(rule)).collect();
         labels.join(", ")
     }
 

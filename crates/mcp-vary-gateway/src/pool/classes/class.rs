@@ -61,8 +61,9 @@ impl CapabilityClass {
             let mut known = spec.known.iter();
             let found = known.find(|known| Arc::ptr_eq(&known.source.connection, &connection));
             // Clients that cannot use the server do not see its lists.
-            let shared_lists = shared_lists.filter(|_| connection.config().refusal.is_none());
-            match (found, shared_lists) {
+            let is_usable = connection.config().refusal.is_none();
+            let lists = if is_usable { shared_lists } else { None };
+            match (found, lists) {
                 (Some(known), _) => Arc::clone(known),
                 (None, Some(lists)) => ListFollower::with_lists_of(&lists, connection, context),
                 (None, None) => ListFollower::begin(connection, context),
@@ -71,8 +72,8 @@ impl CapabilityClass {
         let connections = ClassConnections::new(followers.collect(), spec.usage);
         let servers = ServerIndex::enumerate(&connections.followers);
         let is_left_out = |it: &ListFollower| is_left_out(it.source.connection.config());
-        let left_out = servers.filter_map(|(server, it)| is_left_out(it).then_some(server));
-        let left_out = left_out.collect();
+        let excluded = servers.filter_map(|(server, it)| is_left_out(it).then_some(server));
+        let left_out = excluded.collect();
         let catalog = Arc::new(LiveCatalog::new(
             connections.sources(),
             spec.layout,
@@ -118,8 +119,8 @@ impl CapabilityClass {
     ) -> Arc<Self> {
         let followers = self.connections.followers.iter().map(|shared| {
             let connection = &shared.source.connection;
-            let mut dedicated = dedicated.iter();
-            let found = dedicated.find(|it| it.source.connection.has_same_server(connection));
+            let mut followers = dedicated.iter();
+            let found = followers.find(|other| other.source.connection.has_same_server(connection));
             Arc::clone(found.unwrap_or(shared))
         });
         let usage = Arc::clone(&self.connections.usage);
@@ -150,10 +151,10 @@ impl CapabilityClass {
         let followers = &self.connections.followers;
         let is_shown =
             |it: &Arc<ListFollower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
-        let shared = self.shared.as_ref();
-        let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
+        let original = self.shared.as_ref();
+        let shared = original.map_or(&[][..], |class| class.connections.followers.as_slice());
         let is_shared = |it: &Arc<ListFollower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
-        let replaced = followers.iter().filter(|it| !is_shared(it)).count();
+        let replaced = followers.iter().filter(|shown| !is_shared(shown)).count();
         replaced == dedicated.len() && dedicated.iter().all(is_shown)
     }
 

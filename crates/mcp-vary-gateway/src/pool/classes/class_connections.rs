@@ -25,21 +25,21 @@ impl ClassConnections {
 
     /// The ones that `are_wanted`, with the same usage; none if there are none.
     pub(crate) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
-        let followers = self.followers.iter().filter(|it| are_wanted(it));
-        let followers: Vec<_> = followers.cloned().collect();
+        let wanted = self.followers.iter().filter(|it| are_wanted(it));
+        let followers: Vec<_> = wanted.cloned().collect();
         let usage = Arc::clone(&self.usage);
         (!followers.is_empty()).then_some(Self { followers, usage })
     }
 
     /// Whether `connection` is one of them.
     pub(crate) fn has(&self, connection: &Arc<SupervisedConnection>) -> bool {
-        let mut followers = self.followers.iter();
-        followers.any(|it| Arc::ptr_eq(&it.source.connection, connection))
+        let mut sources = self.followers.iter().map(|follower| &follower.source);
+        sources.any(|source| Arc::ptr_eq(&source.connection, connection))
     }
 
     pub(crate) fn sources(&self) -> Vec<Arc<ServerSource>> {
-        let sources = self.followers.iter().map(|it| Arc::clone(&it.source));
-        sources.collect()
+        let sources = self.followers.iter().map(|follower| &follower.source);
+        sources.map(Arc::clone).collect()
     }
 
     /// Notifies `catalog` of changes from now on.

@@ -36,28 +36,29 @@ impl ClassKeys {
     pub(crate) fn key(
         &self,
         capabilities: &Arc<str>,
-        session: Option<ClientId>,
+        client: Option<ClientId>,
         principal: Option<&Arc<Principal>>,
         era: Era,
     ) -> Option<PoolKey> {
         let has_base_capabilities = **capabilities == *self.base_capabilities;
         let capabilities = self.servers.connection_capabilities(capabilities, era);
-        let access = self.access.as_ref();
-        let access = access.map(|access| AccessKey(access.class_of(principal)));
+        let control = self.access.as_ref();
+        let access = control.map(|control| AccessKey(control.class_of(principal)));
         let claims = self.servers.claim_headers(principal);
-        let session = session.filter(|_| self.servers.isolate_sessions());
-        let principal = principal
-            .map(|principal| principal.id())
-            .filter(|_| self.servers.isolate_principals(era));
+        let session = self.servers.isolate_sessions().then_some(client).flatten();
+        let principal_id = match principal {
+            Some(principal) if self.servers.isolate_principals(era) => Some(principal.id()),
+            _ => None,
+        };
         let is_base = session.is_none()
-            && principal.is_none()
+            && principal_id.is_none()
             && has_base_capabilities
             && self.era_of_base(era) == era
             && access.is_none();
         (!is_base).then_some(PoolKey {
             capabilities,
             session,
-            principal,
+            principal: principal_id,
             access,
             claims,
             era,

@@ -166,11 +166,11 @@ impl ClassMap {
             .iter()
             .filter_map(|(key, cell)| Some((key, &cell.get()?.connections)));
         let waiting = before.inherited.lock();
-        let (entries, mut inherited) = (self.entries.lock(), self.inherited.lock());
+        let entries = self.entries.lock();
+        let mut inherited = self.inherited.lock();
         for (key, connections) in open.chain(waiting.iter()) {
             let is_open = entries.get(key).is_some_and(|cell| cell.get().is_some());
-            let shared = connections.only(&is_shared).filter(|_| !is_open);
-            if let Some(shared) = shared {
+            if !is_open && let Some(shared) = connections.only(&is_shared) {
                 inherited
                     .entry(key.clone())
                     .or_insert_with(|| Arc::new(shared));
@@ -219,8 +219,8 @@ impl ClassMap {
         let mut times: BTreeMap<*const SupervisedConnection, Duration> = BTreeMap::new();
         for user in users() {
             for follower in &user.followers {
-                let least = times.entry(Arc::as_ptr(&follower.source.connection));
-                let least = least.or_insert(Duration::MAX);
+                let address = Arc::as_ptr(&follower.source.connection);
+                let least = times.entry(address).or_insert(Duration::MAX);
                 *least = user.idle().min(*least);
             }
         }
@@ -237,13 +237,13 @@ impl ClassMap {
             }
         }
         found.sort_by_key(|(subscribed, time, _)| (*subscribed, *time));
-        let mut found = found.into_iter().map(|(_, _, connection)| connection);
-        let evicted = found.find(|connection| {
+        let mut ordered = found.into_iter().map(|(_, _, connection)| connection);
+        let evicted = ordered.find(|connection| {
             let its = classes.iter().filter(|it| it.connections.has(connection));
             let marked: Vec<_> = its.filter(|class| !class.set_outdated(true)).collect();
             // A request notes its use before it looks whether the class is outdated.
-            let mut its = users().filter(|it| it.has(connection));
-            let is_idle = its.all(|it| it.idle() >= idle);
+            let mut its = users().filter(|user| user.has(connection));
+            let is_idle = its.all(|user| user.idle() >= idle);
             if !is_idle {
                 for class in marked {
                     class.set_outdated(false);
@@ -292,7 +292,7 @@ fn evict_idle(entries: &mut Entries, may: impl Fn(&PoolKey) -> bool) {
     let idle = entries
         .iter()
         .filter(|(key, cell)| may(key) && !is_used(cell, EVICTION_IDLE_TIME));
-    let longest = idle.max_by_key(|(_, cell)| cell.get().map(|it| it.connections.idle()));
+    let longest = idle.max_by_key(|(_, cell)| cell.get().map(|class| class.connections.idle()));
     if let Some(key) = longest.map(|(key, _)| key.clone()) {
         entries.remove(&key);
     }

@@ -67,7 +67,8 @@ pub(crate) fn declare_to_all(
                 is_only: server.processes == Processes::One,
             };
         }
-        let (configured, forwarded) = (&server.capabilities, &server.forwarded_extensions);
+        let configured = &server.capabilities;
+        let forwarded = &server.forwarded_extensions;
         if server.has_one_process() && only_client.is_none() {
             server.capabilities = capabilities_for_server(configured, ONE_PROCESS, &[]);
         } else {
@@ -109,8 +110,8 @@ pub(crate) fn forwardable_capabilities(
         let settings = match id.as_str() {
             CONTENT_NEGOTIATION => features.map(canonical_settings),
             _ => {
-                let settings = declared.and_then(|declared| declared.get(id));
-                let settings = settings.filter(|settings| settings.is_object());
+                let declared_settings = declared.and_then(|declared| declared.get(id));
+                let settings = declared_settings.filter(|settings| settings.is_object());
                 settings.map(|settings| sanitized(settings, 0).unwrap_or_default())
             }
         };
@@ -153,16 +154,16 @@ fn sanitized(value: &Value, depth: usize) -> Option<Value> {
         Value::Bool(_) | Value::Number(_) => Some(value.clone()),
         Value::String(text) => plain(text).then(|| value.clone()),
         Value::Array(items) => {
-            let items = items.iter().take(MOST);
-            let items = items.filter_map(|item| sanitized(item, depth + 1));
-            Some(Value::Array(items.collect()))
+            let first = items.iter().take(MOST);
+            let plain_items = first.filter_map(|item| sanitized(item, depth + 1));
+            Some(Value::Array(plain_items.collect()))
         }
         Value::Object(members) => {
             let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
-            let members = sorted.into_iter().take(MOST);
-            let members = members
-                .filter_map(|(key, value)| Some((key.clone(), sanitized(value, depth + 1)?)));
-            Some(Value::Object(members.collect()))
+            let first = sorted.into_iter().take(MOST);
+            let plain_members =
+                first.filter_map(|(key, value)| Some((key.clone(), sanitized(value, depth + 1)?)));
+            Some(Value::Object(plain_members.collect()))
         }
     }
 }

@@ -32,8 +32,8 @@ pub(super) fn canonical_settings(features: &Features) -> Value {
 /// Whether `capabilities`, JSON text, declare exactly these features.
 pub(crate) fn declare_features(capabilities: &str, features: &Features) -> bool {
     let capabilities = to_value(capabilities).unwrap_or_default();
-    let declared = capabilities.get("extensions");
-    let declared = declared.and_then(|declared| declared.get(CONTENT_NEGOTIATION));
+    let extensions = capabilities.get("extensions");
+    let declared = extensions.and_then(|extensions| extensions.get(CONTENT_NEGOTIATION));
     declared.is_some_and(|declared| *declared == canonical_settings(features))
 }
 

@@ -106,7 +106,8 @@ impl PooledServer {
     }
 
     fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
-        let (concurrency, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
+        let concurrency = Arc::clone(&self.concurrency);
+        let learned = Arc::clone(&self.learned);
         SupervisedConnection::open_sharing(config, concurrency, learned)
     }
 
@@ -155,12 +156,13 @@ impl PooledServer {
 
     /// The only user of the connection for clients of a class; `None` if it is shared.
     fn owner(&self, key: &PoolKey) -> Option<ConnectionOwner> {
-        let session = key
-            .session
-            .filter(|_| self.config.isolation == Isolation::Session);
-        let principal = key.principal.filter(|_| self.isolates_principals(key.era));
-        let principal = principal.map(ConnectionOwner::Principal);
-        session.map(ConnectionOwner::Session).or(principal)
+        let isolates_sessions = self.config.isolation == Isolation::Session;
+        let isolates_principals = self.isolates_principals(key.era);
+        match (key.session, key.principal) {
+            (Some(session), _) if isolates_sessions => Some(ConnectionOwner::Session(session)),
+            (_, Some(user)) if isolates_principals => Some(ConnectionOwner::Principal(user)),
+            _ => None,
+        }
     }
 
     /// The configuration of the connections of a class, with the headers of its user; `None` for clients without one.
@@ -180,10 +182,10 @@ impl PooledServer {
         key: &PoolKey,
         adopt: impl FnOnce(ClientId, &Arc<SupervisedConnection>),
     ) -> Result<Arc<SupervisedConnection>, NoRoom> {
-        let config = self.config_for(key.claims.as_ref());
-        if config.refusal.is_some() {
+        let base = self.config_for(key.claims.as_ref());
+        if base.refusal.is_some() {
             // It is never opened, so it needs no room.
-            return Ok(self.open(config.into_owned()));
+            return Ok(self.open(base.into_owned()));
         }
         let mut wanted = self.connection_key(key);
         let owner = wanted.owner;
@@ -202,7 +204,7 @@ impl PooledServer {
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
-        if config.isolation == Isolation::Session && owner.is_none() {
+        if base.isolation == Isolation::Session && owner.is_none() {
             let first = self.first(&connections, key.era);
             return first.ok_or(NoRoom { full_owner: None });
         }
@@ -211,10 +213,10 @@ impl PooledServer {
         if has_share || connections.len() + reserved >= self.limit() {
             let first = || self.first(&connections, key.era);
             let shared = owner.is_none().then(first).flatten();
-            let full_owner = owner.filter(|_| has_share);
+            let full_owner = if has_share { owner } else { None };
             return shared.ok_or(NoRoom { full_owner });
         }
-        let mut config = config.into_owned();
+        let mut config = base.into_owned();
         config = config.with_capabilities(wanted.capabilities.clone());
         config.legacy_first = self.is_legacy_first(key.era);
         let accepts_requests = ServerRequestSupport::from_capabilities(&key.capabilities).is_any();
@@ -270,14 +272,14 @@ impl PooledServer {
             None => owner.is_some(),
         };
         let connections = self.connections.lock();
-        let candidates = connections
+        let of_owner = connections
             .open()
             .filter(|(key, _)| is_candidate(key.owner));
-        let candidates = candidates.map(|(_, connection)| connection);
+        let candidates = of_owner.map(|(_, connection)| connection);
         let is_starting = |it: &Arc<SupervisedConnection>| {
             matches!(*it.state().borrow(), ConnectionState::Connecting)
         };
-        candidates.filter(|it| !is_starting(it)).collect()
+        candidates.filter(|open| !is_starting(open)).collect()
     }
 
     /// Removes a connection that was evicted.
@@ -350,9 +352,8 @@ impl PooledServer {
         connections: &ConnectionMap,
         wanted: &mut ConnectionKey,
     ) -> Option<Arc<SupervisedConnection>> {
-        let (limit, share) = (self.config.limits.connections, self.share());
-        let is_half_used = connections.len() >= limit / 2
-            || connections.count_of(wanted.owner) >= share.div_ceil(2);
+        let is_half_used = connections.len() >= self.config.limits.connections / 2
+            || connections.count_of(wanted.owner) >= self.share().div_ceil(2);
         if !is_half_used || wanted.owner.is_none() {
             return None;
         }
@@ -374,8 +375,10 @@ impl PooledServer {
 
     fn connection_key(&self, key: &PoolKey) -> ConnectionKey {
         let config = &self.config;
-        let claims = key.claims.as_ref().filter(|_| config.is_per_client());
-        let claims = claims.and_then(|claims| claims.of(self.index)?.ok());
+        let claims = match &key.claims {
+            Some(claims) if config.is_per_client() => claims.of(self.index).and_then(Result::ok),
+            _ => None,
+        };
         ConnectionKey {
             capabilities: capabilities_for_server(
                 &config.capabilities,
@@ -414,8 +417,8 @@ impl PooledServer {
     }
 
     pub(crate) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
-        let shared = self.shared_lists.get();
-        let shared = shared.map(|shared| Arc::clone(&shared.source.connection));
+        let lists = self.shared_lists.get();
+        let shared = lists.map(|lists| Arc::clone(&lists.source.connection));
         let connections = self.connections.lock();
         let of_clients = connections.open().map(|(_, connection)| connection);
         of_clients.chain(shared).collect()

@@ -90,7 +90,7 @@ impl Servers {
 
     /// Whether `others` has the same server under this name.
     pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
-        let mut named = self.all.iter().filter(|it| it.config.name == name);
+        let mut named = self.all.iter().filter(|server| server.config.name == name);
         named.any(|server| others.has(server))
     }
 
@@ -116,12 +116,11 @@ impl Servers {
         if !self.are_per_client() {
             return None;
         }
-        let principal = principal?;
-        let claims = principal.claims();
-        let servers = self.all.iter();
-        let servers = servers.filter(|server| server.config.is_per_client());
+        let claims = principal?.claims();
+        let all = self.all.iter();
+        let servers = all.filter(|server| server.config.is_per_client());
         let values = servers.map(|server| (server.index, header_values(&server.config, claims)));
-        let token = principal.access_token().cloned();
+        let token = principal?.access_token().cloned();
         Some(ClaimHeaders::new(values.collect::<BTreeMap<_, _>>(), token))
     }
 
@@ -183,7 +182,7 @@ impl Servers {
     /// For each server, what is read for all its clients, if they share its lists.
     pub(crate) fn shared_lists(&self, context: &PoolContext) -> Vec<Option<Arc<ListFollower>>> {
         let servers = self.all.iter();
-        servers.map(|it| it.shared_lists(context)).collect()
+        servers.map(|server| server.shared_lists(context)).collect()
     }
 
     /// The open connections that clients share.

@@ -99,9 +99,9 @@ impl ClientLists {
             let mut sources = class.sources().iter();
             sources.any(|source| connection.has_same_server(&source.connection))
         };
-        let dedicated = connections.iter().filter_map(|lists| lists.follower.get());
-        let dedicated = dedicated.filter(|it| is_to(&it.source.connection));
-        let dedicated: Vec<_> = dedicated.cloned().collect();
+        let followers = connections.iter().filter_map(|lists| lists.follower.get());
+        let to_servers = followers.filter(|follower| is_to(&follower.source.connection));
+        let dedicated: Vec<_> = to_servers.cloned().collect();
         if dedicated.is_empty() {
             return class;
         }
@@ -112,9 +112,9 @@ impl ClientLists {
         if let Some(known) = known.as_ref().filter(is_current) {
             return Arc::clone(known);
         }
-        let class = class.shared().with_dedicated(&dedicated).await;
-        *known = Some(Arc::clone(&class));
-        class
+        let with_dedicated = class.shared().with_dedicated(&dedicated).await;
+        *known = Some(Arc::clone(&with_dedicated));
+        with_dedicated
     }
 
     /// Reports that the clients of `before` now have the connections and lists of `after`.
@@ -322,8 +322,8 @@ impl DedicatedLists {
         let source = ServerSource::dedicated(Arc::clone(&self.connection), &shared);
         source.read_now(kinds).await;
         let differs = || {
-            let mut kinds = kinds.iter();
-            kinds.any(|kind| !source.lists().has_same_items(*kind, shared.lists()))
+            let mut all = kinds.iter();
+            all.any(|kind| !source.lists().has_same_items(*kind, shared.lists()))
         };
         // The server may have announced the change to all, and this connection was read first.
         shared.drain().await;

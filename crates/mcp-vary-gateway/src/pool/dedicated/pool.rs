@@ -64,12 +64,12 @@ impl DedicatedPool {
     /// Rereads a list on the dedicated connections of `client`. Returns whether there are any.
     pub(crate) fn suspect(&self, client: ClientId, kind: ListKind) -> bool {
         let entries = self.table.lock();
-        let lists = entries.iter().filter_map(|(key, connection)| {
+        let of_client = entries.iter().filter_map(|(key, connection)| {
             let lists = connection.lists.as_ref()?;
             let is_its = key.owner == Owner::Session(client) || lists.was_leased_to(client);
             is_its.then(|| Arc::clone(lists))
         });
-        let lists: Vec<_> = lists.collect();
+        let lists: Vec<_> = of_client.collect();
         drop(entries);
         let suspected = lists.iter().filter(|lists| lists.suspect(client, kind));
         suspected.count() > 0
@@ -186,8 +186,8 @@ impl DedicatedPool {
         let owner = Owner::All;
         let key = DedicatedKey { server, owner };
         let mut entries = self.table.lock();
-        let known = entries.get(&key).cloned();
-        let known = known.filter(|known| Arc::ptr_eq(&known.upstream, upstream));
+        let only = entries.get(&key).cloned();
+        let known = only.filter(|known| Arc::ptr_eq(&known.upstream, upstream));
         let connection = known.unwrap_or_else(|| {
             let connection = self.follow_events(Arc::clone(upstream), key, None);
             entries.insert(key, Arc::clone(&connection));
@@ -216,8 +216,8 @@ impl DedicatedPool {
     ) -> Result<Arc<DedicatedConnection>, RpcError> {
         entries.remove(&key);
         evict_until_fits(entries, self.limit, spec)?;
-        let config = spec.config.clone().with_capabilities(spec.capabilities);
-        let mut config = config.dedicated();
+        let declaring = spec.config.clone().with_capabilities(spec.capabilities);
+        let mut config = declaring.dedicated();
         config.is_further = true;
         config.is_pooled = matches!(key.owner, Owner::Request(_));
         config.legacy_first = spec.legacy_first;
@@ -341,8 +341,9 @@ impl DedicatedPool {
         drop(entries);
         for upstream in connected {
             self.tasks.spawn(async move {
-                if let Err(error) = upstream.notify(method, None).await {
-                    let (server, error) = (upstream.name(), error.details());
+                if let Err(failure) = upstream.notify(method, None).await {
+                    let server = upstream.name();
+                    let error = failure.details();
                     debug!(server, method, error, "notification not sent to the server");
                 }
             });

@@ -32,17 +32,17 @@ pub(super) fn evict_until_fits(
         is_of_server(key) && spec.principal.is_some() && connection.principal == spec.principal
     };
     let has_share = |entries: &Entries| {
-        let entries = entries.iter();
-        let known = entries.filter(|(key, connection)| is_of_principal(key, connection));
+        let all = entries.iter();
+        let known = all.filter(|(key, connection)| is_of_principal(key, connection));
         known.count() >= share
     };
     let is_server_full = |entries: &Entries| {
-        let entries = entries.iter();
-        let known = entries.filter(|(key, it)| is_of_server(key) && !it.is_adopted);
+        let all = entries.iter();
+        let known = all.filter(|(key, it)| is_of_server(key) && !it.is_adopted);
         known.count() >= server_limit.max(1)
     };
     let is_full = |entries: &Entries| {
-        let known = entries.values().filter(|it| !it.is_adopted);
+        let known = entries.values().filter(|connection| !connection.is_adopted);
         known.count() >= limit.max(1)
     };
     if has_share(entries) {
@@ -87,8 +87,8 @@ fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey, &DedicatedConne
             Reverse(connection.used.elapsed()),
         )
     });
-    let oldest = oldest.map(|(key, _)| *key);
-    if let Some((key, connection)) = oldest.and_then(|key| entries.remove_entry(&key)) {
+    let key = oldest.map(|(key, _)| *key);
+    if let Some((key, connection)) = key.and_then(|key| entries.remove_entry(&key)) {
         connection.evicted.cancel();
         if let Some(evictions) = &connection.evictions {
             evictions.lock().note_evicted(key.owner.session());

@@ -70,9 +70,9 @@ impl ResourceUpdates {
         match (self, more) {
             (Self::Some(known), Self::Some(more)) => {
                 for (uri, params) in more {
-                    let known = known.entry(uri).or_default();
+                    let latest = known.entry(uri).or_default();
                     // What the server sent says more than that the resource may have changed.
-                    *known = params.or_else(|| known.take());
+                    *latest = params.or_else(|| latest.take());
                 }
             }
             (all, _) => *all = Self::Any,

@@ -113,9 +113,9 @@ async fn merge(
     changes: Changes,
 ) {
     let living: Vec<_> = {
-        let mut catalogs = catalogs.lock();
-        catalogs.retain(|catalog| catalog.strong_count() > 0);
-        catalogs.iter().filter_map(Weak::upgrade).collect()
+        let mut known = catalogs.lock();
+        known.retain(|catalog| catalog.strong_count() > 0);
+        known.iter().filter_map(Weak::upgrade).collect()
     };
     let lists = &changes.lists;
     if !lists.is_empty() {

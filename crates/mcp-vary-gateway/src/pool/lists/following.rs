@@ -22,8 +22,8 @@ where
 {
     let events = source.connection.events();
     // A connection that other classes share may be open already.
-    let next = source.connection.current();
-    let next = next.map(|_| PendingChanges::of(&Event::Connected));
+    let current = source.connection.current();
+    let next = current.map(|_| PendingChanges::of(&Event::Connected));
     follow_after(source, next, events, changed).await;
 }
 

@@ -256,8 +256,8 @@ impl Page {
             );
         }
         let next = members.get_str("nextCursor");
-        let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
-        let ttl = ttl.map(Duration::from_millis);
+        let milliseconds = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
+        let ttl = milliseconds.map(Duration::from_millis);
         let has_list = members.get(key).is_some_and(|items| items.starts_with('['));
         let mut is_whole = has_list && (next.is_some() || !members.contains("nextCursor"));
         members.remove("nextCursor");

@@ -127,8 +127,8 @@ impl LiveCatalog {
 
     /// Whether `catalog` has the fresh lists of all servers, so that nothing has to be read or merged.
     fn is_up_to_date(&self, catalog: &Catalog, kind: ListKind) -> bool {
-        let merged = catalog.lists.get(&kind);
-        let merged = merged.map_or(&[][..], |lists| &lists.listings);
+        let lists = catalog.lists.get(&kind);
+        let merged = lists.map_or(&[][..], |lists| &lists.listings);
         self.sources.iter().enumerate().all(|(at, source)| {
             let listing = merged.get(at).and_then(|part| part.listing.as_ref());
             matches!(listing, Some(Ok(listing)) if source.is_latest(kind, listing))
@@ -156,8 +156,8 @@ impl LiveCatalog {
         if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
-        let read = self.sources.iter();
-        let read = read.map(|source| source.read_unless_recent(kind));
+        let sources = self.sources.iter();
+        let read = sources.map(|source| source.read_unless_recent(kind));
         join_all(read).await;
         self.catch_up(kind).await;
         let current = self.current();
@@ -173,18 +173,18 @@ impl LiveCatalog {
         };
         let undecided: Vec<_> = self.sources.iter().filter(is_undecided).collect();
         if !undecided.is_empty() {
-            let requests = undecided.into_iter();
-            let requests = requests.map(|source| undeclared::request(source, kind));
+            let sources = undecided.into_iter();
+            let requests = sources.map(|source| undeclared::request(source, kind));
             Box::pin(join_all(requests)).await;
         }
     }
 
     /// Whether access rules could show something of a server, whatever it lists.
     pub(crate) fn may_show_some_of(&self, source: &ServerSource) -> bool {
-        let (server, layout) = (&source.name, &self.layout);
-        let prefix = layout.name_prefix(server, self.sources.len());
+        let layout = &self.layout;
+        let prefix = layout.name_prefix(&source.name, self.sources.len());
         let access = layout.variants.access();
-        access.is_none_or(|access| access.server_access(server, &prefix).something)
+        access.is_none_or(|access| access.server_access(&source.name, &prefix).something)
     }
 
     /// Whether clients must not learn why a list of a server cannot be read: access rules show them nothing of it.
@@ -202,8 +202,8 @@ impl LiveCatalog {
             .get(&kind)
             .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
-            let (source, part) = (&self.sources[at], from.get(at));
-            let then = part.and_then(|part| part.listing.as_ref());
+            let source = &self.sources[at];
+            let then = from.get(at).and_then(|part| part.listing.as_ref());
             let is_hidden = then.is_none() && self.hides_failure(source, kind);
             !is_hidden && source.lists().differs_from(kind, then)
         });
@@ -235,13 +235,14 @@ impl LiveCatalog {
             if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
                 continue;
             }
-            let parts = self.sources.iter().map(|source| {
+            let listings = self.sources.iter().map(|source| {
                 let mut part = source.listing(kind);
                 part.listing = part.listing.filter(|_| !self.hides_failure(source, kind));
                 part
             });
-            let parts: Vec<_> = parts.collect();
-            let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
+            let parts: Vec<_> = listings.collect();
+            let layout = self.layout.clone();
+            let before = lists.get(&kind).cloned();
             let shared = Arc::clone(&self.shared);
             let is_published = self.is_published.load(Ordering::Acquire);
             let built = tokio::task::spawn_blocking(move || {
@@ -279,15 +280,15 @@ impl LiveCatalog {
         mut snapshots: Vec<Arc<ServerSnapshot>>,
         lists: BTreeMap<ListKind, Arc<Lists>>,
     ) -> Catalog {
-        let servers: Vec<&str> = self.sources.iter().map(|it| &*it.name).collect();
+        let servers: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
         hide_servers(&mut snapshots, &servers, &self.layout, &lists);
         let mut capabilities = self.offered_by(&snapshots);
         if capabilities.is_empty() && snapshots.iter().all(|snapshot| snapshot.is_hidden) {
             // A client that may use nothing gets an empty list rather than an error.
             capabilities.insert(EMPTY_LIST.capability().to_owned());
         }
-        let visible = std::iter::zip(&self.sources, &snapshots);
-        let visible = visible.filter(|(_, snapshot)| !snapshot.is_hidden);
+        let pairs = std::iter::zip(&self.sources, &snapshots);
+        let visible = pairs.filter(|(_, snapshot)| !snapshot.is_hidden);
         let undeclared = visible
             .map(|(source, _)| Arc::clone(source.connection.server_facts().undeclared_methods()));
         Catalog {
@@ -301,10 +302,10 @@ impl LiveCatalog {
     /// The lists of these kinds, in all variants.
     pub(super) fn all_of(&self, kinds: &BTreeSet<Kind>) -> ChangedLists {
         let current = self.current.load();
-        let kinds = kinds
+        let offered = kinds
             .iter()
             .filter(|kind| current.capabilities.contains(kind.capability()));
-        let lists = kinds.flat_map(|kind| ListKind::affected_by(*kind));
+        let lists = offered.flat_map(|kind| ListKind::affected_by(*kind));
         lists
             .flat_map(|list| {
                 self.layout
@@ -325,8 +326,8 @@ impl LiveCatalog {
     fn publish_changes(&self, changed: &ChangedLists) {
         for (variant, kind) in changed {
             let id = self.layout.variants.id(*variant);
-            let (variant, list) = (id.map(tracing::field::display), kind.method());
-            debug!(variant, list, "list changed");
+            let variant = id.map(tracing::field::display);
+            debug!(variant, list = kind.method(), "list changed");
         }
         if !changed.is_empty() {
             self.observer.lists_changed(self.id, changed);

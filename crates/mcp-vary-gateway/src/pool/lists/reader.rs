@@ -75,10 +75,10 @@ impl ListReader {
         let reading = self.read_if(&upstream, kind, is_old);
         let is_read = tokio::time::timeout(self.timeout(), reading).await.is_ok();
         if !is_read {
-            let (server, list) = (self.server(), kind.method());
             warn!(
-                server,
-                list, "the server is slow to list; using the last known list"
+                server = self.server(),
+                list = kind.method(),
+                "the server is slow to list; using the last known list"
             );
             self.stored.postpone(kind, 2 * READY_TIMEOUT);
         }
@@ -106,10 +106,10 @@ impl ListReader {
         is_old: impl FnOnce(Option<Instant>) -> bool,
     ) -> bool {
         let is_offered = self.stored.snapshot().offered().contains(&kind);
-        let Some(last) = self.readings.get(&kind).filter(|_| is_offered) else {
+        let Some(reading) = is_offered.then(|| self.readings.get(&kind)).flatten() else {
             return false;
         };
-        let mut last = last.lock().await;
+        let mut last = reading.lock().await;
         if !is_old(*last) {
             return false;
         }
@@ -118,9 +118,9 @@ impl ListReader {
         *last = Some(Instant::now());
         let items = listing.as_ref().map(|listing| listing.items.len()).ok();
         let is_changed = self.stored.replace(kind, listing, ttl);
-        if let (Some(items), true) = (items, is_changed) {
-            let (server, list) = (self.server(), kind.method());
-            info!(server, list, items, "list read");
+        if is_changed && let Some(items) = items {
+            let list = kind.method();
+            info!(server = self.server(), list, items, "list read");
         }
         is_changed
     }
@@ -130,15 +130,16 @@ impl ListReader {
         upstream: &UpstreamConnection,
         kind: ListKind,
     ) -> Result<Listing, RpcError> {
-        let (server, list) = (self.server(), kind.method());
+        let server = self.server();
+        let list = kind.method();
         let limit = self.connection.config().limits.handshake;
         let reading = list_reading::read_list(upstream, kind, self.views());
         let reading = tokio::time::timeout(limit, reading).await;
         let listing = match reading {
             Ok(listing) => listing.map_err(RpcError::from),
             Err(_elapsed) => {
-                let limit = limit.as_secs();
-                let why = format!("server `{server}` did not respond to {list} within {limit} s");
+                let seconds = limit.as_secs();
+                let why = format!("server `{server}` did not respond to {list} within {seconds} s");
                 Err(RpcError::internal(why))
             }
         };

@@ -103,8 +103,10 @@ impl ServerSource {
     fn client_refusal(&self) -> Option<RpcError> {
         self.connection.config().client_credentials.as_ref()?;
         let snapshot = self.snapshot();
-        let is_connected = snapshot.handshake.is_some();
-        let mut listings = snapshot.listings.values().filter(|_| !is_connected);
+        if snapshot.handshake.is_some() {
+            return None;
+        }
+        let mut listings = snapshot.listings.values();
         listings.find_map(|listing| listing.as_ref().err().cloned())
     }
 
@@ -116,9 +118,10 @@ impl ServerSource {
     /// The variants that the server offers itself, best first; none if the configuration selects one of them.
     pub(crate) fn offered_variants(&self) -> Vec<VariantId> {
         let is_selected = self.connection.config().variant.is_some();
-        let snapshot = self.snapshot();
-        let handshake = snapshot.handshake.as_ref().filter(|_| !is_selected);
-        handshake.map_or_else(Vec::new, |handshake| handshake.offered_variants())
+        match &self.snapshot().handshake {
+            Some(handshake) if !is_selected => handshake.offered_variants(),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether the server negotiates content itself and offers no variants, and gets no feature tags of clients.
@@ -152,15 +155,15 @@ impl ServerSource {
         let is_lacking = |kind: &ListKind, failure: &RpcError| {
             *kind != ListKind::Tools && failure.code() == METHOD_NOT_FOUND
         };
-        let failed = snapshot.read_errors.iter();
-        let failed = failed.filter(|(kind, failure)| !is_lacking(kind, failure));
+        let errors = snapshot.read_errors.iter();
+        let failed = errors.filter(|(kind, failure)| !is_lacking(kind, failure));
         let named = format!("server `{}` ", self.reader.server());
         let shown = |failure: &RpcError| {
-            let why = upstream.without_secrets(failure.message());
-            let why = why
+            let message = upstream.without_secrets(failure.message());
+            let why = message
                 .strip_prefix(&named)
                 .map(|what| format!("it {what}"))
-                .unwrap_or(why);
+                .unwrap_or(message);
             excerpt(why.as_bytes(), MAX_REASON_LENGTH)
         };
         failed
@@ -171,8 +174,8 @@ impl ServerSource {
     /// What is wrong with listed items, in sentences for the operator.
     pub(crate) fn list_faults(&self) -> Vec<String> {
         let snapshot = self.snapshot();
-        let readable = snapshot.listings.iter();
-        let readable = readable.filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
+        let listings = snapshot.listings.iter();
+        let readable = listings.filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
         let faults = readable.flat_map(|(kind, list)| list.faults.sentences(kind));
         faults.collect()
     }
@@ -232,9 +235,9 @@ impl ServerSource {
     /// Reads lists again although the server announced no change on this connection: at once, or after the pause
     /// between two readings. [`drain`](Self::drain) waits for it.
     pub(crate) fn suspect(&self, kinds: &BTreeSet<ListKind>) {
-        let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
+        let changed: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
         self.progress.announce(|| {
-            for kind in kinds {
+            for kind in changed {
                 self.reader.connection.list_may_have_changed(kind);
             }
         });
@@ -259,11 +262,11 @@ impl ServerSource {
     /// version, are requested again.
     fn known_undeclared(&self, before: &ServerSnapshot) -> BTreeMap<ListKind, bool> {
         let learned = self.connection.server_facts().undeclared_methods().all();
-        let known = ListKind::ALL.into_iter();
-        let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
-        let known: BTreeMap<_, _> = known.collect();
-        let found = before.undeclared.iter().filter(|(_, has)| **has);
-        let found = found.map(|(kind, _)| *kind);
+        let all = ListKind::ALL.into_iter();
+        let decided = all.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
+        let known: BTreeMap<_, _> = decided.collect();
+        let undeclared = before.undeclared.iter().filter(|(_, has)| **has);
+        let found = undeclared.map(|(kind, _)| *kind);
         let unknown = found.filter(|kind| !known.contains_key(kind));
         self.revalidation.add_requested(unknown);
         known
@@ -329,7 +332,7 @@ impl ServerSource {
         let is_read = || {
             let snapshot = self.snapshot();
             let handshake = snapshot.handshake.as_ref();
-            handshake.is_some_and(|it| it.revision == upstream.handshake().revision)
+            handshake.is_some_and(|handshake| handshake.revision == upstream.handshake().revision)
         };
         self.progress.settled(is_read).await;
     }

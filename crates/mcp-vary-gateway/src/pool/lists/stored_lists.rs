@@ -55,8 +55,8 @@ impl StoredLists {
 
     /// A copy that changes independently.
     pub(crate) fn copy(&self) -> Self {
-        let (server, shared) = (Arc::clone(&self.server), Arc::clone(&self.shared));
-        Self::new(server, self.snapshot(), shared)
+        let server = Arc::clone(&self.server);
+        Self::new(server, self.snapshot(), Arc::clone(&self.shared))
     }
 
     pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
@@ -117,14 +117,14 @@ impl StoredLists {
     fn report_connection(&self, before: &ServerSnapshot, handshake: &Handshake) {
         let changes = &self.shared.changes;
         let had_own = std::mem::replace(&mut self.own.lock().handshake, true);
-        if let Some(known) = before.handshake.as_ref().filter(|_| had_own) {
-            let (known, now) = (&known.instructions, &handshake.instructions);
-            changes.compare_instructions(&self.server, known.as_deref(), now.as_deref());
+        if had_own && let Some(known) = &before.handshake {
+            let now = handshake.instructions.as_deref();
+            changes.compare_instructions(&self.server, known.instructions.as_deref(), now);
         }
         let now = self.snapshot();
         for (kind, listing) in &before.listings {
             let is_gone = !now.listings.contains_key(kind) && self.own.lock().lists.remove(kind);
-            if let Some(listing) = listing.as_ref().ok().filter(|_| is_gone) {
+            if is_gone && let Ok(listing) = listing {
                 changes.compare(&self.server, *kind, &listing.items, &[]);
             }
         }
@@ -133,9 +133,10 @@ impl StoredLists {
     /// Records that the lists could not be read, since there was never a connection: they are not empty.
     pub(crate) fn fail(&self, failure: &RpcError) {
         self.update(|snapshot| {
-            let unknown = ListKind::ALL.into_iter();
-            for kind in unknown.filter(|_| snapshot.handshake.is_none()) {
-                snapshot.listings.insert(kind, Err(failure.clone()));
+            if snapshot.handshake.is_none() {
+                for kind in ListKind::ALL {
+                    snapshot.listings.insert(kind, Err(failure.clone()));
+                }
             }
         });
     }
@@ -161,14 +162,14 @@ impl StoredLists {
             let before = snapshot.listings.get(&kind);
             let known = before.and_then(|before| before.as_ref().ok()).cloned();
             if !self.is_changed(kind, before, &listing) {
-                return (None, known.filter(|_| listing.is_ok()), false);
+                return (None, if listing.is_ok() { known } else { None }, false);
             }
             if known.is_some() {
                 self.unannounced.lock().insert(kind.kind());
             }
-            let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
-            let now = listing.as_ref().ok().cloned();
-            snapshot.listings.insert(kind, listing);
+            let stored = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
+            let now = stored.as_ref().ok().cloned();
+            snapshot.listings.insert(kind, stored);
             (known, now, true)
         });
         if let Some(now) = now {
@@ -181,7 +182,7 @@ impl StoredLists {
     fn report_listing(&self, kind: ListKind, before: Option<&Listing>, now: &Listing) {
         let changes = &self.shared.changes;
         let is_first = self.own.lock().lists.insert(kind);
-        if let Some(before) = before.filter(|_| !is_first) {
+        if !is_first && let Some(before) = before {
             changes.compare(&self.server, kind, &before.items, &now.items);
         }
         changes.note_faults(&self.server, kind, now);
@@ -196,8 +197,8 @@ impl StoredLists {
         match (before, now) {
             (Some(Ok(before)), Ok(now)) => **before != *now,
             (Some(Ok(_)), Err(_)) => {
-                let (server, list) = (&*self.server, kind.method());
-                warn!(server, list, "the last good list stays");
+                let server = &*self.server;
+                warn!(server, list = kind.method(), "the last good list stays");
                 false
             }
             (Some(Err(before)), Err(now)) => before != now,
@@ -218,8 +219,8 @@ impl StoredLists {
     /// Returns those of the `announced` lists whose change was found before: clients have been notified of it.
     pub(crate) fn take_known(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
         let mut unannounced = self.unannounced.lock();
-        let announced = announced.iter().copied();
-        announced.filter(|kind| unannounced.remove(kind)).collect()
+        let all = announced.iter().copied();
+        all.filter(|kind| unannounced.remove(kind)).collect()
     }
 
     /// Whether a list differs from `then`.
@@ -238,8 +239,9 @@ impl StoredLists {
 
     /// Whether both have the same items in a list; other parts of the result may differ.
     pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
-        let (one, other) = (self.snapshot(), other.snapshot());
-        match (one.listings.get(&kind), other.listings.get(&kind)) {
+        let snapshot = self.snapshot();
+        let compared = other.snapshot();
+        match (snapshot.listings.get(&kind), compared.listings.get(&kind)) {
             (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
             // If a list could not be read, nothing is known about its items.
             _ => true,

@@ -58,7 +58,8 @@ async fn probe(source: &ServerSource, upstream: &UpstreamConnection, kind: ListK
     if !reader.stored.is_undecided(kind) {
         return;
     }
-    let (learned, method) = (source.connection.server_facts(), kind.method());
+    let learned = source.connection.server_facts();
+    let method = kind.method();
     let known = learned.undeclared_methods().has(method);
     let listing = match known {
         Some(_) => None,
@@ -70,8 +71,8 @@ async fn probe(source: &ServerSource, upstream: &UpstreamConnection, kind: ListK
         learned.undeclared_methods().note(method, has);
     }
     if let Some(listing) = listing {
-        let listing = listing.map_err(RpcError::from);
-        reader.store_undeclared(upstream, kind, listing).await;
+        let outcome = listing.map_err(RpcError::from);
+        reader.store_undeclared(upstream, kind, outcome).await;
     }
     reader.stored.note_undeclared(kind, has);
     if known == Some(true) {
@@ -89,7 +90,8 @@ async fn read(
     upstream: &UpstreamConnection,
     kind: ListKind,
 ) -> Option<Result<Listing, ReadError>> {
-    let (server, list) = (reader.server(), kind.method());
+    let server = reader.server();
+    let list = kind.method();
     let limit = UNDECLARED_LIMIT.min(reader.connection.config().limits.handshake);
     let reading = list_reading::read_list(upstream, kind, reader.views());
     let listing = match timeout(limit, reading).await {

@@ -202,7 +202,8 @@ impl TaskConnection {
         if is_wanted && task.is_over() {
             let remaining = expires.saturating_duration_since(Instant::now());
             let id = id_of_copy(&task.key);
-            let (bytes, copy) = (task.lock().size(), || task.to_json().into_bytes());
+            let bytes = task.lock().size();
+            let copy = || task.to_json().into_bytes();
             task.context.copies.add(&id, remaining, bytes, copy);
         }
         tasks.evict(result_bytes);
@@ -219,7 +220,7 @@ impl TaskConnection {
     /// Releases the connection, or cancels the task that still runs on it.
     async fn end(self, task: &ProxiedTask) {
         let is_finished = task.is_over() && !task.is_cancelled();
-        if let Some(lease) = self.dedicated.as_ref().filter(|_| is_finished) {
+        if is_finished && let Some(lease) = &self.dedicated {
             lease.mark_clean();
         }
         if !task.is_over() {
@@ -244,7 +245,8 @@ impl TaskConnection {
             if !error.is_loss() {
                 return task.finish(TaskOutcome::failed(&error.to_string()));
             }
-            let (server, details) = (&*task.key.0, error.details());
+            let server = &*task.key.0;
+            let details = error.details();
             let why = without_server(&details, server);
             info!(server, why, "waiting for a task was interrupted");
             sleep(pause).await;
@@ -370,7 +372,8 @@ impl TaskConnection {
 
 /// The ended task, once it has expired; none if it was evicted before.
 async fn retained_until(expires: Instant, task: Arc<ProxiedTask>) -> Option<Arc<ProxiedTask>> {
-    let (context, forgotten) = (Arc::clone(&task.context), task.forgotten.clone());
+    let context = Arc::clone(&task.context);
+    let forgotten = task.forgotten.clone();
     let remaining = Arc::downgrade(&task);
     // From here on only those who look it up hold it.
     drop(task);

@@ -52,8 +52,7 @@ impl ProxiedTasks {
 
     /// How many tasks are running.
     pub(crate) fn count(&self) -> usize {
-        let entries = self.lock();
-        entries.values().filter(|it| !it.is_over()).count()
+        self.lock().values().filter(|task| !task.is_over()).count()
     }
 
     /// Whether a server request belongs to a running task of a session.
@@ -82,8 +81,9 @@ impl ProxiedTasks {
         if let Some(known) = entries.get(&task.key) {
             return Ok(Arc::clone(known));
         }
-        let working = entries.values().filter(|it| !it.is_over());
-        let (mut total, mut of_owner) = (0, 0);
+        let working = entries.values().filter(|other| !other.is_over());
+        let mut total = 0;
+        let mut of_owner = 0;
         for other in working {
             total += 1;
             of_owner += usize::from(other.owner == task.owner);
@@ -101,7 +101,7 @@ impl ProxiedTasks {
     /// Evicts the oldest ended tasks until the results fit.
     pub(super) fn evict(&self, bytes: usize) {
         let size = |entries: &Entries| {
-            let sizes = entries.values().map(|it| it.lock().size());
+            let sizes = entries.values().map(|task| task.lock().size());
             sizes.sum::<usize>()
         };
         evict_ended(&mut self.lock(), |entries| size(entries) <= bytes);
@@ -111,7 +111,7 @@ impl ProxiedTasks {
         let mut entries = self.lock();
         if entries
             .get(&task.key)
-            .is_some_and(|it| Arc::ptr_eq(it, task))
+            .is_some_and(|known| Arc::ptr_eq(known, task))
         {
             entries.remove(&task.key);
         }
@@ -125,8 +125,8 @@ impl ProxiedTasks {
 /// Removes the oldest ended tasks until there `is_room`.
 fn evict_ended(entries: &mut Entries, is_room: impl Fn(&Entries) -> bool) {
     while !is_room(entries) {
-        let ended = entries.values().filter(|it| it.is_over());
-        let Some(oldest) = ended.min_by_key(|it| it.number) else {
+        let ended = entries.values().filter(|task| task.is_over());
+        let Some(oldest) = ended.min_by_key(|task| task.number) else {
             return;
         };
         let key = oldest.key.clone();

@@ -11,6 +11,7 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::server_message;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 use tokio::sync::Notify;
@@ -87,8 +88,7 @@ pub(super) enum TaskOutcome {
 impl TaskOutcome {
     /// The outcome is unknown, for the reason given.
     pub(super) fn failed(why: &str) -> Self {
-        let why = json::string(why);
-        Self::Error(format!(r#"{{"code":{INTERNAL_ERROR},"message":{why}}}"#))
+        Self::Error(server_message::error_json(INTERNAL_ERROR, why))
     }
 
     pub(super) fn gone(why: &str) -> Self {
@@ -231,9 +231,9 @@ impl ProxiedTask {
         method: &'static str,
         query: Option<ClientQuery>,
     ) -> Result<Result<String, RpcError>, RpcError> {
-        let connection = self.connection.upgrade();
-        let connection = connection
-            .ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
+        let upgraded = self.connection.upgrade();
+        let connection =
+            upgraded.ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
         let permit = connection.acquire().await?;
         let ClientQuery { params, token } = query.unwrap_or_else(|| ClientQuery {
             params: self.params(),
@@ -252,7 +252,7 @@ impl ProxiedTask {
 
     /// The parameters of a request about it.
     pub(super) fn params(&self) -> String {
-        format!(r#"{{"taskId":{}}}"#, json::string(&self.upstream_id))
+        json::object(&[("taskId", &json::string(&self.upstream_id))])
     }
 
     /// Handles a server request for the task.

@@ -23,10 +23,9 @@ pub(super) async fn subscribe_to_tasks(
     context: &RequestContext<'_>,
     filter: &mut SubscriptionFilter,
 ) -> Result<Vec<(TaskKey, TaskSubscription)>, RpcError> {
-    let requested = filter.tasks.take();
-    let Some(ids) = requested.filter(|_| task_support::is_offered(context, TaskDialect::Extension))
-    else {
-        return Ok(Vec::new());
+    let ids = match filter.tasks.take() {
+        Some(ids) if task_support::is_offered(context, TaskDialect::Extension) => ids,
+        _ => return Ok(Vec::new()),
     };
     if !ids.is_empty() {
         task_support::require_extension(context)?;

@@ -50,8 +50,8 @@ pub(super) async fn answer_proxied_task(
             Ok(context.answer("{}"))
         }
         _ => {
-            let status = proxied.status(query).await;
-            let status = status
+            let answer = proxied.status(query).await;
+            let status = answer
                 .map_err(|failure| proxied_task::rename_in_failure(context, found, failure))?;
             status_answer(context, found, &status)
         }

@@ -43,7 +43,7 @@ async fn tasks_at(
     server: &str,
     connection: &SupervisedConnection,
 ) -> Result<Vec<String>, RpcError> {
-    let server: Arc<str> = server.into();
+    let server_name: Arc<str> = server.into();
     let registry = &context.snapshot.services.tasks.registry;
     let mut found = Vec::new();
     let mut cursor: Option<String> = None;
@@ -64,7 +64,7 @@ async fn tasks_at(
         let listed = edit::get(page, "tasks").unwrap_or("[]");
         for task in elements(listed).unwrap_or_default() {
             let upstream_id = string(task, "taskId").unwrap_or_default();
-            let client_id = registry.client_id(&server, &upstream_id, context.client.id);
+            let client_id = registry.client_id(&server_name, &upstream_id, context.client.id);
             if let Some(id) = client_id.filter(|id| found_task::shows_task(context, id)) {
                 found.push(edit::set(task, "taskId", &json::string(&id)).into_owned());
             }
