@@ -69,7 +69,8 @@ fn entry(server: &ScriptedServer) -> String {
     format!("{{url: \"{}\"}}", server.url)
 }
 
-async fn in_turn(replicas: &Replicas) -> Proxy {
+/// HAProxy in front of these replicas as in the documentation, but in turn.
+pub(super) async fn in_turn(replicas: &Replicas) -> Proxy {
     let file = replicas.addressed("haproxy.cfg");
     let lines = file
         .lines()
