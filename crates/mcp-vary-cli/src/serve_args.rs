@@ -17,8 +17,10 @@ use crate::similar::nearest;
 pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
     let start_wait = file.start_wait;
     if args.require_all && !file.left_out.is_empty() {
-        let names = file.left_out.iter().map(|it| format!("`{}`", it.name));
-        let names: Vec<_> = names.collect();
+        let left_out = file.left_out.iter();
+        let names: Vec<_> = left_out
+            .map(|server| format!("`{}`", server.name))
+            .collect();
         let why = format!(
             "{} cannot be used, and --require-all is given",
             names.join(", ")
@@ -74,10 +76,10 @@ pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Variant
         let diagnostic = places.diagnostic(&variant, &diagnostic);
         sanitize(&format!("\nwarning: {name}:{diagnostic}"))
     });
-    let mut lines: Vec<_> = lines.collect();
+    let mut distinct: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.
-    lines.dedup();
-    lines.concat()
+    distinct.dedup();
+    distinct.concat()
 }
 
 /// How long clients wait for the slowest of several servers, and for the processes that their capabilities need. Some clients
