@@ -48,9 +48,9 @@ impl ClientIdentity {
                 notice(&sanitize(&format!("note: {sentence}")));
             }
         }
-        let pairs: Option<Vec<(&str, &str)>> =
+        let split: Option<Vec<(&str, &str)>> =
             hints.iter().map(|hint| hint.split_once('=')).collect();
-        let pairs = pairs.ok_or_else(|| {
+        let pairs = split.ok_or_else(|| {
             Failure::command(
                 "a --hints cannot be read; write it as KEY=VALUE, such as contextSize=compact",
             )
@@ -85,14 +85,14 @@ impl ClientIdentity {
     pub(crate) fn capabilities(&self) -> String {
         let mut extensions = Map::new();
         if let Some(features) = &self.features {
-            let tags: Vec<&str> = tags(features).collect();
+            let declared: Vec<&str> = tags(features).collect();
             extensions.insert(
                 CONTENT_NEGOTIATION.to_owned(),
-                json!({"version": "1.0", "features": tags}),
+                json!({"version": "1.0", "features": declared}),
             );
         }
-        let variants = self.hints.as_ref().map(VariantHints::to_settings);
-        let variants = variants.or_else(|| self.selects_variants.then(|| json!({})));
+        let settings = self.hints.as_ref().map(VariantHints::to_settings);
+        let variants = settings.or_else(|| self.selects_variants.then(|| json!({})));
         if let Some(variants) = variants {
             extensions.insert(SERVER_VARIANTS.to_owned(), variants);
         }
@@ -141,13 +141,13 @@ impl Client {
         identity: &ClientIdentity,
         stop: &CancellationToken,
     ) -> Result<Self, Failure> {
-        let mut server = server.with_capabilities(identity.capabilities());
+        let mut config = server.with_capabilities(identity.capabilities());
         if let Some(name) = &identity.name {
-            server = server.with_client_info(json!(name).to_string());
+            config = config.with_client_info(json!(name).to_string());
         }
-        server.variables = variable;
+        config.variables = variable;
         Ok(Self {
-            upstream: UpstreamConnection::connect_until(server, stop).await?,
+            upstream: UpstreamConnection::connect_until(config, stop).await?,
             missing: Mutex::default(),
         })
     }
@@ -164,14 +164,14 @@ impl Client {
     /// The servers behind it whose tools the last list lacks, and why, as a sentence; `None` if none is known.
     pub(crate) fn missing_servers(&self) -> Option<String> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts = missing.iter().zip(["still starting", "down"]);
-        let parts = parts.filter(|(names, _)| !names.is_empty());
-        let parts = parts.map(|(names, state)| {
+        let states = missing.iter().zip(["still starting", "down"]);
+        let named = states.filter(|(names, _)| !names.is_empty());
+        let sentences = named.map(|(names, state)| {
             let are = if names.len() == 1 { "is" } else { "are" };
             let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("{} {are} {state}", quoted.join(", "))
         });
-        let parts: Vec<_> = parts.collect();
+        let parts: Vec<_> = sentences.collect();
         (!parts.is_empty()).then(|| parts.join(", and "))
     }
 
@@ -210,9 +210,9 @@ impl Client {
     pub(crate) fn variants(&self) -> Vec<ServerVariant> {
         let capabilities: Value =
             serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();
-        let settings = settings(&capabilities, SERVER_VARIANTS);
+        let declared = settings(&capabilities, SERVER_VARIANTS);
         let offered =
-            settings.and_then(|settings| settings.value().get("availableVariants")?.as_array());
+            declared.and_then(|settings| settings.value().get("availableVariants")?.as_array());
         offered.into_iter().flatten().filter_map(variant).collect()
     }
 
@@ -232,8 +232,8 @@ impl Client {
     pub(crate) fn more_variants(&self) -> bool {
         let capabilities: Value =
             serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();
-        let settings = settings(&capabilities, SERVER_VARIANTS);
-        settings.is_some_and(|settings| {
+        let declared = settings(&capabilities, SERVER_VARIANTS);
+        declared.is_some_and(|settings| {
             settings.value().get("moreVariantsAvailable") == Some(&Value::Bool(true))
         })
     }
@@ -382,8 +382,8 @@ pub(crate) fn sentence(error: &str) -> String {
         .as_str()
         .unwrap_or("an error without a message");
     let available = error["data"]["availableVariants"].as_array().map(|ids| {
-        let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-        format!("; there are {}", ids.join(", "))
+        let known: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+        format!("; there are {}", known.join(", "))
     });
     format!(
         "{message} ({}){}",

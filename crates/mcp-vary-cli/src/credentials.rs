@@ -70,8 +70,8 @@ pub(crate) fn file_with_logins(file: File, mode: LoginMode) -> Result<Config, Fa
 /// What names the file `name` to `vary login`.
 fn file_option(name: &str) -> String {
     // `vary status` shows the command in any directory.
-    let whole = std::path::absolute(name).ok();
-    let whole = whole.as_deref().and_then(Path::to_str).unwrap_or(name);
+    let absolute = std::path::absolute(name).ok();
+    let whole = absolute.as_deref().and_then(Path::to_str).unwrap_or(name);
     format!(" --file {}", shell_word(whole))
 }
 
@@ -95,14 +95,14 @@ fn add(
         mode,
         environment: config.environment,
     };
-    let servers = config.servers.into_iter();
-    let servers = servers.map(|server| {
-        let auth = auth.get(&server.name);
-        if let Some((settings, identity)) = exchange(auth) {
+    let all = config.servers.into_iter();
+    let servers = all.map(|server| {
+        let configured = auth.get(&server.name);
+        if let Some((settings, identity)) = exchange(configured) {
             let exchange = TokenExchange::new(settings, identity, logins.environment);
             return server.with_client_credentials(Arc::new(exchange));
         }
-        let source = logins.source(&server, auth);
+        let source = logins.source(&server, configured);
         match source {
             Some(source) => logins.add(server, source),
             None => server,
@@ -113,8 +113,8 @@ fn add(
 }
 
 /// The exchange in `auth`, with its identity.
-fn exchange(auth: Option<&ServerAuth>) -> Option<(ExchangeSettings, String)> {
-    let auth = auth?;
+fn exchange(configured: Option<&ServerAuth>) -> Option<(ExchangeSettings, String)> {
+    let auth = configured?;
     match &auth.method {
         AuthMethod::TokenExchange(settings) => Some(((**settings).clone(), auth.identity.clone())),
         _ => None,
@@ -160,14 +160,14 @@ impl Logins {
 
     /// The stored login at a server without configured credentials.
     fn implied(&self, server: &UpstreamConfig) -> Option<AuthorizationSource> {
-        let address = address(server).filter(|_| self.is_implied)?;
+        let protected = self.is_implied.then(|| address(server)).flatten()?;
         let name = match &server.target {
             // The name of a server that was named by its URL is not known elsewhere.
-            Target::Http { url, .. } if url.host() == Some(&*server.name) => address.resource(),
+            Target::Http { url, .. } if url.host() == Some(&*server.name) => protected.resource(),
             _ => format!("{}{}", server.name, self.option),
         };
-        let identity = format!("login {}", address.resource());
-        let mut settings = LoginSettings::new(name, address);
+        let identity = format!("login {}", protected.resource());
+        let mut settings = LoginSettings::new(name, protected);
         settings.ca.clone_from(&server.ca);
         let credentials = self.login(settings, Flow::AuthorizationCode)?;
         Some(match self.mode {
@@ -185,9 +185,9 @@ impl Logins {
     }
 
     fn add(&self, server: UpstreamConfig, source: AuthorizationSource) -> UpstreamConfig {
-        let mut server = server.with_credential(AUTHORIZATION, Arc::new(source));
+        let mut authorized = server.with_credential(AUTHORIZATION, Arc::new(source));
         if self.mode == LoginMode::Interactive {
-            let limits = &mut server.limits;
+            let limits = &mut authorized.limits;
             for limit in [
                 &mut limits.handshake,
                 &mut limits.probe,
@@ -197,7 +197,7 @@ impl Logins {
                 *limit = (*limit).max(PATIENCE);
             }
         }
-        server
+        authorized
     }
 }
 
@@ -207,13 +207,13 @@ fn address(server: &UpstreamConfig) -> Option<Address> {
         return None;
     };
     let mut claims = server.claim_headers.iter().map(|(name, _)| name);
-    let mut sources = server.credentials.iter().map(|it| &it.header);
+    let mut sources = server.credentials.iter().map(|source| &source.header);
     let is_configured = headers.contains_key(AUTHORIZATION)
         || claims.any(|name| *name == AUTHORIZATION)
         || sources.any(|name| *name == AUTHORIZATION);
     // An address with a user is not one of these.
-    let address = Address::parse(&url.to_string()).ok();
-    address.filter(|_| !is_configured)
+    let address = Address::parse(&url.to_string()).ok()?;
+    (!is_configured).then_some(address)
 }
 
 /// The login for requests to `url`, if somebody is logged in there.
@@ -242,11 +242,11 @@ pub(crate) fn store(keys: &SealingKeys) -> Result<TokenStore, Failure> {
             "there is no directory for logins; set HOME, or XDG_STATE_HOME to an absolute path",
         )
     })?;
-    let directory = directory.join("vary").join("logins");
-    let keys = keys.split().into_iter();
-    let keys = keys.flat_map(|(first, others)| [&[first], others].concat());
-    let keys = keys.filter_map(|key| SealKey::derived(&key.0)).collect();
-    Ok(TokenStore::new(directory, keys, environment()?).with_keyring())
+    let logins = directory.join("vary").join("logins");
+    let split = keys.split().into_iter();
+    let all = split.flat_map(|(first, others)| [&[first], others].concat());
+    let seal_keys = all.filter_map(|key| SealKey::derived(&key.0)).collect();
+    Ok(TokenStore::new(logins, seal_keys, environment()?).with_keyring())
 }
 
 /// Until when credentials are valid.

@@ -55,9 +55,9 @@ fn now() -> u64 {
 /// Microseconds since 1970-01-01 UTC, for the audit log.
 #[expect(clippy::disallowed_methods, reason = "the binary reads the clock")]
 pub(crate) fn now_in_microseconds() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.map_or(0, |since| since.as_micros());
-    u64::try_from(since).unwrap_or(u64::MAX)
+    let elapsed = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    let microseconds = elapsed.map_or(0, |elapsed| elapsed.as_micros());
+    u64::try_from(microseconds).unwrap_or(u64::MAX)
 }
 
 fn random(bytes: &mut [u8]) {

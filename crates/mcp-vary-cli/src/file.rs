@@ -85,22 +85,23 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
 fn missing(path: &Path) -> Failure {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let place = absolute.parent().unwrap_or(&absolute);
-    let (shown, looked) = (path.display(), place.display());
+    let shown = path.display();
+    let looked = place.display();
     if !place.is_dir() {
         return Failure::command(format!(
             "{shown} cannot be read: there is no directory {looked}"
         ));
     }
     let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let names: Vec<_> = names.take(MOST_COMPARED).collect();
+    let all = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<_> = all.take(MOST_COMPARED).collect();
     let written = path.file_name().and_then(|name| name.to_str());
-    let meant = nearest(
+    let similar = nearest(
         written.unwrap_or_default(),
         names.iter().map(String::as_str),
     );
-    let meant = meant.map(|name| path.with_file_name(name).display().to_string());
-    let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    let similar_path = similar.map(|name| path.with_file_name(name).display().to_string());
+    let meant = similar_path.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     Failure::command(format!(
         "{shown} cannot be read: there is no such file in {looked}{meant}"
     ))
@@ -119,8 +120,8 @@ fn is_a_directory(path: &Path) -> Failure {
         ".vscode/mcp.json",
     ];
     let paths = known.map(|name| path.join(name));
-    let found = paths.iter().filter(|file| file.is_file());
-    let found: Vec<_> = found.map(|file| format!("`{}`", file.display())).collect();
+    let files = paths.iter().filter(|file| file.is_file());
+    let found: Vec<_> = files.map(|file| format!("`{}`", file.display())).collect();
     let file = match &found[..] {
         [] => format!("a file in it, such as `{}`", paths[0].display()),
         found => format!("the file in it: {}", found.join(" or ")),
@@ -150,10 +151,10 @@ pub(crate) fn parse(
     secrets: &SecretFiles,
     listen: Option<&str>,
 ) -> Result<File, Diagnostics> {
-    let source = Source::new(name, text).with_today(today());
+    let dated = Source::new(name, text).with_today(today());
     let port = listen.unwrap_or(LISTEN).rsplit(':').next();
     let names = names_written_by_connect(name);
-    let source = source
+    let source = dated
         .with_secret_files(secrets)
         .with_vary_entries(VaryEntries {
             names: &names,
@@ -179,9 +180,9 @@ pub(crate) fn parse_with_variables(
     secrets: &SecretFiles,
 ) -> Result<FileWithVariables, Diagnostics> {
     let used = RefCell::new(BTreeSet::new());
-    let source = Source::new(name, text).with_today(today());
+    let dated = Source::new(name, text).with_today(today());
     let written = names_written_by_connect(name);
-    let source = source
+    let source = dated
         .with_secret_files(secrets)
         .with_vary_entries(VaryEntries {
             names: &written,
@@ -193,14 +194,14 @@ pub(crate) fn parse_with_variables(
             if value.is_some() {
                 used.borrow_mut().insert(name.to_owned());
             }
-            let mut missing = missing.iter();
-            value.or_else(|| Some(missing.find(|(it, _)| it == name)?.0.clone()))
+            let mut names = missing.iter();
+            value.or_else(|| Some(names.find(|(missing, _)| missing == name)?.0.clone()))
         })
     };
     let mut missing = Vec::new();
     let file = read(&missing).or_else(|diagnostics| {
         let all = diagnostics.all.iter();
-        missing.extend(all.filter_map(|it| Some((it.missing_variable.clone()?, it.at))));
+        missing.extend(all.filter_map(|fault| Some((fault.missing_variable.clone()?, fault.at))));
         read(&missing).map_err(|_| diagnostics)
     })?;
     Ok(FileWithVariables {

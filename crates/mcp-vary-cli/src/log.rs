@@ -130,11 +130,11 @@ impl CommandLog {
         };
         if is_json {
             print::set_json();
-            let lines = lines.with_ansi(false).event_format(JsonLines);
-            lines.finish().with(unreported()).init();
+            let json = lines.with_ansi(false).event_format(JsonLines);
+            json.finish().with(unreported()).init();
         } else {
-            let lines = lines.with_ansi(print::terminal::has_color(&io::stderr()));
-            lines.with_timer(time).finish().with(unreported()).init();
+            let text = lines.with_ansi(print::terminal::has_color(&io::stderr()));
+            text.with_timer(time).finish().with(unreported()).init();
         }
         Ok(())
     }
@@ -143,8 +143,8 @@ impl CommandLog {
     /// the level without it.
     fn filter(&self, usual: &str, file: Option<&LogLevel>) -> Result<EnvFilter, Failure> {
         let usual = if self.args.quiet { "error" } else { usual };
-        let file = file.filter(|_| !self.args.quiet).cloned();
-        let base = file.or_else(|| usual.parse().ok());
+        let configured = if self.args.quiet { None } else { file.cloned() };
+        let base = configured.or_else(|| usual.parse().ok());
         let directives = match self.args.verbose {
             0 => {
                 let level = self.level.as_ref().or(base.as_ref());

@@ -176,8 +176,8 @@ pub(crate) fn height() -> usize {
 
 /// The beginning of `line` that a terminal shows in one row, since only one row is erased.
 fn fitting(line: &str) -> String {
-    let width = terminal_size::terminal_size_of(io::stderr());
-    let width = width.map_or(usize::MAX, |(width, _)| usize::from(width.0));
+    let size = terminal_size::terminal_size_of(io::stderr());
+    let width = size.map_or(usize::MAX, |(width, _)| usize::from(width.0));
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);

@@ -18,9 +18,9 @@ pub(crate) fn has_person() -> bool {
 pub(crate) async fn is_confirmed(question: &str) -> Result<bool, Failure> {
     let mut stop = Stop::listen()?.with_hangup()?;
     print::prompt(question);
-    let answer = async { line().await.map_err(|error| unanswered(&error)) };
-    let answer = stop.unless_requested(answer).await;
-    let answer = answer.inspect_err(|_| print::prompt("\n"))?;
+    let reading = async { line().await.map_err(|error| unanswered(&error)) };
+    let read = stop.unless_requested(reading).await;
+    let answer = read.inspect_err(|_| print::prompt("\n"))?;
     Ok(is_yes(&answer))
 }
 

@@ -19,5 +19,6 @@ pub(crate) fn command() -> Command {
 pub(crate) fn argument() -> Option<String> {
     let mut args = std::env::args_os().skip(1);
     let is_guard = args.next()? == GUARD;
-    args.next()?.into_string().ok().filter(|_| is_guard)
+    let pids = args.next()?.into_string().ok()?;
+    is_guard.then_some(pids)
 }

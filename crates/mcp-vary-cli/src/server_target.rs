@@ -28,11 +28,11 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
 /// The server at `url`. Every request to it has `headers` (`Name: value`); `ca` is the file of further authorities.
 pub(crate) fn url(
     url: &str,
-    headers: &[String],
+    lines: &[String],
     ca: Option<&Path>,
 ) -> Result<UpstreamConfig, Failure> {
     let uri = http_url(url, url).map_err(Failure::command)?;
-    let headers = headers
+    let headers = lines
         .iter()
         .map(|line| {
             line.split_once(':')

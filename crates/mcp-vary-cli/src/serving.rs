@@ -166,8 +166,8 @@ pub(crate) fn waiting_line(gateway: &Gateway) -> String {
         text.push_str(&format!(" {} s", elapsed.as_secs()));
     }
     let servers = gateway.servers();
-    let lines = servers.iter();
-    let mut lines = lines.filter_map(|server| Some((&server.name, server.last_line.as_ref()?)));
+    let reports = servers.iter();
+    let mut lines = reports.filter_map(|server| Some((&server.name, server.last_line.as_ref()?)));
     if let Some((name, line)) = lines.next() {
         let reasons = match starting.len() {
             1 => "its last line".to_owned(),
@@ -188,14 +188,14 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
     let mut text = String::new();
     let runner = silent.iter().find_map(|server| server.runner.as_ref());
     let is_new = (SILENT_WAIT..SILENT_WAIT + REMINDER).contains(&elapsed);
-    if let Some(runner) = runner.filter(|_| is_new) {
+    if is_new && let Some(runner) = runner {
         text.push_str(&format!(
             "; `{runner}` downloads what is not on this machine yet: can its registry be reached?"
         ));
     }
     if !silent.is_empty() && elapsed >= SILENT_WAIT + REMINDER {
-        let names: Vec<_> = silent.iter().map(|it| format!("`{}`", it.name)).collect();
-        let names = first_names(&names);
+        let quoted = silent.iter().map(|server| format!("`{}`", server.name));
+        let names = first_names(&quoted.collect::<Vec<_>>());
         text.push_str(&format!(
             "; nothing so far from {names}: start it in a terminal to see why"
         ));
@@ -243,7 +243,8 @@ pub(crate) fn were(starting: &[String], state: &str, ready: &[String]) -> String
 
 /// The servers that are up, and those that are still being connected to.
 pub(crate) fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
-    let (mut ready, mut starting) = (Vec::new(), Vec::new());
+    let mut ready = Vec::new();
+    let mut starting = Vec::new();
     for server in gateway.servers() {
         let name = format!("`{}`", server.name);
         match server.state {
@@ -311,8 +312,8 @@ async fn listen_if(
 
 /// A listener that the service manager has opened. The gateway refuses one that others may reach and `config` does not protect.
 pub(crate) fn passed(listener: TcpListener, config: &Config) -> Result<TcpListener, Failure> {
-    let local = listener.local_addr();
-    let local = local.map_err(|error| Failure::command(error.to_string()))?;
+    let address = listener.local_addr();
+    let local = address.map_err(|error| Failure::command(error.to_string()))?;
     let allowed = config.check_listen_address(local);
     allowed.map_err(|error| Failure::command(error.to_string()))?;
     Ok(listener)
@@ -386,11 +387,11 @@ fn is_above_ports(address: &str) -> bool {
 /// Whether what listens on `address` answers at `path` with these `words`.
 fn answers(address: &str, path: &str, text: &str) -> bool {
     let ask = || {
-        let address = address.to_socket_addrs().ok()?.next()?;
-        let mut stream = StdTcpStream::connect_timeout(&address, PROBE).ok()?;
+        let socket_address = address.to_socket_addrs().ok()?.next()?;
+        let mut stream = StdTcpStream::connect_timeout(&socket_address, PROBE).ok()?;
         stream.set_read_timeout(Some(PROBE)).ok()?;
         let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            format!("GET {path} HTTP/1.1\r\nHost: {socket_address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).ok()?;
         let (mut answer, mut chunk) = (Vec::new(), [0; 1024]);
         // In all, so that a program that answers byte by byte does not hold up the message.

@@ -127,9 +127,9 @@ impl Hangup {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let signal = signal(SignalKind::hangup())
+            let hangup = signal(SignalKind::hangup())
                 .map_err(|error| Failure::command(format!("cannot listen for signals: {error}")))?;
-            Ok(Self { signal })
+            Ok(Self { signal: hangup })
         }
         #[cfg(not(unix))]
         Ok(Self {})

@@ -7,8 +7,8 @@ use mcp_vary_view::model_tool;
 
 /// The tokens that a model gets of a list of tools: their names, descriptions and input schemas.
 pub(crate) fn count_tools<T: AsRef<str>>(tools: &[T]) -> usize {
-    let tools: Vec<String> = tools.iter().map(|tool| model_tool(tool.as_ref())).collect();
-    count_array(&tools)
+    let texts: Vec<String> = tools.iter().map(|tool| model_tool(tool.as_ref())).collect();
+    count_array(&texts)
 }
 
 /// The tokens that a model gets of one tool.
@@ -20,8 +20,8 @@ pub(crate) fn count_tool(tool: &str) -> usize {
 pub(crate) fn count_whole<T: AsRef<str>>(items: &[T]) -> usize {
     let compact =
         |text: &str| Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json());
-    let items: Vec<String> = items.iter().map(|item| compact(item.as_ref())).collect();
-    count_array(&items)
+    let texts: Vec<String> = items.iter().map(|item| compact(item.as_ref())).collect();
+    count_array(&texts)
 }
 
 /// `part` of `whole` in percent, rounded.

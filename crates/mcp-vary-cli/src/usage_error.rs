@@ -29,15 +29,16 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         error.kind(),
         ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict | ErrorKind::TooManyValues
     );
-    let unknown = match error.get(ContextKind::InvalidArg) {
+    let renamed = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => {
             other_name(&arguments, word)
         }
         _ => None,
     };
-    let unknown = unknown.or_else(|| client(&error));
-    let unknown = unknown.or_else(|| advice(&arguments).filter(|_| is_about_words));
-    match unknown.or_else(|| tool_argument(&arguments, &error)) {
+    let unknown = renamed.or_else(|| client(&error));
+    let advice = || is_about_words.then(|| advice(&arguments)).flatten();
+    let tool_argument = || tool_argument(&arguments, &error);
+    match unknown.or_else(advice).or_else(tool_argument) {
         Some(text) => Err(Failure::command(text)),
         None => {
             // clap's tip for any unknown option is to pass it to the server's command, which hardly anybody wants.
@@ -63,7 +64,7 @@ fn client(error: &clap::Error) -> Option<String> {
     };
     let names: Vec<_> = ClientName::value_variants()
         .iter()
-        .map(|it| it.as_str())
+        .map(|name| name.as_str())
         .collect();
     if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue)
         && let Some(meant) = meant_client(given, &names)
@@ -74,11 +75,11 @@ fn client(error: &clap::Error) -> Option<String> {
         ));
     }
     let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    Some(format!(
+    is_client.then(|| format!(
         "{given}; write one of {}, or give the address that `vary serve` prints to another client as it asks for it, usually with `url` \
          under `mcpServers`",
         known.join(", ")
-    )).filter(|_| is_client)
+    ))
 }
 
 /// The clients whose names begin like `given`, or else the one that is spelled like it.
@@ -92,8 +93,8 @@ fn meant_client(given: &str, names: &[String]) -> Option<String> {
     if !meant.is_empty() {
         return Some(meant.join(" or "));
     }
-    let nearest = nearest(given, names.iter().map(String::as_str))?;
-    Some(format!("`{nearest}`"))
+    let similar = nearest(given, names.iter().map(String::as_str))?;
+    Some(format!("`{similar}`"))
 }
 
 /// The argument that names a client.
@@ -104,8 +105,8 @@ fn other_name(arguments: &[String], word: &str) -> Option<String> {
     let at = *positionals("", arguments).first()?;
     let command = arguments.get(at)?;
     let flag = word.split('=').next()?;
-    let known = OTHER_NAMES.iter();
-    let mut known = known.filter(|(commands, names, _)| {
+    let rows = OTHER_NAMES.iter();
+    let mut known = rows.filter(|(commands, names, _)| {
         (commands.is_empty() || commands.contains(&command.as_str())) && names.contains(&flag)
     });
     let (_, _, instead) = known.next()?;
@@ -122,13 +123,13 @@ fn tool_argument(arguments: &[String], error: &clap::Error) -> Option<String> {
         _ => false,
     };
     let command = arguments.get(*positionals("", arguments).first()?)?;
-    let name = flag
-        .strip_prefix("--")
-        .filter(|_| command == "call" && !has_similar)?;
-    let name = name.split('=').next()?;
+    if command != "call" || has_similar {
+        return None;
+    }
+    let name = flag.strip_prefix("--")?.split('=').next()?;
     let mut left = arguments
         .iter()
-        .skip_while(|it| !it.starts_with(flag.as_str()));
+        .skip_while(|word| !word.starts_with(flag.as_str()));
     let typed = left.next()?.split_once('=').map(|(_, value)| value);
     let value = typed.or(left.next().map(String::as_str)).unwrap_or("VALUE");
     let argument = shell_word(&format!("{name}={value}"));
@@ -145,10 +146,10 @@ fn advice(arguments: &[String]) -> Option<String> {
     if !COMMANDS.contains(&command.as_str()) {
         return None;
     }
-    let arguments = arguments.get(at + 1..)?;
-    let until = arguments.iter().position(|word| word == "--");
-    let arguments = arguments.get(..until.unwrap_or(arguments.len()))?;
-    command_without_dashes(command, arguments)
+    let after = arguments.get(at + 1..)?;
+    let until = after.iter().position(|word| word == "--");
+    let typed = after.get(..until.unwrap_or(after.len()))?;
+    command_without_dashes(command, typed)
 }
 
 /// For a server's command that is not after `--`.
@@ -183,11 +184,11 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
         return None;
     }
     let tool = if command == "call" { " TOOL" } else { "" };
-    let server: Vec<_> = server.iter().map(|word| shell_word(word)).collect();
+    let quoted: Vec<_> = server.iter().map(|word| shell_word(word)).collect();
     Some(format!(
         "`{program}` is not a URL or a file; to start a server by its command, write it after `--`: `vary \
          {command}{tool} -- {}`",
-        server.join(" ")
+        quoted.join(" ")
     ))
 }
 
@@ -196,11 +197,11 @@ fn positionals(command: &str, arguments: &[String]) -> Vec<usize> {
     let all = Args::command();
     let known = all.find_subcommand(command);
     let takes_value = |flag: &str| {
-        let args = known
+        let known_args = known
             .into_iter()
             .chain([&all])
-            .flat_map(|it| it.get_arguments());
-        let mut args = args.filter(|arg| arg.get_long() == flag.strip_prefix("--"));
+            .flat_map(|command| command.get_arguments());
+        let mut args = known_args.filter(|arg| arg.get_long() == flag.strip_prefix("--"));
         args.next()
             .is_some_and(|arg| arg.get_action().takes_values())
     };

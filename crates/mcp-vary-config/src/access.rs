@@ -138,8 +138,8 @@ fn split_prefix<'w>(
     let mut split = servers.iter().filter_map(|server| {
         let prefix = format!("{server}_");
         let is_used = ids.iter().any(|id| id.starts_with(&prefix));
-        let after = written.strip_prefix(&prefix).filter(|_| !is_used)?;
-        Some((*server, after))
+        let after = written.strip_prefix(&prefix)?;
+        (!is_used).then_some((*server, after))
     });
     split.next()
 }
@@ -147,13 +147,13 @@ fn split_prefix<'w>(
 impl PartialAccess {
     /// The names in all patterns.
     pub(super) fn names(&self) -> AccessNames {
-        let named = self.patterns.iter().filter_map(|it| {
+        let named = self.patterns.iter().filter_map(|pattern| {
             Some(AccessName {
-                at: it.at,
-                path: it.path.clone(),
-                pattern: it.name.clone()?,
-                compares_upstream_name: it.server.is_some() || it.denies,
-                denies: it.denies,
+                at: pattern.at,
+                path: pattern.path.clone(),
+                pattern: pattern.name.clone()?,
+                compares_upstream_name: pattern.server.is_some() || pattern.denies,
+                denies: pattern.denies,
             })
         });
         AccessNames(named.collect())

@@ -42,13 +42,13 @@ enum TargetError {
 }
 
 fn parse_target(text: &str) -> Result<AuditTarget, TargetError> {
-    let (kind, remaining) = text.split_once(' ').unwrap_or((text, ""));
-    let remaining = remaining.trim();
+    let (kind, after) = text.split_once(' ').unwrap_or((text, ""));
+    let target = after.trim();
     match kind {
-        "file" if remaining.is_empty() => Err(TargetError::Path),
-        "file" => Ok(AuditTarget::File(remaining.into())),
-        "stdout" if remaining.is_empty() => Ok(AuditTarget::Stdout),
-        "syslog" => parse_address(remaining).map(AuditTarget::Syslog),
+        "file" if target.is_empty() => Err(TargetError::Path),
+        "file" => Ok(AuditTarget::File(target.into())),
+        "stdout" if target.is_empty() => Ok(AuditTarget::Stdout),
+        "syslog" => parse_address(target).map(AuditTarget::Syslog),
         _ => Err(TargetError::Kind),
     }
 }

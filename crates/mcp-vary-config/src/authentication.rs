@@ -67,21 +67,21 @@ impl PartialAuthentication {
     ) -> Option<Authentication> {
         let at = self.at?;
         let is_empty = self.keys.is_empty() && self.issuers.is_empty();
-        let has_mistake = has_mistake(reader);
-        if is_empty && !self.allows_anonymous && !has_certificates && !has_mistake {
+        let had_mistake = has_mistake(reader);
+        if is_empty && !self.allows_anonymous && !has_certificates && !had_mistake {
             let diagnostic = Diagnostic::new(at, "auth", "accepts nobody");
             let fix = "add `keys` or `issuers`; `vary key new NAME` makes a key";
             reader.diagnostics.push(diagnostic.with_fix(fix));
         }
         let has_url = root.keys().contains(&"public-url");
-        if let (Some(first), false) = (self.issuers.first(), has_url) {
+        if !has_url && let Some(first) = self.issuers.first() {
             let diagnostic = Diagnostic::new(first.at, "auth.issuers", "need `public-url`");
             let fix = "add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`";
             reader.diagnostics.push(diagnostic.with_fix(fix));
         }
         api_key::check(reader, &self.keys);
         issuer::check(reader, &self.issuers);
-        if has_mistake || self::has_mistake(reader) {
+        if had_mistake || has_mistake(reader) {
             return None;
         }
         let tokens = self.token_config(reader, public_url)?;
@@ -131,8 +131,8 @@ impl PartialAuthentication {
             return Some(None);
         };
         let at = first.at;
-        let provider = Provider::install();
-        let provider = provider.map_err(|error| report(reader, at, "auth.issuers", &error));
+        let installed = Provider::install();
+        let provider = installed.map_err(|error| report(reader, at, "auth.issuers", &error));
         let issuers = std::mem::take(&mut self.issuers).into_iter();
         Some(Some(TokenConfig {
             provider: provider.ok()?,

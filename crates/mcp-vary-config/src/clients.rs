@@ -163,8 +163,8 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
                 reader.report(&member, "is not a header name", "write one, such as `X-Team`");
                 continue;
             };
-            let pattern = pattern(reader, &member);
-            draft.rule.headers.extend(pattern.map(|pattern| (name, pattern)));
+            let value = pattern(reader, &member);
+            draft.rule.headers.extend(value.map(|pattern| (name, pattern)));
         }
     }),
     /// the variant that it gets when it names none

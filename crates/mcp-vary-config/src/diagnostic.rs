@@ -139,8 +139,8 @@ pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
         return Some(similar);
     }
     let begins_alike = |known: &&&str| {
-        let common = plain(known);
-        let common = common.strip_suffix('s').unwrap_or(&common);
+        let normal = plain(known);
+        let common = normal.strip_suffix('s').unwrap_or(&normal);
         common.len() >= SHORTEST_BEGINNING && wanted.starts_with(common)
     };
     known

@@ -63,13 +63,13 @@ pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Diagnostic>> {
                 .with_fix("a configuration is a page or two of text"),
         ]);
     }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = if has_ending(name, ".json") || has_ending(name, ".jsonc") {
-        json::read(text)
+        json::read(body)
     } else if has_ending(name, ".toml") {
-        toml::read(text)
+        toml::read(body)
     } else {
-        yaml::read(text)
+        yaml::read(body)
     }?;
     let mut twice = Vec::new();
     find_doubles(&root, "", &mut twice);

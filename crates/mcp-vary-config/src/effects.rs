@@ -90,7 +90,7 @@ fn server_effect(server: &Entry) -> Effect {
                 find_others(key, node, TRUST.contains(&key.as_str()), &mut found);
                 let lines = found
                     .into_iter()
-                    .map(|it| format!("{}: {}", it.name, it.lines.join(" ")));
+                    .map(|other| format!("{}: {}", other.name, other.lines.join(" ")));
                 others.extend(lines);
             }
         }
@@ -135,8 +135,8 @@ fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) 
             if !reaches_out {
                 return;
             }
-            let key = path.rsplit('.').next().unwrap_or(path);
-            let key = key.split('[').next().unwrap_or(key);
+            let last = path.rsplit('.').next().unwrap_or(path);
+            let key = last.split('[').next().unwrap_or(last);
             let is_hidden = SECRETS.contains(&key) && !text.contains("${");
             let shown = if is_hidden {
                 HIDDEN.to_owned()
@@ -145,7 +145,8 @@ fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) 
             } else {
                 visible(text)
             };
-            let (name, lines) = (visible(path), vec![shown]);
+            let name = visible(path);
+            let lines = vec![shown];
             into.push(Effect { name, lines });
         }
         Value::Null => {}
@@ -204,8 +205,8 @@ fn environment(node: &Node) -> Vec<String> {
 /// A line for each header.
 fn headers(node: &Node) -> Vec<String> {
     let lines = entries(node).iter().map(|entry| {
-        let command = entries(&entry.node).iter().find(|it| it.key == "command");
-        if let Some(command) = command {
+        let mut members = entries(&entry.node).iter();
+        if let Some(command) = members.find(|member| member.key == "command") {
             let command: Vec<String> = items(&command.node).iter().map(word).collect();
             let name = visible(&entry.key);
             return format!(
@@ -231,9 +232,9 @@ fn is_literal_secret(name: &str, text: &str) -> bool {
 
 /// Whether a value with this name is a secret, and nothing that changes what a program does.
 fn is_named_as_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    let lowercase = name.to_ascii_lowercase();
     let endings = ["token", "secret", "password", "key", "authorization"];
-    endings.iter().any(|ending| name.ends_with(ending))
+    endings.iter().any(|ending| lowercase.ends_with(ending))
 }
 
 /// A URL without the secrets that it contains itself.
@@ -290,13 +291,13 @@ fn written(node: &Node) -> String {
         Value::Text(text) | Value::Scalar(text) => text.clone(),
         Value::Null => String::new(),
         Value::List(items) => {
-            let items: Vec<String> = items.iter().map(written).collect();
-            format!("[{}]", items.join(", "))
+            let texts: Vec<String> = items.iter().map(written).collect();
+            format!("[{}]", texts.join(", "))
         }
         Value::Table(entries) => {
-            let entries = entries.iter();
-            let entries = entries.map(|entry| format!("{}: {}", entry.key, written(&entry.node)));
-            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+            let all = entries.iter();
+            let members = all.map(|entry| format!("{}: {}", entry.key, written(&entry.node)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
     }
 }

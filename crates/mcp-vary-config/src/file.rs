@@ -106,22 +106,21 @@ impl File {
     /// the server's own.
     #[must_use]
     pub fn unmatched_access(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
-        let servers = self.servers.iter().map(|server| &*server.name);
-        let servers: Vec<_> = servers.collect();
+        let servers: Vec<_> = self.servers.iter().map(|server| &*server.name).collect();
         self.access_names.unmatched(items, &servers)
     }
 
     /// A note for each condition in `results` that fits none of `tools`, what the servers list.
     #[must_use]
     pub fn unmatched_results(&self, tools: &[Candidate<'_>]) -> Vec<Diagnostic> {
-        let at = self.addresses_at.get("results");
-        let at = at.copied().unwrap_or(Position::START);
+        let given = self.addresses_at.get("results");
+        let at = given.copied().unwrap_or(Position::START);
         let rules = self.config.results.0.iter().enumerate();
-        let notes = rules.flat_map(|(index, rule)| {
+        let found = rules.flat_map(|(index, rule)| {
             let key = format!("results[{index}].tools");
             rule.tools.diagnostics(&key, tools)
         });
-        let notes = notes.map(|note| {
+        let notes = found.map(|note| {
             let key = note.key().replace(".include", "");
             Diagnostic::new(at, key, note.problem()).with_fix(note.fix())
         });
@@ -172,11 +171,11 @@ impl File {
     /// The configuration to start a gateway with.
     #[must_use]
     pub fn into_config(self, outside: Environment) -> Config {
-        let left_out = self.left_out.iter().map(|server| {
+        let reasons = self.left_out.iter().map(|server| {
             let diagnostics: Vec<_> = server.diagnostics.iter().map(ToString::to_string).collect();
             (server.name.clone(), diagnostics.join("; "))
         });
-        let left_out = left_out.collect();
+        let left_out = reasons.collect();
         let mut config = self.config.with_environment(outside);
         if let Some((key, previous)) = config.named_keys.split() {
             (config.key, config.previous_keys) = (key, previous.to_vec());
@@ -265,7 +264,7 @@ impl<'a> Source<'a> {
         reader.vary_entries = self.vary_entries;
         let root = document::read(self.name, self.text);
         let common_digest = root.as_ref().ok().map(audit::common_digest);
-        let file = match root {
+        let read = match root {
             Ok(root) => match mcp_json::only_importable(self.name, &root) {
                 Some(diagnostic) => {
                     reader.diagnostics.push(diagnostic);
@@ -280,7 +279,7 @@ impl<'a> Source<'a> {
         };
         let mut diagnostics = reader.diagnostics;
         diagnostics.sort_by_key(|diagnostic| diagnostic.at);
-        let file = file.map(|mut file| {
+        let file = read.map(|mut file| {
             let left_out = file.left_out.iter_mut();
             left_out.for_each(|server| name_file(&mut server.diagnostics, self.name));
             file
@@ -377,10 +376,9 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
 
 /// The claims that rules and headers of servers use.
 fn claim_names<'a>(config: &'a Config, servers: &'a server::Servers) -> BTreeSet<&'a str> {
-    let in_access = config.access.iter();
-    let in_access = in_access.flat_map(|access| access.policy.claim_names());
-    let readers = config.admin_readers.iter();
-    let readers = readers.flat_map(When::claim_names);
+    let rules = config.access.iter();
+    let in_access = rules.flat_map(|access| access.policy.claim_names());
+    let readers = config.admin_readers.iter().flat_map(When::claim_names);
     in_access
         .chain(readers)
         .chain(servers.claim_names())
@@ -422,7 +420,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
 
 /// Names the file in the commands that are to be run on it.
 fn name_file(diagnostics: &mut [Diagnostic], name: &str) {
-    let fixes = diagnostics.iter_mut().filter_map(|it| it.fix.as_mut());
+    let fixes = diagnostics.iter_mut().filter_map(|note| note.fix.as_mut());
     for fix in fixes.filter(|fix| fix.contains("import FILE ")) {
         let command = format!("import {} ", shell_word(name));
         *fix = fix.replace("import FILE ", &command);
@@ -435,7 +433,7 @@ fn name_settings_of_servers(diagnostics: &mut [Diagnostic]) {
         it.what == "is not a known key" && server::is_setting_of_server(&it.key)
     };
     let unknown = diagnostics.iter_mut().filter(is_of_server);
-    unknown.for_each(|it| it.fix = Some("a server has it: write it in `servers.NAME`".into()));
+    unknown.for_each(|note| note.fix = Some("a server has it: write it in `servers.NAME`".into()));
 }
 
 /// The schema of a file.

@@ -32,8 +32,8 @@ pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagn
     let Value::Table(entries) = root.value else {
         return Ok(Vec::new());
     };
-    let sections = entries.iter();
-    let sections = sections.filter(|entry| matches!(&*entry.key, "access" | "clients"));
+    let all = entries.iter();
+    let sections = all.filter(|entry| matches!(&*entry.key, "access" | "clients"));
     let rules = sections.flat_map(|section| {
         let rules = match &section.node.value {
             Value::List(rules) => rules.as_slice(),
@@ -41,9 +41,10 @@ pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagn
         };
         rules.iter().enumerate().map(|(position, rule)| {
             let rule = without_headers(to_json(rule));
-            let named = rule["name"].as_str().filter(|_| section.key == "access");
-            let label = named.map(str::to_owned);
-            let label = label.unwrap_or_else(|| format!("{}[{position}]", section.key));
+            let label = match rule["name"].as_str() {
+                Some(name) if section.key == "access" => name.to_owned(),
+                _ => format!("{}[{position}]", section.key),
+            };
             (label, yaml_text::flow(&rule))
         })
     });

@@ -110,19 +110,20 @@ impl FileVariants {
             environment: &|name| Some(format!("${{{name}}}")),
             files: None,
         };
-        let node = node(Value::Table(entries));
+        let table = node(Value::Table(entries));
         let field = Located {
             path: "variants".to_owned(),
-            node: &node,
+            node: &table,
         };
-        let (mut reader, mut declared) = (Reader::new(variables, &[]), Declared::default());
+        let mut reader = Reader::new(variables, &[]);
+        let mut declared = Declared::default();
         variants::read(&mut reader, &field, &mut declared);
-        let lines = reader.diagnostics.iter().map(Diagnostic::without_position);
-        let lines: Vec<_> = lines.collect();
+        let faults = reader.diagnostics.iter().map(Diagnostic::without_position);
+        let lines: Vec<_> = faults.collect();
         let variants = declared.variant_set.ok_or_else(|| lines.join("\n"))?;
         let mut configs = variants.configs().iter();
-        let config = configs.find(|config| config.variant.id.as_str() == id);
-        let config = config.ok_or_else(|| format!("`variants.{id}` is not a variant"))?;
+        let found = configs.find(|config| config.variant.id.as_str() == id);
+        let config = found.ok_or_else(|| format!("`variants.{id}` is not a variant"))?;
         Ok(DraftVariant {
             config: config.clone(),
             yaml,
@@ -149,8 +150,8 @@ pub(crate) fn to_json(node: &Node) -> Json {
         Value::Text(text) => Json::String(text.clone()),
         Value::List(items) => items.iter().map(to_json).collect(),
         Value::Table(entries) => {
-            let members = entries.iter();
-            let members = members.map(|entry| (entry.key.clone(), to_json(&entry.node)));
+            let all = entries.iter();
+            let members = all.map(|entry| (entry.key.clone(), to_json(&entry.node)));
             Json::Object(members.collect())
         }
     }
@@ -178,8 +179,8 @@ fn of_json(value: Json) -> Node {
         Json::String(text) => Value::Text(text),
         Json::Array(items) => Value::List(items.into_iter().map(of_json).collect()),
         Json::Object(members) => {
-            let members = members.into_iter();
-            Value::Table(members.map(|(key, value)| entry(key, value)).collect())
+            let entries = members.into_iter().map(|(key, value)| entry(key, value));
+            Value::Table(entries.collect())
         }
     })
 }

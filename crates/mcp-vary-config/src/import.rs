@@ -153,11 +153,10 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     }
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
     let yaml = print::configuration(&names, &all.servers, &all.variables);
-    let (notes, left_out) = (all.notes, all.left_out);
     Ok(Imported {
         yaml,
-        notes,
-        left_out,
+        notes: all.notes,
+        left_out: all.left_out,
     })
 }
 

@@ -17,11 +17,11 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<
         },
         Value::Text(_) => Json::String(reader.word(field)?.into()),
         Value::List(items) => {
-            let items = items.iter().enumerate();
-            let items = items.map(|(index, node): (usize, &Node)| {
+            let indexed = items.iter().enumerate();
+            let values = indexed.map(|(index, node): (usize, &Node)| {
                 read(reader, &part(format!("{}[{index}]", field.path), node))
             });
-            Json::Array(items.collect::<Option<_>>()?)
+            Json::Array(values.collect::<Option<_>>()?)
         }
         Value::Table(entries) => {
             let members = entries.iter().map(|entry| {

@@ -128,9 +128,8 @@ impl Reader<'_> {
     fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
         let settings = known.iter().copied().flatten();
         let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
-        let synonym = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
-        let synonym = synonym.map(|(_, key)| *key);
-        let meant = synonym.filter(|key| keys.contains(key));
+        let row = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
+        let meant = row.map(|(_, key)| *key).filter(|key| keys.contains(key));
         let is_ours = !self.foreign && (self.is_top_level)(&entry.key);
         let fix = if let Some(fix) = verification(entry, &keys) {
             fix
@@ -273,8 +272,8 @@ fn unlinked(text: &str) -> String {
     let mut out = String::new();
     let mut remaining = text;
     while let Some((before, after)) = remaining.split_once('[') {
-        let link = after.split_once("](");
-        let link = link.and_then(|(shown, after)| Some((shown, after.split_once(')')?.1)));
+        let opened = after.split_once("](");
+        let link = opened.and_then(|(shown, after)| Some((shown, after.split_once(')')?.1)));
         let Some((shown, after)) = link else { break };
         out += before;
         out += shown;

@@ -70,9 +70,9 @@ impl LogLevel {
             let mut levels = LEVELS.iter();
             levels.position(|known| known.eq_ignore_ascii_case(level))
         };
-        let at = index(&self.0).or_else(|| index(otherwise));
+        let level = index(&self.0).or_else(|| index(otherwise));
         // `off` is before the first one.
-        let at = at.filter(|at| *at < OFF).map_or(0, |at| at + 1);
+        let at = level.filter(|at| *at < OFF).map_or(0, |at| at + 1);
         let mut levels = LEVELS.iter().take(OFF);
         let raised = (at + usize::from(count)).checked_sub(1);
         raised.map_or("off", |raised| levels.nth(raised).unwrap_or(&"trace"))
@@ -88,7 +88,8 @@ pub struct LogLevelError(String);
 
 impl fmt::Display for LogLevelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (word, levels) = (&self.0, LEVELS.join(", "));
+        let word = &self.0;
+        let levels = LEVELS.join(", ");
         write!(
             f,
             "`{word}` is not a log level; write {levels}, or TARGET=LEVEL"

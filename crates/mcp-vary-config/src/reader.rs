@@ -183,8 +183,7 @@ impl<'a> Reader<'a> {
         field: &Located<'_>,
         value: Result<T, E>,
     ) -> Option<T> {
-        let value = value.map_err(|error| unusable(&error));
-        self.reported(field, value)
+        self.reported(field, value.map_err(|error| unusable(&error)))
     }
 
     /// Reports keys that a table must have and does not have, each with its fix. A misspelled key was reported already.
@@ -291,11 +290,11 @@ impl<'a> Reader<'a> {
     pub(super) fn items<'t>(&mut self, field: &Located<'t>, example: &str) -> Vec<Located<'t>> {
         let what = match &field.node.value {
             Value::List(items) => {
-                let items = items.iter().enumerate().map(|(index, node)| Located {
+                let located = items.iter().enumerate().map(|(index, node)| Located {
                     path: format!("{}[{index}]", field.path),
                     node,
                 });
-                return items.collect();
+                return located.collect();
             }
             Value::Null => "is empty",
             _ => "is not a list",
@@ -455,12 +454,12 @@ pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
         None => {
             // A built-in name can be declared as well.
             let mut seen = BTreeSet::new();
-            let known: Vec<_> = known
+            let distinct: Vec<_> = known
                 .iter()
                 .filter(|name| seen.insert(**name))
                 .copied()
                 .collect();
-            format!("there are {}", quoted(&known))
+            format!("there are {}", quoted(&distinct))
         }
     }
 }
@@ -472,8 +471,8 @@ pub(super) fn not_a_variant(written: &str) -> String {
 
 /// The names as part of a sentence.
 pub(super) fn quoted(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
 }
 
 /// The maximum of any count.

@@ -27,8 +27,8 @@ impl SchemaBuilder {
     /// A reference to the definition `name`, which is added if it does not exist.
     pub(super) fn define(&mut self, name: &str, what: fn(&mut Self) -> Value) -> Value {
         if !self.definitions.contains_key(name) {
-            let what = what(self);
-            self.definitions.insert(name.to_owned(), what);
+            let schema = what(self);
+            self.definitions.insert(name.to_owned(), schema);
         }
         json!({"$ref": format!("#/$defs/{name}")})
     }
@@ -140,8 +140,8 @@ impl SchemaBuilder {
     /// A duration with its unit, or a number of seconds.
     pub(super) fn duration(&mut self) -> Value {
         self.define("duration", |schema| {
-            let units: Vec<_> = units::DURATIONS.iter().map(|(unit, _)| *unit).collect();
-            let units = units.join("|");
+            let names: Vec<_> = units::DURATIONS.iter().map(|(unit, _)| *unit).collect();
+            let units = names.join("|");
             let pattern = format!(
                 r"^\s*(?:0*[0-9]{{1,3}}(?:\.[0-9]*)?|(?:[0-9]+(?:\.[0-9]*)?\s*(?:{units})\s*)+)\s*$"
             );
@@ -244,8 +244,8 @@ pub(super) fn as_written(default: &str) -> Value {
         .strip_prefix('[')
         .and_then(|remaining| remaining.strip_suffix(']'))
     {
-        let items = items.split(", ").filter(|item| !item.is_empty());
-        return items.map(Value::from).collect();
+        let texts = items.split(", ").filter(|item| !item.is_empty());
+        return texts.map(Value::from).collect();
     }
     default
         .parse::<i64>()

@@ -154,8 +154,8 @@ impl SecretFiles {
             .read
             .entry(path)
             .or_insert_with_key(|path| read(path, shown));
-        let value = value.clone()?;
-        state.total = state.total.saturating_add(value.len());
+        let text = value.clone()?;
+        state.total = state.total.saturating_add(text.len());
         if state.total > MAX_TOTAL {
             let what = format!(
                 "brings the values of all files to more than {} MiB",
@@ -163,7 +163,7 @@ impl SecretFiles {
             );
             return Err((what, "name large files less often".to_owned()));
         }
-        Ok(value)
+        Ok(text)
     }
 }
 
@@ -225,9 +225,9 @@ fn version(content: &io::Result<Vec<u8>>) -> Version {
 
 /// The value of the file at `path`, which errors call `shown`.
 fn read(path: &Path, shown: &str) -> (Result<String, Fault>, Version) {
-    let content = content(path);
-    let version = version(&content);
-    (value(path, shown, content), version)
+    let bytes = content(path);
+    let read_version = version(&bytes);
+    (value(path, shown, bytes), read_version)
 }
 
 fn value(path: &Path, shown: &str, content: io::Result<Vec<u8>>) -> Result<String, Fault> {
@@ -253,10 +253,10 @@ fn value(path: &Path, shown: &str, content: io::Result<Vec<u8>>) -> Result<Strin
         );
         return Err((what, "write only the secret into the file".to_owned()));
     }
-    let text = String::from_utf8(bytes)
+    let decoded = String::from_utf8(bytes)
         .ok()
         .filter(|text| !text.contains('\0'));
-    let mut text = text.ok_or_else(|| {
+    let mut text = decoded.ok_or_else(|| {
         let fix = "write it as text, base64 for example".to_owned();
         (format!("needs {shown}, which is not UTF-8 text"), fix)
     })?;

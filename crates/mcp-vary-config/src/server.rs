@@ -104,7 +104,8 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
     let mut empty = entries
         .iter()
         .filter(|entry| matches!(entry.node.value, document::Value::Null));
-    if let (true, Some(empty)) = (entries.iter().any(is_setting), empty.next()) {
+    let has_setting = entries.iter().any(is_setting);
+    if has_setting && let Some(empty) = empty.next() {
         let fix = "indent its settings by two spaces more than its name";
         return reader.report(&field.member(empty), "is empty", fix);
     }
@@ -138,7 +139,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
     } else if into.enabled.is_empty() {
         // No server is left, so the errors of the entries are reported.
         let left_out = std::mem::take(&mut into.left_out);
-        let diagnostics = left_out.into_iter().flat_map(|it| it.diagnostics);
+        let diagnostics = left_out.into_iter().flat_map(|server| server.diagnostics);
         reader.diagnostics.extend(diagnostics);
     }
 }
@@ -286,9 +287,9 @@ pub(super) fn plain_name(name: &str) -> String {
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
         return name.to_owned();
     }
-    let strings = name.split(|c| !allowed(c));
-    let strings: Vec<&str> = strings.filter(|word| !word.is_empty()).collect();
-    let mut better = strings.join("-");
+    let pieces = name.split(|c| !allowed(c));
+    let parts: Vec<&str> = pieces.filter(|word| !word.is_empty()).collect();
+    let mut better = parts.join("-");
     better.truncate(LONGEST_NAME);
     if better.is_empty() {
         "server".clone_into(&mut better);

@@ -11,12 +11,12 @@ use std::time::Duration;
 /// # Examples
 ///
 /// `1.5m` is 90 seconds. `5000` is rejected, since it is unclear whether it is meant in seconds or in milliseconds.
-pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
+pub(super) fn duration(raw: &str) -> Result<Duration, (String, String)> {
     let unusable = || {
         let fix = "write it like `30s`, `500ms` or `2m`, or as a number of seconds";
         ("is not a duration".to_owned(), fix.to_owned())
     };
-    let text = text.trim();
+    let text = raw.trim();
     if let Some(number) = number(text) {
         if number < UNIT_NEEDED {
             return milliseconds(number * 1000.0);
@@ -28,10 +28,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
     let mut remaining = text;
     while !remaining.is_empty() {
         let end = remaining.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (digits, after) = remaining.split_at(end.unwrap_or(remaining.len()));
-        let after = after.trim_start();
-        let end = after.find(|c: char| !c.is_ascii_alphabetic());
-        let (unit, after) = after.split_at(end.unwrap_or(after.len()));
+        let (digits, tail) = remaining.split_at(end.unwrap_or(remaining.len()));
+        let from_unit = tail.trim_start();
+        let end = from_unit.find(|c: char| !c.is_ascii_alphabetic());
+        let (unit, after) = from_unit.split_at(end.unwrap_or(from_unit.len()));
         let factor = DURATIONS.iter().find(|(name, _)| *name == unit);
         let (_, factor) = factor.ok_or_else(unusable)?;
         sum += number(digits).ok_or_else(unusable)? * factor;
@@ -63,15 +63,15 @@ fn milliseconds(sum: f64) -> Result<Duration, (String, String)> {
 /// # Examples
 ///
 /// `1 MB` is 1,000,000 bytes, `1 MiB` is 1,048,576.
-pub(super) fn size(text: &str) -> Result<usize, (String, String)> {
+pub(super) fn size(raw: &str) -> Result<usize, (String, String)> {
     let unusable = || {
         let fix = "write it like `16 MiB` or `64 kB`, or as a number of bytes";
         ("is not a size".to_owned(), fix.to_owned())
     };
-    let text = text.trim();
+    let text = raw.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
-    let unit = unit.trim().to_ascii_lowercase();
+    let (digits, tail) = text.split_at(end.unwrap_or(text.len()));
+    let unit = tail.trim().to_ascii_lowercase();
     let factor = SIZES.iter().find(|(name, _)| *name == unit);
     let (_, factor) = factor.ok_or_else(unusable)?;
     let bytes = number(digits).ok_or_else(unusable)? * factor;
@@ -88,7 +88,7 @@ fn number(text: &str) -> Option<f64> {
         && text
             .bytes()
             .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    text.parse().ok().filter(|_| plain)
+    plain.then(|| text.parse().ok()).flatten()
 }
 
 /// The units of durations, in milliseconds.

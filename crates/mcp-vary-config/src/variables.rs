@@ -140,11 +140,11 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         };
         return Ok(value?);
     }
-    let (name, default) = match inner.split_once(":-") {
+    let (written, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
-    let name = name.strip_prefix("env:").unwrap_or(name);
+    let name = written.strip_prefix("env:").unwrap_or(written);
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         if let Some(fault) = of_editor(name) {
             return Err(fault);
@@ -169,8 +169,8 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         let is_variable = Fault::MissingVariable(name.to_owned());
         of_editor(name).unwrap_or(is_variable)
     };
-    let value = value.or_else(|| default.map(str::to_owned));
-    value.ok_or_else(missing)
+    let resolved = value.or_else(|| default.map(str::to_owned));
+    resolved.ok_or_else(missing)
 }
 
 /// Converts the text to a valid name of an environment variable.

@@ -100,9 +100,9 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
             Ok(id) => {
                 if is_version(id.as_str()) {
                     let what = "says nothing: clients, and models, choose variants by their names";
+                    let fix = "name it for its use, `reviewer` for example";
                     let note = Diagnostic::new(entry.at, member.path.as_str(), what);
-                    let note = note.with_fix("name it for its use, `reviewer` for example");
-                    reader.notes.push(note);
+                    reader.notes.push(note.with_fix(fix));
                 }
                 draft.id = Some(id);
             }
@@ -152,15 +152,15 @@ fn check(
 ) {
     let standard = VariantSet::built_in().configs()[0].clone();
     let mut seen = BTreeSet::new();
-    let drafts = all.iter().map(|(_, draft)| draft);
-    let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
+    let read = all.iter().map(|(_, draft)| draft);
+    let drafts = read.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
     // These checks do not depend on what a variant starts from, so `standard` can stand in for it.
     let declared = drafts.map(|draft| {
-        let mut variants = variants.iter();
-        let config = variants.find(|config| draft.id() == Some(config.variant.id.as_str()));
+        let mut configs = variants.iter();
+        let config = configs.find(|config| draft.id() == Some(config.variant.id.as_str()));
         config.map_or_else(
             || draft.on(standard.clone()).variant,
-            |it| it.variant.clone(),
+            |config| config.variant.clone(),
         )
     });
     let today = reader.today.unwrap_or(Date::from_unix(0));
@@ -299,8 +299,8 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
         let unknown = draft.from.as_deref().filter(|from| !names.contains(from));
         if let Some(from) = unknown {
             let fix = meant_or_known(from, &names);
-            let field = field.deepest(&["from"]);
-            reader.report(&field, not_a_variant(field.written()), &fix);
+            let reference = field.deepest(&["from"]);
+            reader.report(&reference, not_a_variant(reference.written()), &fix);
         } else if !done.contains_key(id) {
             reader.report(
                 &field.deepest(&["from"]),

@@ -78,8 +78,8 @@ fn decoded(bytes: Vec<u8>) -> Option<String> {
     };
     let (pairs, half) = bytes.as_chunks();
     let units: Vec<u16> = pairs[1..].iter().map(|pair| unit(*pair)).collect();
-    let text = String::from_utf16(&units).ok();
-    text.filter(|_| half.is_empty())
+    let text = String::from_utf16(&units).ok()?;
+    half.is_empty().then_some(text)
 }
 
 impl Watch {
@@ -88,14 +88,14 @@ impl Watch {
     pub fn new(path: &Path, known: String) -> Self {
         let changes = Arc::new(Notify::new());
         let on_event = Arc::clone(&changes);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let created = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Access events are not changes, and reading the file here causes them.
             let is_reading = |event: &notify::Event| matches!(event.kind, EventKind::Access(_));
             if !event.as_ref().is_ok_and(is_reading) {
                 on_event.notify_one();
             }
         });
-        let watcher = watcher.inspect_err(|error| {
+        let watcher = created.inspect_err(|error| {
             warn!(%error, "changes of files cannot be watched; the configuration is read every 2 s");
         });
         Self {
@@ -168,9 +168,9 @@ impl Watch {
     ///
     /// If the file cannot be read.
     pub fn now(&mut self) -> io::Result<String> {
-        let text = text(&self.path);
-        self.known = text.as_ref().map(String::clone).map_err(io::Error::kind);
-        text
+        let read = text(&self.path);
+        self.known = read.as_ref().map(String::clone).map_err(io::Error::kind);
+        read
     }
 
     /// Waits until there were no changes for a while.
@@ -229,7 +229,7 @@ fn directories(path: &Path) -> BTreeMap<PathBuf, Identity> {
         match Path::new(&step).components().next() {
             Some(Component::Normal(name)) => {
                 let next = at.join(name);
-                let target = fs::read_link(&next).ok().filter(|_| left > 0);
+                let target = (left > 0).then(|| fs::read_link(&next).ok()).flatten();
                 if target.is_some() || steps.is_empty() {
                     directories.insert(at.clone(), identity(&at));
                 }

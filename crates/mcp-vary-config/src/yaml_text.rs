@@ -38,15 +38,15 @@ pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(flow).collect();
-            format!("[{}]", items.join(", "))
+            let texts: Vec<_> = items.iter().map(flow).collect();
+            format!("[{}]", texts.join(", "))
         }
         Value::Object(members) => {
-            let members = members.iter();
-            let members: Vec<_> = members
+            let texts: Vec<_> = members
+                .iter()
                 .map(|(key, value)| format!("{}: {}", scalar(key), flow(value)))
                 .collect();
-            format!("{{{}}}", members.join(", "))
+            format!("{{{}}}", texts.join(", "))
         }
         other => other.to_string(),
     }

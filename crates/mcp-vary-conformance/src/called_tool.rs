@@ -70,12 +70,11 @@ impl CalledTool {
 
     /// Whether its texts have a few words at most, and its structure has no more.
     pub(crate) fn answers_few_words(&self) -> bool {
-        let texts: Vec<&str> = texts(&self.result).collect();
-        let text = texts.join(" ");
+        let text = texts(&self.result).collect::<Vec<_>>().join(" ");
         let is_repeated = match self.result.get("structuredContent") {
             None | Some(Value::Null) => true,
             Some(Value::Object(members)) => {
-                members.len() <= 1 && members.values().all(|it| it.as_str() == Some(&text))
+                members.len() <= 1 && members.values().all(|value| value.as_str() == Some(&text))
             }
             Some(_) => false,
         };

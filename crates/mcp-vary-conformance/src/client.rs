@@ -233,8 +233,8 @@ impl<'a> Client<'a> {
         variant: Option<&str>,
     ) -> Result<Vec<String>, Objection> {
         let items = self.list(kind, variant).await?;
-        let keys = items.iter().filter_map(|item| text_at(item, &[kind.key]));
-        let mut keys: Vec<String> = keys.map(str::to_owned).collect();
+        let borrowed = items.iter().filter_map(|item| text_at(item, &[kind.key]));
+        let mut keys: Vec<String> = borrowed.map(str::to_owned).collect();
         keys.sort_unstable();
         Ok(keys)
     }

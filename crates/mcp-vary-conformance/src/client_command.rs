@@ -26,10 +26,8 @@ impl ClientCommand {
     /// # Errors
     ///
     /// When the command is empty.
-    pub fn http(
-        command: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Result<Self, InvalidClient> {
-        let command: Vec<String> = command.into_iter().map(Into::into).collect();
+    pub fn http(argv: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, InvalidClient> {
+        let command: Vec<String> = argv.into_iter().map(Into::into).collect();
         match command.first() {
             Some(program) if !program.is_empty() => Ok(Self {
                 command,

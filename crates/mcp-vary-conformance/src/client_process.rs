@@ -50,8 +50,8 @@ impl ClientProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut group = ProcessGroup::start(program, command)?;
-        let (output, errors) = (group.child.stdout().take(), group.child.stderr().take());
-        let (Some(output), Some(errors)) = (output, errors) else {
+        let streams = group.child.stdout().take().zip(group.child.stderr().take());
+        let Some((output, errors)) = streams else {
             return Err(format!("`{program}` has no standard streams"));
         };
         let stdout = Arc::default();
@@ -118,8 +118,8 @@ impl ClientProcess {
 async fn read_stdout(mut stdout: ChildStdout, stored: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = vec![0; 8 << 10];
     while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-        let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = OUTPUT.saturating_sub(stored.len());
-        stored.extend_from_slice(buffer.get(..count.min(room)).unwrap_or_default());
+        let mut bytes = stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = OUTPUT.saturating_sub(bytes.len());
+        bytes.extend_from_slice(buffer.get(..count.min(room)).unwrap_or_default());
     }
 }

@@ -52,13 +52,13 @@ pub async fn run_client(command: &ClientCommand, options: &Options) -> Result<Re
     let ordinary = options.eras().iter();
     let ordinary = join_all(ordinary.map(|era| run.record(Scenario::Ordinary, *era))).await;
     let mut report = Report::new(command.to_string());
-    for (era, ordinary) in options.eras().iter().zip(ordinary) {
-        let ordinary = ordinary.map_err(RunError::Transport)?;
+    for (era, recorded) in options.eras().iter().zip(ordinary) {
+        let ordinary = recorded.map_err(RunError::Transport)?;
         match refusal(&ordinary, *era) {
             Some(reason) => report.skip_era(*era, reason),
             None => {
-                let records = run.records(ordinary, *era, options).await;
-                let records = records.map_err(RunError::Transport)?;
+                let runs = run.records(ordinary, *era, options).await;
+                let records = runs.map_err(RunError::Transport)?;
                 let observation = Observation {
                     era: *era,
                     records: &records,
@@ -69,8 +69,8 @@ pub async fn run_client(command: &ClientCommand, options: &Options) -> Result<Re
         }
     }
     if report.skipped_eras().len() == options.eras().len() {
-        let reasons = report.skipped_eras().iter();
-        let reasons: Vec<String> = reasons
+        let skipped = report.skipped_eras().iter();
+        let reasons: Vec<String> = skipped
             .map(|(era, reason)| format!("{era}: {reason}"))
             .collect();
         return Err(RunError::NoClient(reasons.join("; ")));
@@ -215,8 +215,8 @@ impl ClientRun<'_> {
 
     /// One run of the client.
     async fn record(self, scenario: Scenario, era: Era) -> Result<Record, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.map_err(|error| format!("no port can be opened: {error}"))?;
+        let bound = TcpListener::bind("127.0.0.1:0").await;
+        let listener = bound.map_err(|error| format!("no port can be opened: {error}"))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let server = Arc::new(MockServer::new(scenario, era));
         let serving = if self.command.is_stdio() {

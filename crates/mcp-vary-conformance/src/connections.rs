@@ -52,9 +52,9 @@ impl<'a> Connections<'a> {
             return Ok(shared.clone());
         }
         let opened = self.transport.open(self.era, capabilities);
-        let opened = opened.map_err(Objection::NoAnswer)?;
-        connections.push(opened.clone());
-        Ok(opened)
+        let connection = opened.map_err(Objection::NoAnswer)?;
+        connections.push(connection.clone());
+        Ok(connection)
     }
 
     /// The connection of a client of the other principal, if one is known.
@@ -106,8 +106,8 @@ impl<'a> Connections<'a> {
     /// The last lines that the processes of the connections wrote to standard error.
     pub(crate) fn stderr(&self) -> String {
         let connections = self.lock();
-        let texts = connections.iter().map(Connection::stderr);
-        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        let outputs = connections.iter().map(Connection::stderr);
+        let texts: Vec<String> = outputs.filter(|text| !text.is_empty()).collect();
         texts.join("\n")
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn settings_of<'a>(capabilities: &'a Value, extension: &str) -> Optio
 
 /// The variants that `capabilities` offer.
 pub(crate) fn offered_in(capabilities: &Value) -> &[Value] {
-    settings_of(capabilities, VARIANTS).map_or(&[], |it| array_at(it, &["availableVariants"]))
+    settings_of(capabilities, VARIANTS).map_or(&[], |value| array_at(value, &["availableVariants"]))
 }
 
 /// Whether `key` is `prefix/name`: dotted labels that start with a letter and end with a letter or digit; a name that starts

@@ -185,9 +185,9 @@ impl Record {
     /// The last exchanges up to `last_event`, or of all.
     pub(crate) fn exchanges(&self, last_event: Option<usize>) -> Vec<Exchange> {
         let end = last_event.map_or(self.events.len(), |last| last + 1);
-        let events = self.events.get(..end).unwrap_or(&self.events);
-        let first = events.len().saturating_sub(EXCHANGES);
-        let events = events.iter().skip(first);
+        let until_end = self.events.get(..end).unwrap_or(&self.events);
+        let first = until_end.len().saturating_sub(EXCHANGES);
+        let events = until_end.iter().skip(first);
         events.map(Event::to_exchange).collect()
     }
 }

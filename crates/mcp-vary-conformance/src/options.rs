@@ -164,7 +164,8 @@ impl Options {
 
     /// Whether the run asks for `check` also of servers that do not declare its extension.
     pub(crate) fn asks_for(&self, check: &Check) -> bool {
-        !self.only.is_empty() || check.extension().is_some_and(|it| self.expects(it))
+        let extension = check.extension();
+        !self.only.is_empty() || extension.is_some_and(|extension| self.expects(extension))
     }
 
     pub(crate) fn selects_all(&self) -> bool {

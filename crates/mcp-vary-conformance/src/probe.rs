@@ -49,8 +49,8 @@ impl<'a> Probe<'a> {
         let capabilities = self.survey.declaring(&extensions);
         let client = Client::connect_over(&self.connections, connection, capabilities).await?;
         client.or_else(|error| {
-            let error = error.describe();
-            violation(format!("the other principal was refused with {error}"))
+            let described = error.describe();
+            violation(format!("the other principal was refused with {described}"))
         })
     }
 

@@ -113,8 +113,8 @@ pub fn to_markdown(checks: impl Iterator<Item = &'static Check>) -> String {
             format!("{} *{}*", check.sentence(), check.source()),
             check.does().to_owned(),
         ];
-        let cells = cells.map(|cell| cell.replace('|', "\\|"));
-        _ = writeln!(table, "| {} |", cells.join(" | "));
+        let escaped = cells.map(|cell| cell.replace('|', "\\|"));
+        _ = writeln!(table, "| {} |", escaped.join(" | "));
     }
     table
 }

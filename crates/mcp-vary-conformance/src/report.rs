@@ -156,7 +156,8 @@ impl Report {
 
     /// Records what a server declares in one more era.
     pub(crate) fn record_declarations(&mut self, survey: &Survey) {
-        let declares = [Scope::Negotiation, Scope::DeclaredVariants].map(|it| survey.is_in(it));
+        let declares =
+            [Scope::Negotiation, Scope::DeclaredVariants].map(|scope| survey.is_in(scope));
         let is_first = self.findings.is_empty();
         self.declares_nothing = declares == [false, false] && (is_first || self.declares_nothing);
     }
@@ -206,7 +207,7 @@ impl Report {
         let reached = self
             .findings
             .iter()
-            .filter(|it| is_reached(&it.outcome))
+            .filter(|finding| is_reached(&finding.outcome))
             .count();
         let all = u32::try_from(reached + self.not_reached()).unwrap_or(u32::MAX);
         let for_one =
@@ -240,7 +241,8 @@ impl Report {
 
     /// One word for the whole run.
     fn verdict(&self) -> &'static str {
-        let has_passed = self.findings.iter().any(|it| it.outcome == Outcome::Passed);
+        let mut findings = self.findings.iter();
+        let has_passed = findings.any(|finding| finding.outcome == Outcome::Passed);
         match (self.not_reached(), self.fails()) {
             (1.., _) => "not-finished",
             (_, true) => "fail",

@@ -64,9 +64,9 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     let started = Instant::now();
     let mut report = Report::new(target.to_string());
     // At the same time: a server that does not answer uses up the limit in each.
-    let surveys = options.eras().iter();
-    let surveys = surveys.map(|era| survey(&transport, *era, options, deadline));
-    let surveys = join_all(surveys).await;
+    let eras = options.eras().iter();
+    let pending = eras.map(|era| survey(&transport, *era, options, deadline));
+    let surveys = join_all(pending).await;
     let mut answered = surveys.iter().flatten();
     if let Some(reason) = answered.find_map(|survey| survey.unusable_tool.clone()) {
         transport.shut_down().await;
@@ -111,11 +111,11 @@ fn both_reasons(eras: &[(Era, String)]) -> String {
     let cause = |reason: &str| reason.split(STDERR).next().map(str::to_owned);
     let mut causes: Vec<_> = eras.iter().map(|(_, reason)| cause(reason)).collect();
     causes.dedup();
-    let reasons = eras.iter().map(|(era, reason)| match causes.len() {
+    let named = eras.iter().map(|(era, reason)| match causes.len() {
         1 => reason.clone(),
         _ => format!("{era}: {reason}"),
     });
-    let reasons: Vec<String> = reasons.take(causes.len()).collect();
+    let reasons: Vec<String> = named.take(causes.len()).collect();
     reasons.join("; ")
 }
 
@@ -189,8 +189,8 @@ impl EraRun<'_> {
     }
 
     async fn check_all(self, report: &mut Report) {
-        let checks = registry::checks().filter(|check| self.options.selects(check));
-        let checks = checks.filter(|check| check.eras().contains(&self.era));
+        let selected = registry::checks().filter(|check| self.options.selects(check));
+        let checks = selected.filter(|check| check.eras().contains(&self.era));
         let findings = stream::iter(checks.map(|check| self.check(check)));
         let mut findings = pin!(findings.buffered(self.transport.concurrency(self.era)));
         while let Some(finding) = findings.next().await {
@@ -273,11 +273,9 @@ fn unmet_expectation(check: &Check, survey: &Survey, options: &Options) -> Optio
         "SV-8/default-is-the-first" => Extension::Variants,
         _ => return None,
     };
-    let reason = survey.uncheckable(extension);
-    let reason = reason.filter(|_| options.expects(extension))?;
-    Some(format!(
-        "no result was checked, which this run expects: {reason}"
-    ))
+    let reason = survey.uncheckable(extension)?;
+    let is_expected = options.expects(extension);
+    is_expected.then(|| format!("no result was checked, which this run expects: {reason}"))
 }
 
 async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcome {

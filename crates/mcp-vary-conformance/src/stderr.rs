@@ -62,8 +62,8 @@ impl StderrTail {
         let older = lines.len().saturating_sub(SHOWN_LINES);
         let is_error = |line: &&String| line.to_ascii_lowercase().contains("error");
         let error = lines.iter().take(older).find(is_error);
-        let error = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
-        let shown = error.chain(lines.iter().skip(older).map(String::as_str));
+        let excerpt = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
+        let shown = excerpt.chain(lines.iter().skip(older).map(String::as_str));
         shown.collect::<Vec<_>>().join(" | ")
     }
 

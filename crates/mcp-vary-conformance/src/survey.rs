@@ -94,16 +94,16 @@ impl Survey {
     /// Calls the tools that the run names, and some that declare that they change nothing. Of those, it notes the ones that
     /// answer without an error.
     async fn call_tools(&mut self, client: &Client<'_>, named: &[NamedTool]) {
-        let listed = listed(client, &TOOLS).await;
-        self.lists_tools = !listed.is_empty();
+        let tools = listed(client, &TOOLS).await;
+        self.lists_tools = !tools.is_empty();
         for named in named {
-            match call_named(client, &listed, named).await {
+            match call_named(client, &tools, named).await {
                 Ok(tool) => self.tools.push(tool),
                 Err(error) => self.unusable_tool = Some(error),
             }
         }
         let is_named = |name: &str| named.iter().any(|tool| tool.name == name);
-        let calls = listed.iter().filter_map(|tool| {
+        let calls = tools.iter().filter_map(|tool| {
             let (name, arguments) = harmless_call(tool)?;
             (!is_named(name)).then_some((tool, arguments))
         });
@@ -120,7 +120,7 @@ impl Survey {
     /// Looks at the forms in which tools answer clients with tags, if no tool has a structure without them.
     async fn ask_for_forms(&mut self, client: &Client<'_>, connections: &Connections<'_>) {
         let is_preferred =
-            |tool: &&CalledTool| tool.is_named || self.tools.iter().all(|it| !it.is_named);
+            |tool: &&CalledTool| tool.is_named || self.tools.iter().all(|other| !other.is_named);
         let mut preferred = self.tools.iter().filter(is_preferred);
         let has_structure = preferred.any(|tool| tool.has_structure() && tool.has_data());
         if !self.is_in(Scope::Negotiation) || has_structure {
@@ -128,7 +128,8 @@ impl Survey {
         }
         for tool in &mut self.tools {
             let again = client.result("tools/call", tool.params()).await;
-            tool.is_steady = again.is_ok_and(|it| it.get("content") == tool.result.get("content"));
+            tool.is_steady =
+                again.is_ok_and(|result| result.get("content") == tool.result.get("content"));
         }
         for features in FORMS {
             let settings = json!({NEGOTIATION: {"version": "1.0", "features": features}});
@@ -198,7 +199,7 @@ impl Survey {
     /// Whether the server has more variants than it offers.
     pub(crate) fn has_more_variants(&self) -> bool {
         let settings = self.settings(VARIANTS);
-        settings.and_then(|it| it.get("moreVariantsAvailable")) == Some(&true.into())
+        settings.and_then(|settings| settings.get("moreVariantsAvailable")) == Some(&true.into())
     }
 
     /// The variants that the server offers to a client without hints.
@@ -358,8 +359,8 @@ async fn first_prompt(client: &Client<'_>) -> Option<String> {
             .iter()
             .any(|argument| argument.get("required") == Some(&true.into()))
     };
-    let names = prompts.iter().filter(needs_nothing);
-    let mut names = names.filter_map(|prompt| text_at(prompt, &["name"]));
+    let usable = prompts.iter().filter(needs_nothing);
+    let mut names = usable.filter_map(|prompt| text_at(prompt, &["name"]));
     names.find(|name| fits_header(name)).map(str::to_owned)
 }
 
@@ -409,8 +410,8 @@ async fn call_named(
 async fn call(client: &Client<'_>, tool: &Value, arguments: Value) -> Result<CalledTool, String> {
     let name = text_at(tool, &["name"]).unwrap_or_default().to_owned();
     let params = json!({"name": name, "arguments": arguments});
-    let answer = client.ask("tools/call", params).await;
-    let answer = answer.map_err(Objection::into_text)?;
+    let response = client.ask("tools/call", params).await;
+    let answer = response.map_err(Objection::into_text)?;
     let meta = tool.get("_meta");
     match answer {
         Answer::Result(result)
@@ -422,8 +423,9 @@ async fn call(client: &Client<'_>, tool: &Value, arguments: Value) -> Result<Cal
                 output_schema: tool.get("outputSchema").cloned(),
                 result,
                 is_named: false,
-                has_interface: meta
-                    .is_some_and(|it| it.get("ui").is_some() || it.get("ui/resourceUri").is_some()),
+                has_interface: meta.is_some_and(|meta| {
+                    meta.get("ui").is_some() || meta.get("ui/resourceUri").is_some()
+                }),
                 is_steady: false,
                 shaped: Vec::new(),
             })
@@ -440,16 +442,16 @@ fn harmless_call(tool: &Value) -> Option<(&str, Vec<Value>)> {
     // Values of such parameters travel as headers, too.
     let has_headers = schema.to_string().contains("x-mcp-header");
     let name = text_at(tool, &["name"]).filter(|name| fits_header(name))?;
-    let arguments = arguments(schema);
-    let is_callable = changes_nothing && !has_headers && !arguments.is_empty();
-    is_callable.then_some((name, arguments))
+    let candidates = arguments(schema);
+    let is_callable = changes_nothing && !has_headers && !candidates.is_empty();
+    is_callable.then_some((name, candidates))
 }
 
 /// Arguments to try: the examples and the default of the schema, and those that are made of its properties.
 fn arguments(schema: &Value) -> Vec<Value> {
     let examples = array_at(schema, &["examples"]).iter();
-    let whole = examples.chain(schema.get("default"));
-    let whole = whole.filter(|it| it.is_object()).cloned();
+    let given = examples.chain(schema.get("default"));
+    let whole = given.filter(|value| value.is_object()).cloned();
     let all = whole.chain(required_arguments(schema));
     all.take(ARGUMENTS).collect()
 }

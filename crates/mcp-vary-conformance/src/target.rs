@@ -68,9 +68,9 @@ impl Target {
     ///
     /// If there is no program.
     pub fn command(
-        command: impl IntoIterator<Item = impl Into<String>>,
+        argv: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidTarget> {
-        let command: Vec<String> = command.into_iter().map(Into::into).collect();
+        let command: Vec<String> = argv.into_iter().map(Into::into).collect();
         match command.first() {
             Some(program) if !program.is_empty() => Ok(Self::new(Endpoint::Command(command))),
             _ => Err(InvalidTarget::Command),
@@ -205,13 +205,14 @@ fn redacted(argument: &str, before: &str) -> String {
     {
         return format!("{name}=…");
     }
-    let before = before.to_ascii_lowercase();
-    let names_secret = before.starts_with('-') && CREDENTIALS.iter().any(|it| before.contains(it));
+    let option = before.to_ascii_lowercase();
+    let names_secret =
+        option.starts_with('-') && CREDENTIALS.iter().any(|word| option.contains(word));
     let is_plain = argument
         .chars()
         .all(|letter| letter.is_alphanumeric() || "@._-/+~".contains(letter));
     let mut parts = argument.split(['@', '.', '-', '/']);
-    if before == "-h" || names_secret || !is_plain || parts.any(|part| part.len() > LONGEST) {
+    if option == "-h" || names_secret || !is_plain || parts.any(|part| part.len() > LONGEST) {
         "…".to_owned()
     } else {
         argument.to_owned()

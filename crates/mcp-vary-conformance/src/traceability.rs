@@ -25,8 +25,8 @@ pub fn updated(yaml: &str, source: &str) -> Option<String> {
     let (head, rows) = yaml.split_once("\nrequirements:\n")?;
     let excluded = rows.find("  - text: ").map_or("", |start| &rows[start..]);
     let mut updated = format!("{head}\nrequirements:\n");
-    let checks = registry::checks().chain(registry::client_checks());
-    let checks = checks.filter(|check| check.source().starts_with(source));
+    let all = registry::checks().chain(registry::client_checks());
+    let checks = all.filter(|check| check.source().starts_with(source));
     for check in checks.filter(|check| check.level() != Level::Decision) {
         _ = writeln!(updated, "  - check: {}", check.id());
         let sentence = check.sentence().replace('\'', "''");

@@ -362,7 +362,8 @@ fn parse_range(key: &str, range: &str) -> Result<Option<Range>, PredicateError> 
     };
     let bound = |text: &str| match text {
         "" => Some(None),
-        digits => digits.parse().ok().filter(|_| is_number(digits)).map(Some),
+        digits if is_number(digits) => digits.parse().ok().map(Some),
+        _ => None,
     };
     let (Some(from), Some(to)) = (bound(from), bound(to)) else {
         return Ok(None);

@@ -293,11 +293,11 @@ fn score(
         .iter()
         .filter_map(|(key, weight)| {
             let value = variant.hints.get(key)?;
-            let points = points(key, value, hints.values(key), *weight, weights.any)?;
+            let score = points(key, value, hints.values(key), *weight, weights.any)?;
             let what = format!("{key}={value}");
             Some(Reason {
                 label: what,
-                points,
+                points: score,
             })
         })
         .collect();

@@ -164,8 +164,8 @@ pub fn open(
     let what = purpose(binding);
     let opened = cursor::open(keys, &cursor_binding(binding, &what), sealed)
         .map_err(|_| StateError::Invalid)?;
-    let (expires, state) = opened.split_once(' ').ok_or(StateError::Invalid)?;
-    let expires: u64 = expires.parse().map_err(|_| StateError::Invalid)?;
+    let (written, state) = opened.split_once(' ').ok_or(StateError::Invalid)?;
+    let expires: u64 = written.parse().map_err(|_| StateError::Invalid)?;
     if now < expires {
         Ok(state.to_owned())
     } else {
@@ -210,12 +210,12 @@ fn hash_value(hash: &mut Sha256, value: &Value) {
 }
 
 fn hash_members(hash: &mut Sha256, members: &Map<String, Value>) {
-    let members = members.iter().map(|(key, value)| {
+    let digests = members.iter().map(|(key, value)| {
         let mut digest = Sha256::new();
         hash_value(&mut digest, value);
         (Cow::Borrowed(key.as_str()), digest.finalize().into())
     });
-    hash_sorted(hash, members.collect());
+    hash_sorted(hash, digests.collect());
 }
 
 /// Hashes the members of an object, sorted by key, each with the digest of its value.

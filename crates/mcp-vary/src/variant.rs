@@ -424,11 +424,11 @@ pub fn to_settings<'a>(
     variants: impl IntoIterator<Item = &'a ServerVariant>,
     more: bool,
 ) -> Option<Value> {
-    let variants: Vec<_> = variants.into_iter().collect();
-    if variants.is_empty() {
+    let offered: Vec<_> = variants.into_iter().collect();
+    if offered.is_empty() {
         return None;
     }
-    let mut settings = json!({ "availableVariants": variants });
+    let mut settings = json!({ "availableVariants": offered });
     if more {
         settings["moreVariantsAvailable"] = Value::Bool(true);
     }

@@ -123,8 +123,8 @@ pub fn forward(result: &str, experience: Experience) -> Result<Forward<'_>, Json
 
 /// Whether the client negotiated JSON for this result, so that its texts are only notices.
 fn negotiated_json(result: &Members<'_>) -> Result<bool, JsonError> {
-    let meta = meta(result)?;
-    let Some(applied) = meta.get(META_APPLIED) else {
+    let metadata = meta(result)?;
+    let Some(applied) = metadata.get(META_APPLIED) else {
         return Ok(false);
     };
     let format = Members::parse(applied)
@@ -146,10 +146,9 @@ fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
 /// The blocks of `content` that do not repeat `value`.
 fn not_repeating<'c>(value: &str, content: Vec<&'c str>) -> Result<Vec<&'c str>, JsonError> {
     let written = format!("[{}]", content.join(","));
-    let blocks = blocks(&written)?;
-    let relations = relations_to(value, &blocks)?;
-    let mut relations = relations.into_iter();
-    let mut says_more = blocks.iter().map(|block| {
+    let parsed = blocks(&written)?;
+    let mut relations = relations_to(value, &parsed)?.into_iter();
+    let mut says_more = parsed.iter().map(|block| {
         let relation = if block.is_text() {
             relations.next()
         } else {

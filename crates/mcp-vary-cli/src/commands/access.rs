@@ -122,8 +122,8 @@ fn key_principal(
     let keys = authentication.map(|authentication| authentication.authenticator.keys());
     let mut principals = keys.into_iter().flat_map(|keys| keys.principals());
     let found = principals.find(|principal| principal.key_name() == Some(name));
-    let found = found.map(|principal| Principal::clone(principal));
-    found.ok_or_else(|| {
+    let principal = found.map(|principal| Principal::clone(principal));
+    principal.ok_or_else(|| {
         Failure::command(format!(
             "--key: `auth.keys` of the configuration has no key `{name}`"
         ))

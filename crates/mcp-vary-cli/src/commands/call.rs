@@ -83,11 +83,11 @@ async fn call_all(
             Err(_) if !called.arguments.need_schema() => None,
             listed => listed?,
         };
-        let listed = listed.and_then(|listed| json::to_value(&listed).ok());
-        let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
+        let tool = listed.and_then(|listed| json::to_value(&listed).ok());
+        let schema = tool.as_ref().and_then(|tool| tool.get("inputSchema"));
         let arguments = called.arguments.to_json(schema)?;
-        let answer = client.call(&called.tool, &arguments, variant);
-        let answer = answer.await?;
+        let call = client.call(&called.tool, &arguments, variant);
+        let answer = call.await?;
         if let Err(error) = &answer
             && advice.is_none()
         {
@@ -153,8 +153,8 @@ impl CallRequest {
         if let Some(why) = swapped(args, &targets) {
             return Err(Failure::command(why));
         }
-        let target = &args.client.target;
-        let target = target
+        let given = &args.client.target;
+        let target = given
             .resolve(targets.first().copied(), "vary call TOOL")
             .await?;
         let personas: Result<Vec<ClientIdentity>, Failure> = match args.features.as_slice() {
@@ -190,9 +190,10 @@ impl CallRequest {
 
 /// What to write if the first word is the target and not the tool. A tool can be called like a port: then the next word is the target.
 fn swapped(args: &Call, targets: &[&str]) -> Option<String> {
-    let (first, next) = (&*args.tool, targets.first());
+    let first = &*args.tool;
+    let next = targets.first();
     if !is_target(first)
-        || next.is_some_and(|it| is_target(it))
+        || next.is_some_and(|target| is_target(target))
         || !args.client.target.command.is_empty()
     {
         return None;
@@ -202,11 +203,8 @@ fn swapped(args: &Call, targets: &[&str]) -> Option<String> {
             "`{first}` is a target, and the tool is missing: `vary call TOOL {first}`; `vary tools {first}` lists the tools"
         ));
     };
-    let arguments = args.arguments_and_target.iter();
-    let arguments = arguments
-        .filter(|it| it != tool)
-        .map(|it| shell_word(it) + " ");
-    let arguments: String = arguments.collect();
+    let others = args.arguments_and_target.iter().filter(|word| word != tool);
+    let arguments: String = others.map(|word| shell_word(word) + " ").collect();
     Some(format!(
         "the tool comes first: vary call {tool} {arguments}{first}"
     ))
@@ -216,7 +214,7 @@ fn swapped(args: &Call, targets: &[&str]) -> Option<String> {
 fn lines(answers: &[Answer]) -> String {
     let line = |answer: &Answer| match answer {
         Ok(result) => result.clone(),
-        Err(error) => format!("{{\"error\":{error}}}"),
+        Err(error) => json::edit::set("{}", "error", error).into_owned(),
     };
     // Between tokens of JSON, a line break is as good as a space; strings cannot contain one.
     answers
@@ -233,7 +231,7 @@ fn columns(titles: &[String], answers: &[Answer], width: usize) -> String {
         .zip(answers)
         .map(|(title, answer)| {
             let mut block = result::block(title, answer);
-            if let (Some(first), Some(tokens)) = (first, read(answer)) {
+            if let Some((first, tokens)) = first.zip(read(answer)) {
                 let part = percent(tokens, first);
                 block.note += &format!("\na model reads {tokens} tokens ({part} %)");
             }

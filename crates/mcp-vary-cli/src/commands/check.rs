@@ -69,8 +69,8 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
             }
         }
         ServerTarget::Command(command) => {
-            let target = Target::command(command);
-            let target = target.map_err(|error| Failure::command(error.to_string()))?;
+            let parsed = Target::command(command);
+            let target = parsed.map_err(|error| Failure::command(error.to_string()))?;
             check(&target, &options, &mut stop).await?
         }
     };
@@ -99,17 +99,17 @@ async fn check_client(
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
     let command = &args.target.command;
-    let client = if args.stdio {
-        let program = std::env::current_exe();
-        let program = program.map_err(|error| {
+    let parsed = if args.stdio {
+        let executable = std::env::current_exe();
+        let path = executable.map_err(|error| {
             Failure::command(format!("the path of `vary` cannot be read: {error}"))
         })?;
-        let program = program.display().to_string();
+        let program = path.display().to_string();
         ClientCommand::stdio(command, [&*program, "check", "--relay"])
     } else {
         ClientCommand::http(command)
     };
-    let client = client.map_err(|_| Failure::command(CLIENT_ADVICE))?;
+    let client = parsed.map_err(|_| Failure::command(CLIENT_ADVICE))?;
     let _progress = Progress::show(&format!("checking {client} ..."));
     let checked = async {
         let report = run_client(&client, options).await;
@@ -134,8 +134,8 @@ const CONNECTION_ADVICE: &str = "; the command has to connect to the URL that is
 /// Is the mock server of a client that starts it as a command.
 async fn relay_lines(address: String, mut stop: Stop) -> Result<(), Failure> {
     let relayed = async {
-        let relayed = tokio::task::spawn_blocking(move || relay(&address)).await;
-        let relayed = relayed.map_err(std::io::Error::other).flatten();
+        let joined = tokio::task::spawn_blocking(move || relay(&address)).await;
+        let relayed = joined.map_err(std::io::Error::other).flatten();
         relayed.map_err(|error| Failure::command(format!("--relay: {error}")))
     };
     stop.unless_requested(relayed).await
@@ -144,8 +144,7 @@ async fn relay_lines(address: String, mut stop: Stop) -> Result<(), Failure> {
 /// The server at `url`, with the headers of the run's principal and those of another.
 fn endpoint(url: &str, headers: &[String], others: &[String]) -> Result<Target, Failure> {
     server_target::http_url(url, url).map_err(Failure::command)?;
-    let target = Target::http(url);
-    let mut target = target.map_err(|error| Failure::command(error.to_string()))?;
+    let mut target = Target::http(url).map_err(|error| Failure::command(error.to_string()))?;
     for header in headers {
         let (name, value) = read_header("a --header", header)?;
         target = target
@@ -204,13 +203,13 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
     let checked = async {
         let report = run_checks(target, options).await;
         report.map_err(|error| {
-            let error = error.to_string();
-            let advice = if error.contains("HTTP 401") {
+            let why = error.to_string();
+            let advice = if why.contains("HTTP 401") {
                 CREDENTIALS_ADVICE
             } else {
                 ""
             };
-            Failure::command(format!("{target}: {error}{advice}"))
+            Failure::command(format!("{target}: {why}{advice}"))
         })
     };
     stop.unless_requested(checked).await
@@ -273,12 +272,12 @@ async fn check_configuration(
         Ok(started) => started,
         Err(_) => Err(too_slow(serving.gateway(), limit)),
     };
-    let options = options.run_limit(limit.saturating_sub(began.elapsed()));
+    let limited = options.run_limit(limit.saturating_sub(began.elapsed()));
     let report = match (started, Target::http(&serving.url())) {
         (Ok(()), Ok(target)) => {
             note_missing(serving.gateway());
             let name = file.path.display().to_string();
-            check(&target.with_name(name), &options, stop).await
+            check(&target.with_name(name), &limited, stop).await
         }
         (Err(failure), _) => Err(failure),
         (_, Err(error)) => Err(Failure::command(error.to_string())),

@@ -25,12 +25,13 @@ pub(crate) async fn run(command: ConfigCommand, stop: Stop) -> Result<Verdict, F
 /// The clients of `known-clients`, each with its behavior and the source of this knowledge.
 fn clients() -> String {
     let heading = ["client", "name", "gets"].map(str::to_owned).to_vec();
-    let rows = KNOWN_CLIENTS
-        .iter()
-        .map(|it| vec![it.client.to_owned(), it.name.to_owned(), it.rule_text()]);
+    let rows = KNOWN_CLIENTS.iter().map(|known| {
+        let cells = [known.client, known.name, &known.rule_text()];
+        cells.map(str::to_owned).to_vec()
+    });
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
     let reasons = KNOWN_CLIENTS
         .iter()
-        .map(|it| format!("{} {}\n  {}\n", it.client, it.behavior, it.source));
+        .map(|known| format!("{} {}\n  {}\n", known.client, known.behavior, known.source));
     format!("{}\n{}", table(&rows, 3), reasons.collect::<String>())
 }

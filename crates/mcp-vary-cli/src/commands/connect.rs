@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     plan.check_variables()?;
     let seen = match tried {
         Some(seen) => seen,
-        None => probe::probe(plan.client, plan.tried(), &snippet, &mut stop).await,
+        None => probe::probe(&plan, &snippet, &mut stop).await,
     };
     let seen = match seen {
         Ok(seen) => seen,
@@ -136,10 +136,10 @@ impl Plan {
         let variable = client.variable.replace("NAME", "VARIABLE");
         endpoint::check_secrets(args, &variable)?;
         let target = Target::read(args)?;
-        let start = start(args, &target)?;
+        let launch = start(args, &target)?;
         let endpoint = match &target {
             Target::Address(address) if client.url.is_some() => endpoint::http(address, args)?,
-            _ => endpoint::stdio(&target, args, &start)?,
+            _ => endpoint::stdio(&target, args, &launch)?,
         };
         let others = if args.write {
             other_files::find(client, &file, args.project)
@@ -147,8 +147,10 @@ impl Plan {
             Vec::new()
         };
         let address = target.address();
-        let running = address.as_deref().filter(|_| args.config.is_none());
-        let running = running.and_then(operator::client::served_file);
+        let running = match &args.config {
+            None => address.as_deref().and_then(operator::client::served_file),
+            Some(_) => None,
+        };
         let places = others.iter().filter_map(|place| place.file.as_ref());
         let shared_file = running.clone().filter(|served| {
             let mut files = places.chain([&file]);
@@ -157,9 +159,10 @@ impl Plan {
         let served = match (&target, &args.config) {
             (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),
             // A file that cannot be read any more says nothing of what is served.
-            (Target::Address(_), None) => running
-                .filter(|_| shared_file.is_none())
-                .and_then(|path| Served::of_file(&path, &file.path, None).ok()),
+            (Target::Address(_), None) if shared_file.is_some() => None,
+            (Target::Address(_), None) => {
+                running.and_then(|path| Served::of_file(&path, &file.path, None).ok())
+            }
             (_, Some(_)) => {
                 let why = "--config is for an address; here the configuration is TARGET";
                 return Err(Failure::command(why));
@@ -189,11 +192,6 @@ impl Plan {
         })
     }
 
-    /// What is connected to, and the command that checks its servers.
-    fn tried(&self) -> (&Endpoint, Option<&str>) {
-        (&self.endpoint, self.check_command.as_deref())
-    }
-
     /// A file of the client that has Vary alone.
     fn snippet(&self) -> Result<String, Failure> {
         let entry = entry::entry(self.client, &self.endpoint, false)?;
@@ -212,7 +210,8 @@ impl Plan {
         }
         let missing = self.missing_variables();
         if !missing.is_empty() {
-            let (names, title) = (missing.join(", "), self.client.title);
+            let names = missing.join(", ");
+            let title = self.client.title;
             out.push_str(&format!(
                 "\nnot set here: {names}; set it where {title} is started"
             ));
@@ -229,8 +228,8 @@ impl Plan {
         let Endpoint::Stdio { .. } = self.endpoint else {
             return None;
         };
-        let names = self.served.as_ref()?.variables.iter();
-        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+        let variables = self.served.as_ref()?.variables.iter();
+        let names: Vec<_> = variables.map(|name| format!("`{name}`")).collect();
         let title = self.client.title;
         let it = if names.len() == 1 { "it" } else { "them" };
         (!names.is_empty()).then(|| {
@@ -254,7 +253,7 @@ impl Plan {
         if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
             return Ok(None);
         }
-        let seen = match probe::probe(self.client, self.tried(), snippet, stop).await {
+        let seen = match probe::probe(self, snippet, stop).await {
             // A signal, for one.
             Err(failure) if failure.is_of_command() => return Err(failure),
             seen => seen,
@@ -296,9 +295,9 @@ impl Plan {
         let values = headers
             .iter()
             .flat_map(|(_, value)| value.split("${").skip(1));
-        let names = values.filter_map(|after| after.split_once('}').map(|(name, _)| name));
-        let names = names.filter(|name| !name.contains(":-"));
-        let names = names.map(|name| name.strip_prefix("env:").unwrap_or(name));
+        let written = values.filter_map(|after| after.split_once('}').map(|(name, _)| name));
+        let required = written.filter(|name| !name.contains(":-"));
+        let names = required.map(|name| name.strip_prefix("env:").unwrap_or(name));
         let missing = names.filter(|name| variable(name).is_none());
         missing.map(|name| format!("`{name}`")).collect()
     }
@@ -328,7 +327,8 @@ impl Plan {
 
     /// The error after a connection that failed, although the file is written.
     fn not_connected(&self, failure: &Failure, unanswered: Option<&str>) -> Failure {
-        let (path, title) = (self.file.path.display(), self.client.title);
+        let path = self.file.path.display();
+        let title = self.client.title;
         if let Some(why) = unanswered {
             return Failure::looked_at(sanitize(&format!("{path} is written, but {why}")));
         }
@@ -410,11 +410,11 @@ fn start(args: &Connect, target: &Target) -> Result<Start, Failure> {
             directory: directory.map(str::to_owned),
         });
     }
-    let program = std::env::current_exe().map_err(|error| {
+    let executable = std::env::current_exe().map_err(|error| {
         Failure::command(format!("the path of this program cannot be found: {error}"))
     })?;
-    let program = program.into_os_string().into_string();
-    let program = program.map_err(|_| Failure::command("this program's path is not Unicode"))?;
+    let text = executable.into_os_string().into_string();
+    let program = text.map_err(|_| Failure::command("this program's path is not Unicode"))?;
     Ok(Start {
         program,
         project_directory: None,

@@ -43,8 +43,8 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
     let config = Config::new(weather()?, environment()?);
     let serving = Serving::start(config, listener, &mut stop).await?;
     let url = serving.url();
-    let shown = stop.unless_requested(show(&url)).await;
-    let shown = shown.and_then(|shown| print::data(&shown));
+    let text = stop.unless_requested(show(&url)).await;
+    let shown = text.and_then(|text| print::data(&text));
     if shown.is_ok() && !args.once {
         progress(&format!("\nserving at {}", url));
         progress(&format!(

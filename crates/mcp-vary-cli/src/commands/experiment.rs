@@ -43,7 +43,8 @@ struct Counted {
 
 /// Adds the counts of all replicas, and prints a report for each experiment.
 pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Failure> {
-    let (mut all, mut groups) = (Vec::new(), Vec::new());
+    let mut merged = Vec::new();
+    let mut groups = Vec::new();
     for address in &args.addresses {
         let status = stop.unless_requested(fetch_json(Some(address))).await?;
         for counted in counted(&status, address)? {
@@ -55,15 +56,16 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
     }
     for (address, counted) in groups {
         let name = counted.totals.name.clone();
-        add(&mut all, (address, counted), |it| it.name == name)?;
+        let is_same = |totals: &Totals| totals.name == name;
+        add(&mut merged, (address, counted), is_same)?;
     }
-    let mut all: Vec<_> = all.into_iter().map(|(_, counted)| counted).collect();
+    let mut all: Vec<_> = merged.into_iter().map(|(_, counted)| counted).collect();
     if let Some(name) = &args.name {
         let names: Vec<_> = all
             .iter()
-            .map(|it| format!("`{}`", it.totals.name))
+            .map(|counted| format!("`{}`", counted.totals.name))
             .collect();
-        all.retain(|it| it.totals.name == *name);
+        all.retain(|counted| counted.totals.name == *name);
         if all.is_empty() {
             let known = match names.as_slice() {
                 [] => "there is none".to_owned(),
@@ -73,14 +75,12 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
             return Err(Failure::command(format!("no experiment `{name}`; {known}")));
         }
     }
-    let reports: Vec<_> = all
-        .iter()
-        .map(|it| (Report::of(&it.totals, it.metric, it.effect), it))
-        .collect();
+    let report = |counted: &Counted| Report::of(&counted.totals, counted.metric, counted.effect);
+    let reports: Vec<_> = all.iter().map(|found| (report(found), found)).collect();
     print::data(&if args.json {
-        let reports: Vec<_> = reports.iter().map(|(report, _)| report).collect();
-        let json = serde_json::to_string_pretty(&reports);
-        let json = json.map_err(|error| Failure::command(error.to_string()))?;
+        let documents: Vec<_> = reports.iter().map(|(report, _)| report).collect();
+        let written = serde_json::to_string_pretty(&documents);
+        let json = written.map_err(|error| Failure::command(error.to_string()))?;
         sanitize_json(&format!("{json}\n"))
     } else if reports.is_empty() {
         "no experiment; add `experiments` to the configuration\n".to_owned()
@@ -130,8 +130,8 @@ fn counted(status: &Value, address: &str) -> Result<Vec<Counted>, Failure> {
 fn text(report: &Report, counted: &Counted) -> String {
     let mut out = format!("{}\n\n", report.name);
     let heading = ["arm", "clients", "planned"].map(str::to_owned).to_vec();
-    let arms = report.shares.arms.iter();
-    let arms = arms
+    let shares = report.shares.arms.iter();
+    let arms = shares
         .map(|(variant, clients, planned)| vec![variant.clone(), count(*clients), count(*planned)]);
     let rows: Vec<_> = std::iter::once(heading).chain(arms).collect();
     out.push_str(&table(&rows, 1));
@@ -162,8 +162,8 @@ fn comparisons(report: &Report) -> String {
         "power",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    let control = report.shares.arms.first();
-    let control = control.map_or("", |(variant, _, _)| variant);
+    let first = report.shares.arms.first();
+    let control = first.map_or("", |(variant, _, _)| variant);
     let mut shown = None;
     for compared in &report.comparisons {
         let metric = compared.metric;

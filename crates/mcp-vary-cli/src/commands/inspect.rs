@@ -35,14 +35,12 @@ use self::task_cost::DescriptionCost;
 
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
-    let identity = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
-    let identity = identity
+    let declared = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
+    let identity = declared
         .selecting_variants(true)
         .named(args.client.client());
-    let target = &args.client.target;
-    let target = target
-        .resolve(args.named.as_deref(), "vary inspect")
-        .await?;
+    let given = &args.client.target;
+    let target = given.resolve(args.named.as_deref(), "vary inspect").await?;
     if args.admin.is_some() && !matches!(target, ServerTarget::Url { .. }) {
         return Err(Failure::command(
             "--admin is the address of a running gateway, so TARGET must be its URL",
@@ -86,11 +84,12 @@ async fn inspect(
         Some(address) => Some(status::fetch(Some(address)).await?),
         None => None,
     };
-    let configured = session.configured(identity.hints.as_ref());
+    let hints = identity.hints.as_ref();
+    let of_session = session.configured(hints);
     let document = status.as_ref().map(|received| &received.document);
-    let configured = configured.or_else(|| document.map(status::known_variants));
-    let is_known = configured.is_some();
-    let configured = configured.unwrap_or_default();
+    let known = of_session.or_else(|| document.map(status::known_variants));
+    let is_known = known.is_some();
+    let configured = known.unwrap_or_default();
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
     // Its summary has the states of servers that it knows.
     if !session.knows_servers() {
@@ -100,9 +99,9 @@ async fn inspect(
         variant.descriptions = DescriptionCost::read(&client, variant.id(), &variant.listed).await;
         variant.others = other_tokens(&client, variant.id()).await;
     }
-    let compared = baseline(&variants);
-    let whole = compared.map_or(0, |variant| variant.tokens);
-    let compared = compared.and_then(VariantTools::id).map(str::to_owned);
+    let reference = baseline(&variants);
+    let whole = reference.map_or(0, |variant| variant.tokens);
+    let compared = reference.and_then(VariantTools::id).map(str::to_owned);
     if let Some(only) = &args.client.variant {
         variants.retain(|variant| variant.id().is_none_or(|id| id == only));
     }
@@ -113,8 +112,8 @@ async fn inspect(
         summary: session.summary.clone(),
         more: client.more_variants(),
         is_known,
-        has_hints: identity.hints.is_some(),
-        ranking: identity.hints.as_ref().and_then(|it| session.explain(it)),
+        has_hints: hints.is_some(),
+        ranking: hints.and_then(|hints| session.explain(hints)),
         first: first.map(|variant| variant.id),
         today: environment::today(),
         variants,
@@ -224,7 +223,7 @@ pub(crate) async fn variant_tools(
     only: Option<&str>,
 ) -> Result<Vec<VariantTools>, Failure> {
     let offered = client.variants();
-    if let (true, None) = (offered.is_empty(), only) {
+    if offered.is_empty() && only.is_none() {
         let listed = client.tools(None).await?;
         return Ok(vec![VariantTools::read(None, Source::Advertised, listed)]);
     }
@@ -256,18 +255,18 @@ fn with_configured(
 ) -> Vec<(ServerVariant, Source)> {
     let is_new = |variant: &ServerVariant| offered.iter().all(|other| other.id != variant.id);
     let unlisted: Vec<_> = configured.into_iter().filter(is_new).collect();
-    let offered = offered.into_iter().map(|it| (it, Source::Advertised));
-    let unlisted = unlisted.into_iter().map(|it| (it, Source::Configured));
-    offered.chain(unlisted).collect()
+    let advertised = offered.into_iter().map(|found| (found, Source::Advertised));
+    let added = unlisted.into_iter().map(|new| (new, Source::Configured));
+    advertised.chain(added).collect()
 }
 
 /// A variant that was not offered but may exist.
 async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
     let listed = client.tools(Some(id)).await?;
-    let id = id
+    let parsed = id
         .parse()
         .map_err(|error| Failure::command(format!("`{id}` is not a valid variant id: {error}")))?;
-    let variant = ServerVariant::new(id, "");
+    let variant = ServerVariant::new(parsed, "");
     Ok(VariantTools::read(Some(variant), Source::Selected, listed))
 }
 
@@ -348,15 +347,15 @@ impl Inspection {
                 Some(server) => json!({"name": tool.name, "server": server, "tokens": tool.tokens}),
                 None => json!({"name": tool.name, "tokens": tool.tokens}),
             });
-        let info = variant.definition.as_ref();
-        let info = info.and_then(|definition| definition.deprecation_info.as_ref());
+        let definition = variant.definition.as_ref();
+        let info = definition.and_then(|definition| definition.deprecation_info.as_ref());
         if let Some(left) = info.and_then(|info| info.days_left(self.today)) {
             members.insert("daysLeft".to_owned(), json!(left));
         }
         members.insert("tokens".to_owned(), json!(variant.tokens));
         members.insert("wholeTokens".to_owned(), json!(variant.whole));
-        let others = variant.others.iter();
-        let others = others.map(|(list, tokens)| ((*list).to_owned(), json!(tokens)));
+        let counts = variant.others.iter();
+        let others = counts.map(|(list, tokens)| ((*list).to_owned(), json!(tokens)));
         members.insert(
             "otherTokens".to_owned(),
             others.collect::<Map<_, _>>().into(),
@@ -365,9 +364,9 @@ impl Inspection {
             "percent".to_owned(),
             json!(tokens::percent(variant.tokens, self.whole)),
         );
-        let tasks = self.task_sizes().into_iter();
-        let tasks = tasks.map(|size| (size.to_string(), json!(variant.task_tokens(size))));
-        let tasks: Map<String, Value> = tasks.collect();
+        let sizes = self.task_sizes().into_iter();
+        let costs = sizes.map(|size| (size.to_string(), json!(variant.task_tokens(size))));
+        let tasks: Map<String, Value> = costs.collect();
         if !tasks.is_empty() {
             members.insert("taskTokens".to_owned(), tasks.into());
         }

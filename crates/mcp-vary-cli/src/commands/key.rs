@@ -52,12 +52,12 @@ fn new(args: &NewKey) -> Result<Verdict, Failure> {
     getrandom::fill(&mut random)
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
     let key = ApiKey::from_random(random);
-    let entry = entry(args, &key, today())?;
+    let line = entry(args, &key, today())?;
     print::data(&format!("{}\n", key.expose()))?;
     let name = &args.name;
     notice(&sanitize(&format!(
         "The key of `{name}` is on standard output. It is not stored, and cannot be shown again.\n\
-         Add this line to `auth.keys` of the configuration:\n\n    - {entry}\n\n\
+         Add this line to `auth.keys` of the configuration:\n\n    - {line}\n\n\
          Clients send the key in each request: Authorization: Bearer KEY"
     )));
     Ok(Verdict::Fine)
@@ -79,7 +79,7 @@ fn entry(args: &NewKey, key: &ApiKey, today: Date) -> Result<String, Failure> {
     checked.map_err(|error| Failure::command(format!("NAME: {}", error.fault)))?;
     // A JSON string is a string in YAML, whatever it contains.
     let name = serde_json::Value::from(args.name.as_str());
-    let expires = args.expires.map(|day| format!(", expires: {day}"));
-    let expires = expires.unwrap_or_default();
+    let member = args.expires.map(|day| format!(", expires: {day}"));
+    let expires = member.unwrap_or_default();
     Ok(format!("{{name: {name}, sha256: {digest}{expires}}}"))
 }

@@ -40,21 +40,21 @@ pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict,
     } else {
         Browser::Opened
     };
-    let mut named = named(server, &args.file)?;
-    configure(&mut named.settings, &args)?;
+    let mut found = named(server, &args.file)?;
+    configure(&mut found.settings, &args)?;
     let flow = if args.device {
         Flow::Device
     } else {
-        named.flow
+        found.flow
     };
     let interaction = Interaction::new(Arc::new(browser), flow);
-    let store = store(&named.keys)?;
-    let login = LoginCredentials::new(named.settings, store, Some(interaction), environment()?);
-    let summary = stop.unless_requested(async {
+    let tokens = store(&found.keys)?;
+    let login = LoginCredentials::new(found.settings, tokens, Some(interaction), environment()?);
+    let logging_in = stop.unless_requested(async {
         let logged_in = login.log_in().await;
         logged_in.map_err(|error| Failure::looked_at(format!("{}: {error}", shown(server))))
     });
-    let summary = summary.await?;
+    let summary = logging_in.await?;
     let line = format!("logged in to {}, {}", summary.key.server, status(&summary));
     print::progress(&sanitize(&line));
     Ok(Verdict::Fine)
@@ -109,10 +109,10 @@ async fn list(args: &args::Login) -> Result<Verdict, Failure> {
 }
 
 async fn stored(keys: &SealingKeys) -> Result<Vec<Result<LoginSummary, StoreError>>, Failure> {
-    let store = store(keys)?;
+    let tokens = store(keys)?;
     // The keyring may wait for a person.
-    let listed = tokio::task::spawn_blocking(move || store.list()).await;
-    let listed = listed.map_err(|error| Failure::command(error.to_string()))?;
+    let joined = tokio::task::spawn_blocking(move || tokens.list()).await;
+    let listed = joined.map_err(|error| Failure::command(error.to_string()))?;
     listed.map_err(|error| Failure::command(error.to_string()))
 }
 

@@ -19,11 +19,11 @@ pub(crate) struct Man {
 /// Writes the pages.
 pub(crate) fn run(args: &Man, command: Command) -> Result<Verdict, Failure> {
     // `vary help` prints what these pages have.
-    let mut command = command.disable_help_subcommand(true);
-    command.build();
+    let mut documented = command.disable_help_subcommand(true);
+    documented.build();
     std::fs::create_dir_all(&args.directory)
         .map_err(|error| unwritable(&args.directory, &error))?;
-    write(&command, "vary", &args.directory)?;
+    write(&documented, "vary", &args.directory)?;
     Ok(Verdict::Fine)
 }
 

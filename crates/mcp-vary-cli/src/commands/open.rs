@@ -24,17 +24,17 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
         None => running()?,
     };
     if let GatewayAddress::Socket(path) = &address {
-        let path = path.display();
+        let shown = path.display();
         return Err(Failure::command(format!(
-            "a browser cannot open the socket {path}; start Vary with `--admin 8801`, and write `vary open 8801`"
+            "a browser cannot open the socket {shown}; start Vary with `--admin 8801`, and write `vary open 8801`"
         )));
     }
-    let token = args.token.or_else(|| written_token(&address));
-    let token = token.map(|token| token.parse::<AdminToken>()).transpose();
-    let token = token.map_err(|error| Failure::command(format!("the token {error}")))?;
-    let token = token.map(|token| token.for_page());
+    let text = args.token.or_else(|| written_token(&address));
+    let parsed = text.map(|text| text.parse::<AdminToken>()).transpose();
+    let token = parsed.map_err(|error| Failure::command(format!("the token {error}")))?;
+    let page_token = token.map(|token| token.for_page());
     let code = stop
-        .unless_requested(page_code(&address, token.as_ref()))
+        .unless_requested(page_code(&address, page_token.as_ref()))
         .await?;
     // A browser sends what follows the `#` to nobody.
     let url = format!("http://{}/#code={code}", address.authority());
@@ -55,8 +55,8 @@ fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
     let Some(socket) = address.of_clients() else {
         return Ok(address);
     };
-    let about = about(&socket);
-    let admin = about["admin"].as_str().map(str::to_owned);
+    let description = about(&socket);
+    let admin = description["admin"].as_str().map(str::to_owned);
     admin.map(GatewayAddress::Tcp).ok_or_else(|| {
         Failure::command(format!(
             "the gateway at {address} has no page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary open` \
@@ -107,8 +107,8 @@ fn no_page() -> String {
     match &operator::client::running()[..] {
         [] => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
         [one] => {
-            let known = GatewayAddress::Socket(one.clone()).known_by();
-            let known = known.map_or_else(String::new, |known| format!(" at {known}"));
+            let known_by = GatewayAddress::Socket(one.clone()).known_by();
+            let known = known_by.map_or_else(String::new, |known| format!(" at {known}"));
             sanitize(&format!(
                 "your gateway{known} runs without a page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary \
                  open` finds its page. Until then, `vary status` shows the same as text"
@@ -138,8 +138,8 @@ async fn page_code(
     address: &GatewayAddress,
     token: Option<&AdminToken>,
 ) -> Result<String, Failure> {
-    let token = token.map(AdminToken::expose);
-    let request = address.request(Method::POST, PAGE_CODE, token);
+    let exposed = token.map(AdminToken::expose);
+    let request = address.request(Method::POST, PAGE_CODE, exposed);
     let answer = tokio::time::timeout(TIMEOUT, request).await;
     let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
     let no_page =

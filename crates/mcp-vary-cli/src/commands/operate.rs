@@ -44,9 +44,9 @@ pub(crate) async fn run(
     let token = args.token.or_else(|| written_token(&address));
     let request = address.request(Method::POST, command.path(), token.as_deref());
     let request = async {
-        let answer = tokio::time::timeout(TIMEOUT, request).await;
+        let answered = tokio::time::timeout(TIMEOUT, request).await;
         let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-        let answer = answer.unwrap_or_else(|_| late());
+        let answer = answered.unwrap_or_else(|_| late());
         answer.map_err(|why| Failure::command(format!("no answer from {address}: {why}")))
     };
     let (status, body) = stop.unless_requested(request).await?;
@@ -69,8 +69,8 @@ pub(crate) async fn run(
 
 /// The failure of a command whose token the gateway at `address` does not accept.
 pub(crate) fn wrong_token(address: &GatewayAddress) -> Failure {
-    let place = operator::token::directory();
-    let place = place.map_or_else(String::new, |place| format!(" ({})", place.display()));
+    let directory = operator::token::directory();
+    let place = directory.map_or_else(String::new, |path| format!(" ({})", path.display()));
     Failure::command(format!(
         "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or without one run \
          this command as the user who started the gateway, whose state directory has its token{place}"

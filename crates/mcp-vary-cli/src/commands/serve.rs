@@ -58,7 +58,8 @@ pub(crate) async fn run(
 ) -> Result<Verdict, Failure> {
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|error| {
-            let (shown, why) = (directory.display(), io_error::describe(&error));
+            let shown = directory.display();
+            let why = io_error::describe(&error);
             Failure::command(format!("--directory: {shown} cannot be entered: {why}"))
         })?;
     }
@@ -143,7 +144,8 @@ impl ServedFile<'_> {
 
     /// Reloads the file forever, and reports to the service manager that the process is alive.
     async fn run(&mut self, gateway: &Arc<Gateway>, requests: &mut Requests) -> Infallible {
-        let (args, manager) = (self.args, &self.manager);
+        let args = self.args;
+        let manager = &self.manager;
         let reload = async {
             let Some(reloader) = &mut self.reloader else {
                 loop {
@@ -182,11 +184,11 @@ async fn on_http(
         Some(passed) => serving::passed(passed, &config)?,
         None => serving::listen_as_configured(listen, "--listen", &config).await?,
     };
-    let root_note = root_note(&config.servers);
+    let note = root_note(&config.servers);
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let name = entry_name(&config);
-    let default = config.selection.default.clone();
+    let configured_default = config.selection.default.clone();
     let is_public = config.listener.public_url.is_some();
     let serving = Serving::begin(config, listener).await?;
     reloads.serves_at(serving.address());
@@ -208,7 +210,7 @@ async fn on_http(
         client_entry(&name, &url)
     ));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
-    let default = default.or_else(|| ranked.first().cloned());
+    let default = configured_default.or_else(|| ranked.first().cloned());
     let report_variants = || {
         let variants = variant_lines(&gateway, &url, default.as_ref());
         if !variants.is_empty() {
@@ -216,7 +218,7 @@ async fn on_http(
         }
     };
     report_variants();
-    report_next_steps(&gateway, source, root_note, &url);
+    report_next_steps(&gateway, source, note, &url);
     reloads.manager.ready(&url);
     let drain = requests.drain().clone();
     tokio::select! {
@@ -259,7 +261,7 @@ async fn on_stdio(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    let root_note = root_note(&config.servers);
+    let privileges = root_note(&config.servers);
     let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let mut input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
@@ -281,7 +283,7 @@ async fn on_stdio(
         never = first_message => match never {},
     }
     progress(&introduction(&gateway, source));
-    if let Some(note) = root_note {
+    if let Some(note) = privileges {
         progress(note);
     }
     log::servers_reported();
@@ -289,10 +291,10 @@ async fn on_stdio(
         progress(STDIO_HINT);
     }
     // A terminal says only once that its input has ended.
-    let input = input.take(if is_ended { 0 } else { u64::MAX });
+    let bounded_input = input.take(if is_ended { 0 } else { u64::MAX });
     let (ask, requested) = oneshot::channel();
     let until = async { drop(requested.await) };
-    let mut serving = pin!(gateway.serve_stdio(input, output, until));
+    let mut serving = pin!(gateway.serve_stdio(bounded_input, output, until));
     let drain = requests.drain().clone();
     tokio::select! {
         served = &mut serving => {

@@ -77,8 +77,8 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
 async fn show(args: &Status) -> Result<Verdict, Failure> {
     let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
     let ReceivedStatus { json, document } = fetch_from(&address).await?;
-    let known = address.known_by();
-    let known = known.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
+    let known_by = address.known_by();
+    let known = known_by.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{json:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{json}\n")),
@@ -155,8 +155,8 @@ async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
 
 async fn ask(address: &GatewayAddress) -> Result<Value, String> {
     let (status, body) = address.request(Method::GET, "/status?tokens", None).await?;
-    let answer = serde_json::from_slice(&body).ok();
-    let answer = answer.filter(|answer: &Value| answer["servers"].is_array());
+    let parsed = serde_json::from_slice(&body).ok();
+    let answer = parsed.filter(|answer: &Value| answer["servers"].is_array());
     match answer {
         Some(answer) if status == StatusCode::OK => Ok(answer),
         _ => Err(not_the_operators(status, "status")),
@@ -208,8 +208,8 @@ fn model_ranking(ranking: &ModelRankingStatus) -> String {
 
 /// What the audit log has written, after an empty line.
 fn audit(audit: &AuditStatus) -> String {
-    let error = audit.error.as_ref();
-    let error = error.map_or_else(String::new, |error| {
+    let failure = audit.error.as_ref();
+    let error = failure.map_or_else(String::new, |error| {
         format!("the audit log cannot be written: {error}\n")
     });
     format!(
@@ -223,11 +223,11 @@ fn counts(heading: [&str; 2], counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return String::new();
     }
-    let heading = heading.map(str::to_owned).to_vec();
+    let head = heading.map(str::to_owned).to_vec();
     let rows = counts
         .iter()
         .map(|(name, count)| vec![name.clone(), count.to_string()]);
-    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
     format!("\n{}", table(&rows, 1))
 }
 
@@ -310,8 +310,8 @@ fn variants(variants: &[VariantStatus]) -> String {
                 variant.days_left,
             )
         });
-        let farewell = farewell.filter(|it| !it.is_empty());
-        let farewell = farewell.map_or_else(String::new, |it| format!("  {it}\n"));
+        let ending = farewell.filter(|text| !text.is_empty());
+        let farewell = ending.map_or_else(String::new, |text| format!("  {text}\n"));
         let _ = write!(out, "{line}\n{farewell}");
     }
     out

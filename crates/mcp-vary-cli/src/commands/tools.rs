@@ -28,13 +28,13 @@ use self::args::Tools;
 
 /// Reads the tools and prints them. Always closes the server.
 pub(crate) async fn run(mut args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
-    let target = &args.client.target;
-    let target = target.resolve(args.named.as_deref(), "vary tools").await?;
-    let target = match &target {
+    let given = &args.client.target;
+    let resolved = given.resolve(args.named.as_deref(), "vary tools").await?;
+    let target = match &resolved {
         ServerTarget::Url { url, .. } if args.diff => {
-            served_file(url, &mut args.client)?.unwrap_or(target)
+            served_file(url, &mut args.client)?.unwrap_or(resolved)
         }
-        _ => target,
+        _ => resolved,
     };
     let mode = LoginMode::from_flag(args.client.login);
     let session = TargetSession::open(&target, None, mode, &mut stop).await?;
@@ -59,10 +59,10 @@ fn served_file(url: &str, args: &mut ClientArgs) -> Result<Option<ServerTarget>,
     let Some(path) = operator::client::served_file(url) else {
         return Ok(None);
     };
-    let variant = url
+    let encoded = url
         .split_once("/mcp/v/")
         .map(|(_, id)| percent_decode_str(id));
-    let variant = variant.map(|id| id.decode_utf8_lossy().into_owned());
+    let variant = encoded.map(|id| id.decode_utf8_lossy().into_owned());
     args.variant = args.variant.take().or(variant);
     print::notice(&sanitize(&format!(
         "comparing by {}, which is served there",
@@ -99,8 +99,8 @@ struct ListedTool {
 impl ToolList {
     async fn read(args: &Tools, session: &TargetSession) -> Result<Self, Failure> {
         let variant = args.client.variant.as_deref();
-        let identity = ClientIdentity::default().named(args.client.client());
-        let identity = identity.selecting_variants(variant.is_some());
+        let named = ClientIdentity::default().named(args.client.client());
+        let identity = named.selecting_variants(variant.is_some());
         let client = session.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
@@ -167,8 +167,8 @@ impl ToolList {
             }
             Value::Object(all)
         });
-        let tools: Vec<_> = tools.collect();
-        let list = json!({"variant": self.variant, "tokens": self.tokens, "wholeTokens": self.whole, "tools": tools, "hidden": self.hidden});
+        let listed: Vec<_> = tools.collect();
+        let list = json!({"variant": self.variant, "tokens": self.tokens, "wholeTokens": self.whole, "tools": listed, "hidden": self.hidden});
         format!("{list:#}\n")
     }
 
@@ -202,8 +202,8 @@ impl ToolList {
 fn tool(session: &TargetSession, json: String) -> Option<ListedTool> {
     let name = Members::parse(&json).ok()?.get_str("name")?;
     let mut served = session.summary.served.iter();
-    let origin = served.find(|item| item.list == "tools/list" && item.id == name);
-    let origin = origin.map(|item| (item.server.clone(), item.upstream_name.clone()));
+    let item = served.find(|item| item.list == "tools/list" && item.id == name);
+    let origin = item.map(|item| (item.server.clone(), item.upstream_name.clone()));
     Some(ListedTool {
         name,
         json,
@@ -284,7 +284,8 @@ impl ListedTool {
         let Some(upstream) = &self.upstream_json else {
             return "not a tool of a server\n".to_owned();
         };
-        let (before, after) = (definition(upstream), definition(&self.json));
+        let before = definition(upstream);
+        let after = definition(&self.json);
         if before == after {
             "as the server lists it\n".to_owned()
         } else {
@@ -299,18 +300,18 @@ fn argument(name: &str, property: &Value, is_required: bool) -> String {
     match &property["type"] {
         Value::String(known) => facts.push(known.clone()),
         Value::Array(several) => {
-            let several: Vec<_> = several.iter().filter_map(Value::as_str).collect();
-            facts.push(several.join(" or "));
+            let types: Vec<_> = several.iter().filter_map(Value::as_str).collect();
+            facts.push(types.join(" or "));
         }
         _ => {}
     }
     if let Some(values) = property["enum"].as_array() {
-        let values: Vec<_> = values
+        let written: Vec<_> = values
             .iter()
             .take(MOST_VALUES)
             .map(Value::to_string)
             .collect();
-        facts.push(format!("one of {}", values.join(", ")));
+        facts.push(format!("one of {}", written.join(", ")));
     }
     if is_required {
         facts.push("required".to_owned());

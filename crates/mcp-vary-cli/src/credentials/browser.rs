@@ -104,10 +104,10 @@ pub(crate) fn open(url: &str) -> Result<(), String> {
         None => SYSTEM.iter().map(ToString::to_string).collect(),
     };
     let is_placed = terms.iter().any(|word| word.contains("%s"));
-    let mut terms = terms.into_iter().map(|word| word.replace("%s", url));
-    let program = terms.next().unwrap_or_default();
+    let mut filled = terms.into_iter().map(|word| word.replace("%s", url));
+    let program = filled.next().unwrap_or_default();
     let mut command = Command::new(&program);
-    command.args(terms);
+    command.args(filled);
     if !is_placed {
         command.arg(url);
     }

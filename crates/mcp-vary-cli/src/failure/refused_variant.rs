@@ -39,8 +39,8 @@ pub(crate) fn refused_address(error: &str) -> Option<String> {
 /// The variants that an error names.
 fn available_variants(error: &str) -> Vec<String> {
     let error: Value = serde_json::from_str(error).unwrap_or_default();
-    let ids = error["data"]["availableVariants"].as_array();
-    let ids = ids.into_iter().flatten().filter_map(Value::as_str);
+    let listed = error["data"]["availableVariants"].as_array();
+    let ids = listed.into_iter().flatten().filter_map(Value::as_str);
     ids.map(str::to_owned).collect()
 }
 

@@ -31,7 +31,8 @@ impl FormatTime for LineTime {
 
 /// The time of the day, of seconds since 1970-01-01 UTC.
 pub(crate) fn time_of_day(seconds: u64) -> String {
-    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    let hours = seconds / 3600 % 24;
+    let minutes = seconds / 60 % 60;
     format!("{hours:02}:{minutes:02}:{:02}Z", seconds % 60)
 }
 

@@ -47,15 +47,15 @@ impl GatewayAddress {
             several => {
                 let mut lines = String::new();
                 for path in several {
-                    let about = about(path);
-                    let url = about["url"]
+                    let description = about(path);
+                    let url = description["url"]
                         .as_str()
                         .and_then(|url| url.parse::<Uri>().ok());
                     let named = match url.as_ref().and_then(Uri::port_u16) {
                         Some(port) => port.to_string(),
                         None => path.display().to_string(),
                     };
-                    let file = about["file"].as_str().map(str::to_owned);
+                    let file = description["file"].as_str().map(str::to_owned);
                     let comment: Vec<_> = served_at(path).await.into_iter().chain(file).collect();
                     let _ = write!(lines, "\n  vary {command} {named}");
                     if !comment.is_empty() {
@@ -99,8 +99,8 @@ impl GatewayAddress {
         let (host, port) = typed.rsplit_once(':')?;
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
         let is_it = |path: &PathBuf| {
-            let about = about(path);
-            let url = about["url"]
+            let description = about(path);
+            let url = description["url"]
                 .as_str()
                 .and_then(|url| url.parse::<Uri>().ok());
             let authority = url.as_ref().and_then(Uri::authority);
@@ -154,16 +154,16 @@ impl GatewayAddress {
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let request = request.body(Empty::<Bytes>::new());
-        let request = request.map_err(|error| format!("the token cannot be sent: {error}"))?;
+        let built = request.body(Empty::<Bytes>::new());
+        let request = built.map_err(|error| format!("the token cannot be sent: {error}"))?;
         #[cfg(unix)]
         if let Self::Socket(path) = self {
             let socket = UnixStream::connect(path).await;
             let ended = |error| format!("{}; that gateway has ended", io_error::describe(&error));
             return exchange(socket.map_err(ended)?, request).await;
         }
-        let socket = TcpStream::connect(self.authority()).await;
-        let socket = socket.map_err(|error| self.not_connected(&error))?;
+        let connected = TcpStream::connect(self.authority()).await;
+        let socket = connected.map_err(|error| self.not_connected(&error))?;
         exchange(socket, request).await
     }
 
@@ -198,17 +198,17 @@ impl GatewayAddress {
 /// The file that the gateway of this user serves whose address for clients is `url`, without links.
 pub(crate) fn served_file(url: &str) -> Option<PathBuf> {
     let socket = GatewayAddress::parse(url).ok()?.of_clients()?;
-    let about = about(&socket);
-    std::fs::canonicalize(about["file"].as_str()?).ok()
+    let description = about(&socket);
+    std::fs::canonicalize(description["file"].as_str()?).ok()
 }
 
 /// What to do if nothing answers at `url`, where a gateway was expected. `command` connects to another URL.
 pub(crate) fn unanswered(url: &str, command: impl Fn(&str) -> String) -> String {
     let all = running().into_iter();
-    let urls = all.filter_map(|path| about(&path)["url"].as_str().map(str::to_owned));
-    let urls: Vec<_> = urls.collect();
-    let port = url.parse::<Uri>().ok().and_then(|url| url.port_u16());
-    let port = port.map_or_else(String::new, |port| format!(" --listen {port}"));
+    let addresses = all.filter_map(|path| about(&path)["url"].as_str().map(str::to_owned));
+    let urls: Vec<_> = addresses.collect();
+    let number = url.parse::<Uri>().ok().and_then(|url| url.port_u16());
+    let port = number.map_or_else(String::new, |number| format!(" --listen {number}"));
     let fix = match &urls[..] {
         [] => format!("start the gateway with: vary serve FILE{port}"),
         [one] => format!(
@@ -239,7 +239,7 @@ async fn served_at(path: &Path) -> Option<String> {
     let status = status_at(path).await?;
     let servers = status["servers"].as_array().into_iter().flatten();
     let names: Vec<_> = servers
-        .filter_map(|it| it["name"].as_str().map(str::to_owned))
+        .filter_map(|server| server["name"].as_str().map(str::to_owned))
         .collect();
     Some(first_names(&names))
 }
@@ -262,10 +262,10 @@ where
     spawn(connection);
     let response = client.send_request(request).await.map_err(no_http)?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_BYTES)
+    let collected = Limited::new(response.into_body(), MAX_BYTES)
         .collect()
         .await;
-    let body = body.map_err(|error| format!("its answer cannot be read: {error}"))?;
+    let body = collected.map_err(|error| format!("its answer cannot be read: {error}"))?;
     Ok((status, body.to_bytes()))
 }
 

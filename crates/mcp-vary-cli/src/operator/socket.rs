@@ -58,8 +58,8 @@ pub(crate) fn has_directory() -> bool {
 
 /// The sockets of the running gateways of this user.
 pub(crate) fn running() -> Vec<PathBuf> {
-    let all = directory().into_iter();
-    let all = all.flat_map(|directory| sockets(&directory).collect::<Vec<_>>());
+    let directories = directory().into_iter();
+    let all = directories.flat_map(|directory| sockets(&directory).collect::<Vec<_>>());
     let mut served: Vec<_> = all.filter(|path| is_served(path)).collect();
     served.sort();
     served

@@ -18,13 +18,13 @@ pub(crate) struct TokenFile(PathBuf);
 impl TokenFile {
     /// Writes the token of the gateway that answers its operator at `address`.
     pub(crate) fn write(address: SocketAddr, token: &AdminToken) -> io::Result<Self> {
-        let directory = directory().ok_or_else(|| {
+        let tokens = directory().ok_or_else(|| {
             io::Error::other(
                 "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
             )
         })?;
-        private_files::create_directory(&directory)?;
-        let path = directory.join(file_name(address));
+        private_files::create_directory(&tokens)?;
+        let path = tokens.join(file_name(address));
         // The gateway that wrote it is gone, since this one has its address.
         let mut file = private_files::replace(&path)?;
         file.write_all(token.expose().as_bytes())?;
@@ -70,14 +70,12 @@ pub(crate) fn directory() -> Option<PathBuf> {
 
 /// An address without the characters that a name of a file cannot have everywhere.
 fn file_name(address: SocketAddr) -> String {
-    let address = address.to_string().replace([':', '[', ']', '%'], "_");
-    format!("{address}.token")
+    address.to_string().replace([':', '[', ']', '%'], "_") + ".token"
 }
 
 /// The address whose token is in the file `name`.
 fn address_of(name: &str) -> Option<SocketAddr> {
     let (host, port) = name.strip_suffix(".token")?.rsplit_once('_')?;
-    let port = port.parse().ok()?;
     let host = match host
         .strip_prefix('_')
         .and_then(|host| host.strip_suffix('_'))
@@ -85,7 +83,7 @@ fn address_of(name: &str) -> Option<SocketAddr> {
         Some(host) => host.replace('_', ":").parse::<Ipv6Addr>().ok()?.into(),
         None => host.parse::<Ipv4Addr>().ok()?.into(),
     };
-    Some(SocketAddr::new(host, port))
+    Some(SocketAddr::new(host, port.parse().ok()?))
 }
 
 /// How long a gateway of this machine may take to accept a connection.

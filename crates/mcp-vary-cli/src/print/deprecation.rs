@@ -3,11 +3,11 @@
 /// The replacement, and the time until removal; empty when neither is known.
 pub(crate) fn deprecation_notice(
     replacement: Option<&str>,
-    date: Option<&str>,
+    removal: Option<&str>,
     left: Option<i64>,
 ) -> String {
     let instead = replacement.map(|id| format!("use `{id}` instead"));
-    let date = date.unwrap_or_default();
+    let date = removal.unwrap_or_default();
     let when = left.map(|left| match left {
         1 => format!("1 day left ({date})"),
         0 => format!("removal is today ({date})"),

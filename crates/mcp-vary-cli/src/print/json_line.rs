@@ -25,8 +25,8 @@ pub(crate) fn json_line(level: &str, message: &str, fields: Map<String, Value>) 
 
 /// A notice as lines of the log: each of its lines is one, with the level that its first word names.
 pub(crate) fn json_notice(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines = lines.map(|line| {
+    let texts = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = texts.map(|line| {
         let (level, message) = LEVELS
             .iter()
             .find_map(|(prefix, level)| Some((*level, line.strip_prefix(prefix)?)))

@@ -52,14 +52,15 @@ impl Why<'_> {
             (is_first && at > 0, "put first by `variant` or `clients`"),
             (!is_advertised && !is_first, "not advertised"),
         ];
-        let remarks = remarks.into_iter().filter(|(holds, _)| *holds);
-        remarks.map(|(_, remark)| remark).collect()
+        let true_ones = remarks.into_iter().filter(|(holds, _)| *holds);
+        true_ones.map(|(_, remark)| remark).collect()
     }
 
     pub(crate) fn to_json(&self) -> Value {
         let order = self.explanation.ranking.entries().iter().map(|ranked| {
-            let reasons = ranked.reasons.iter();
-            let reasons = reasons.map(|it| json!({"what": it.label, "points": it.points}));
+            let scored = ranked.reasons.iter();
+            let reasons =
+                scored.map(|reason| json!({"what": reason.label, "points": reason.points}));
             let is_first = self.first == Some(&ranked.id);
             json!({
                 "id": ranked.id,

@@ -31,13 +31,13 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
         rows.push(row);
     }
     let mut out = table(&rows, 3);
-    let reasons = servers.iter().flat_map(|it| {
-        reason(it)
+    let lines = servers.iter().flat_map(|server| {
+        reason(server)
             .into_iter()
-            .chain(unread_lists(it))
-            .chain(faults(it))
+            .chain(unread_lists(server))
+            .chain(faults(server))
     });
-    let mut reasons = reasons.peekable();
+    let mut reasons = lines.peekable();
     if reasons.peek().is_some() {
         out.push('\n');
     }
@@ -150,8 +150,8 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
             .to_vec(),
     ];
     for collision in collisions {
-        let kind = LISTS.iter().find(|(list, _)| *list == collision.list);
-        let kind = kind.map_or(collision.list, |(_, kind)| *kind);
+        let row = LISTS.iter().find(|(list, _)| *list == collision.list);
+        let kind = row.map_or(collision.list, |(_, kind)| *kind);
         let cells = [kind, &collision.id, &collision.reachable, &collision.hidden];
         rows.push(cells.map(str::to_owned).to_vec());
     }
@@ -178,7 +178,9 @@ pub(crate) fn naming_note(served: &[ServedItem], naming: Naming) -> Option<Strin
     };
     let prefixed: Vec<_> = tools.filter(is_prefixed).collect();
     let first = prefixed.first()?;
-    let (id, name, server) = (&first.id, &first.upstream_name, &first.server);
+    let id = &first.id;
+    let name = &first.upstream_name;
+    let server = &first.server;
     Some(match naming {
         Naming::OnCollision => format!(
             "{} called SERVER_TOOL, as in `{id}`, since several servers have a `{name}`\n",

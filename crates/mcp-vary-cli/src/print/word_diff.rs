@@ -11,8 +11,8 @@ use super::sanitize;
 pub(crate) fn changed_lines(before: &str, after: &str, has_color: bool) -> String {
     let diff = word_diff(before, after, has_color);
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
-    let marks = marks(has_color).map(|(open, _)| open);
-    let is_changed = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+    let opening = marks(has_color).map(|(open, _)| open);
+    let is_changed = |line: &&str| opening.iter().any(|mark| line.contains(mark));
     let mut out = String::new();
     for (at, line) in lines.iter().enumerate() {
         let around = at.saturating_sub(CONTEXT)..(at + CONTEXT + 1).min(lines.len());
@@ -43,8 +43,10 @@ const fn marks(has_color: bool) -> [(&'static str, &'static str); 2] {
 /// `after` with what was removed from `before` and added to it: in red and green, or without `has_color` as
 /// `[-removed-]` and `{+added+}`. Invisible characters are escaped.
 fn word_diff(before: &str, after: &str, has_color: bool) -> String {
-    let (before, after) = (sanitize(before), sanitize(after));
-    let (old, new) = (split_at_spaces(&before), split_at_spaces(&after));
+    let plain_before = sanitize(before);
+    let plain_after = sanitize(after);
+    let old = split_at_spaces(&plain_before);
+    let new = split_at_spaces(&plain_after);
     let deadline = Instant::now() + LONGEST;
     let operations = capture_diff_slices_deadline(Algorithm::Patience, &old, &new, Some(deadline));
     let mut out = String::new();

@@ -52,9 +52,9 @@ fn cut(text: &str, width: usize) -> Option<(&str, &str)> {
             _ => {}
         }
     }
-    let hard = hard?;
+    let limit = hard?;
     let mut softer = [between, within].into_iter();
-    Some(text.split_at(softer.find(|at| *at > hard / 3).unwrap_or(hard)))
+    Some(text.split_at(softer.find(|at| *at > limit / 3).unwrap_or(limit)))
 }
 
 /// The columns of one character.

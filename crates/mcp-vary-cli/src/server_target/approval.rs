@@ -40,14 +40,14 @@ pub(crate) async fn confirm(
     }
     let effects = effects(&shown.to_string(), text, servers)
         .map_err(|diagnostics| file::invalid_file(&diagnostics))?;
-    let list = list(&effects).ok_or_else(|| {
+    let lines = list(&effects).ok_or_else(|| {
         Failure::command(format!(
             "{shown} was found, but has more to confirm than a question can show; read it, then name it as in \
              `{usage} {shown}`"
         ))
     })?;
     let question = format!(
-        "{shown} was found in this directory. This is what it does:\n{list}Use it? Vary asks again when the file changes. \
+        "{shown} was found in this directory. This is what it does:\n{lines}Use it? Vary asks again when the file changes. \
          [y/N] "
     );
     if !question::is_confirmed(&sanitize(&question)).await? {
@@ -72,9 +72,9 @@ fn list(effects: &[Effect]) -> Option<String> {
             vec![format!("  {name}"), line.clone()]
         })
     });
-    let rows: Vec<_> = rows.collect();
+    let cells: Vec<_> = rows.collect();
     let is_readable = |row: &Vec<String>| row.iter().all(|cell| cell.len() <= LONGEST_LINE);
-    (rows.len() <= MOST_LINES && rows.iter().all(is_readable)).then(|| table(&rows, 2))
+    (cells.len() <= MOST_LINES && cells.iter().all(is_readable)).then(|| table(&cells, 2))
 }
 
 /// The files that the user confirmed, each by its digest and its path.
@@ -139,8 +139,7 @@ fn private_file(path: &Path) -> io::Result<fs::File> {
 fn known_line(path: &Path, text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = path.to_string_lossy();
-    format!("{hex} {}", path.escape_debug())
+    format!("{hex} {}", path.to_string_lossy().escape_debug())
 }
 
 /// The most lines that a person reads before an answer.

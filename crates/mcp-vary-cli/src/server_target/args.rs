@@ -224,8 +224,8 @@ impl TargetFile {
         if !self.is_confirmed {
             return Ok(None);
         }
-        let effects = effects(&self.name(), &self.text, &self.servers);
-        let effects = effects.map_err(|diagnostics| file::invalid_file(&diagnostics))?;
+        let read = effects(&self.name(), &self.text, &self.servers);
+        let effects = read.map_err(|diagnostics| file::invalid_file(&diagnostics))?;
         Ok(Some(effects))
     }
 

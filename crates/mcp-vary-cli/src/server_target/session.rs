@@ -99,24 +99,25 @@ impl TargetSession {
         let (Some(client), None, Some(serving)) = (&identity.name, selected, &self.serving) else {
             return;
         };
-        let (info, capabilities) = (json!(client), identity.capabilities());
+        let capabilities: Value =
+            serde_json::from_str(&identity.capabilities()).unwrap_or_default();
         let revision = Revision::LATEST_LEGACY.as_str();
-        let initialize = format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{info}}}"#
-        );
+        let initialize = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
         let description = ClientDescription {
-            initialize: Some(initialize),
+            initialize: Some(initialize.to_string()),
             ..ClientDescription::default()
         };
         let Ok(found) = serving.gateway().explain_client(&description) else {
             return;
         };
-        let step = |name: &str| found.steps.iter().find(|it| it.step == name);
+        let step = |name: &str| found.steps.iter().find(|entry| entry.step == name);
         let decided = found.steps.iter().find(|step| step.decided);
-        if let (Some(variant), Some(decided)) = (&found.variant, decided) {
+        if let Some((variant, decided)) = found.variant.as_ref().zip(decided) {
             // Whoever tries a name asks why no rule matches it.
-            let rule = step("rule").filter(|_| decided.step == "ranking");
-            let rule = rule.map_or_else(String::new, |rule| format!("{}; ", rule.detail));
+            let rule = match step("rule") {
+                Some(rule) if decided.step == "ranking" => format!("{}; ", rule.detail),
+                _ => String::new(),
+            };
             let why = format!("{rule}{}", decided.detail);
             let name = &client.name;
             notice(&sanitize(&format!("note: {name} gets {variant}: {why}")));
@@ -142,7 +143,8 @@ impl TargetSession {
             .servers
             .iter()
             .find_map(|server| server.handshake.as_deref());
-        if let (Some(server), true) = (only, handshake.is_some_and(knows_extensions)) {
+        let is_enough = handshake.is_some_and(knows_extensions);
+        if is_enough && let Some(server) = only {
             stop.unless_requested(serving.stop()).await?;
             return Ok(Self {
                 server,
@@ -184,7 +186,7 @@ impl TargetSession {
             .gateway()
             .explain(hints.unwrap_or(&VariantHints::default()));
         let ranking = explanation.ranking.entries();
-        variants.sort_by_key(|variant| ranking.iter().position(|it| it.id == variant.id));
+        variants.sort_by_key(|variant| ranking.iter().position(|entry| entry.id == variant.id));
         Some(variants)
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn suggestion(
             )));
         }
     }
-    let meant = nearest(name, listed.iter().map(String::as_str));
+    let similar = nearest(name, listed.iter().map(String::as_str));
     // A name without the prefix of its server.
     let ending = || {
         let mut ends = listed.iter().filter(|known| {
@@ -57,7 +57,7 @@ pub(crate) async fn suggestion(
         });
         ends.next().map(String::as_str)
     };
-    let meant = meant.or_else(ending);
+    let meant = similar.or_else(ending);
     Ok(match (meant, !client.starting_servers().is_empty()) {
         // The answer names the servers that are starting or down, and it may be one of theirs.
         (None, _) if client.missing_servers().is_some() => None,

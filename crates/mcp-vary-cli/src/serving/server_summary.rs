@@ -33,8 +33,8 @@ impl ServerSummary {
                 .map(|handshake| handshake.revision.as_str());
             let line =
                 print::server_line(server_info(server).as_ref(), revision.unwrap_or("unknown"));
-            let faults = faults(server).map(|line| sanitize(&line) + "\n");
-            return line + "\n" + &faults.collect::<String>();
+            let lines = faults(server).map(|line| sanitize(&line) + "\n");
+            return line + "\n" + &lines.collect::<String>();
         }
         sanitize(&status_table(&self.servers))
     }
@@ -47,18 +47,19 @@ impl ServerSummary {
 
     /// Prints which of several servers are not up or could not be read, and why: nothing that was printed has their items.
     pub(crate) fn note_missing_servers(&self) {
-        let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;
+        let [_, _, ..] = self.servers[..] else { return };
+        let is_missing = |server: &&ServerReport| !is_up(&server.state);
         for server in self.servers.iter().filter(is_missing) {
             if let Some(reason) = reason(server) {
-                let (name, state) = (&server.name, state(&server.state));
+                let name = &server.name;
+                let status = state(&server.state);
                 let reason = without_server(&reason, name);
                 print::notice(&sanitize(&format!(
-                    "nothing of server `{name}` is shown, which is {state}: {reason}"
+                    "nothing of server `{name}` is shown, which is {status}: {reason}"
                 )));
             }
         }
-        let several = self.servers.iter().filter(|_| self.servers.len() > 1);
-        for line in several.flat_map(unread_lists) {
+        for line in self.servers.iter().flat_map(unread_lists) {
             print::notice(&sanitize(&line));
         }
     }

@@ -71,7 +71,8 @@ impl StartProgress {
     fn report(&mut self, all: usize) {
         let names = first_names(&std::mem::take(&mut self.held));
         if !names.is_empty() && self.has_lines && all > 1 {
-            let (count, after) = (self.reported.len(), self.began.elapsed().as_secs_f32());
+            let count = self.reported.len();
+            let after = self.began.elapsed().as_secs_f32();
             let line = format!("ready: {names} after {after:.1}s ({count} of {all})");
             progress(&sanitize(&line));
             self.lines += 1;
@@ -92,15 +93,15 @@ pub(crate) fn server_lines(gateway: &Gateway, naming: Naming, left_out: &[String
     let rows = servers
         .iter()
         .map(|server| vec![format!("  {}", server.name), server_status(server)]);
-    let left_out = left_out.iter().map(|name| {
+    let unusable = left_out.iter().map(|name| {
         vec![
             format!("  {name}"),
             "left out: its entry cannot be used".to_owned(),
         ]
     });
-    let rows = rows.chain(left_out);
+    let all = rows.chain(unusable);
     let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
-    out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
+    out.push_str(&table(&all.collect::<Vec<_>>(), 2));
     out.extend(naming_note(&gateway.served(), naming));
     let collisions = gateway.collisions();
     if let Some(first) = collisions.first() {
@@ -117,18 +118,18 @@ pub(crate) fn server_lines(gateway: &Gateway, naming: Naming, left_out: &[String
 /// Names the servers that do not work, whose reasons were printed above; `None` if all do.
 pub(crate) fn not_working_line(gateway: &Gateway, left_out: &[String]) -> Option<String> {
     let servers = gateway.servers().into_iter();
-    let down = servers.filter(|server| reason(server).is_some() && !is_up(&server.state));
-    let down = down.filter(|server| !matches!(server.state, ConnectionState::Connecting));
+    let unready = servers.filter(|server| reason(server).is_some() && !is_up(&server.state));
+    let down = unready.filter(|server| !matches!(server.state, ConnectionState::Connecting));
     let names = down
         .map(|server| server.name)
         .chain(left_out.iter().cloned());
-    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
-    let (does, is) = match names.len() {
+    let quoted: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let (does, is) = match quoted.len() {
         0 => return None,
         1 => ("does", "reason is"),
         _ => ("do", "reasons are"),
     };
-    let names = names.join(", ");
+    let names = quoted.join(", ");
     Some(sanitize(&format!(
         "{names} {does} not work; the {is} above"
     )))
@@ -162,13 +163,13 @@ pub(crate) fn server_status(server: &ServerReport) -> String {
                     }
                     _ => "",
                 };
-                let reason = reason(server).unwrap_or_default();
-                format!("down{again}: {}", without_server(&reason, &server.name))
+                let why = reason(server).unwrap_or_default();
+                format!("down{again}: {}", without_server(&why, &server.name))
             }
         };
     };
-    let info = handshake.server_info.as_deref();
-    let info = info.and_then(|text| serde_json::from_str(text).ok());
+    let text = handshake.server_info.as_deref();
+    let info = text.and_then(|text| serde_json::from_str(text).ok());
     let line = server_line(info.as_ref(), handshake.revision.as_str());
     let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
     let tools = match (tools, server.failed_lists.get("tools/list")) {
@@ -179,8 +180,8 @@ pub(crate) fn server_status(server: &ServerReport) -> String {
         }
         (None, None) => "no tools".to_owned(),
     };
-    let login = server.login.map(until);
-    let login = login.map_or_else(String::new, |end| format!(", login {end}"));
+    let end = server.login.map(until);
+    let login = end.map_or_else(String::new, |end| format!(", login {end}"));
     format!("{line}, {tools}{login}")
 }
 
@@ -190,11 +191,11 @@ pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&Varia
     let tools = gateway.tools().into_iter();
     let variants: Vec<_> = tools.map(|(id, tools)| (id, tools.len())).collect();
     let is_final = !is_starting(gateway);
-    let rows = variants.iter().map(|(id, tools)| {
+    let lines = variants.iter().map(|(id, tools)| {
         let tools = tool_count(*tools, is_final);
         vec![format!("  {id}"), tools, variant_url(url, id)]
     });
-    let rows: Vec<_> = rows.collect();
+    let rows: Vec<_> = lines.collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -202,11 +203,11 @@ pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&Varia
         "variants, each with an address for clients that cannot choose:\n{}",
         table(&rows, 3)
     );
-    let mut found = variants.iter().filter(|_| is_final);
-    let default = found.find(|(id, _)| Some(id) == default);
+    let mut found = variants.iter();
+    let default = found.find(|(id, _)| is_final && Some(id) == default);
     for line in default
         .into_iter()
-        .flat_map(|default| limit_lines(default, &variants, url))
+        .flat_map(|(id, count)| limit_lines(id, *count, &variants, url))
     {
         out.push_str(&line);
         out.push('\n');
@@ -223,10 +224,10 @@ pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Variant
         let diagnostic = places.diagnostic(&variant, &diagnostic);
         sanitize(&format!("\nwarning: {name}:{diagnostic}"))
     });
-    let mut lines: Vec<_> = lines.collect();
+    let mut distinct: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.
-    lines.dedup();
-    lines.concat()
+    distinct.dedup();
+    distinct.concat()
 }
 
 /// Whether a server may still become ready for the first time.
@@ -244,21 +245,21 @@ fn tool_count(tools: usize, is_final: bool) -> String {
     }
 }
 
-/// A line for each client that cannot use all tools of the `default` variant, with one that fits.
+/// A line for each client that cannot use all tools of the variant `id`, the default, with one that fits.
 fn limit_lines(
-    default: &(VariantId, usize),
+    id: &VariantId,
+    count: usize,
     variants: &[(VariantId, usize)],
     url: &str,
 ) -> Vec<String> {
-    let (id, count) = default;
-    let exceeded = CLIENT_LIMITS.iter().filter(|(_, limit)| count > limit);
+    let exceeded = CLIENT_LIMITS.iter().filter(|(_, limit)| count > *limit);
     let lines = exceeded.map(|(client, limit)| {
         let fits = variants
             .iter()
             .filter(|(_, tools)| (1..=*limit).contains(tools));
         // Of several, the one that loses least.
-        let fits = fits.rev().max_by_key(|(_, tools)| *tools);
-        let advice = match fits {
+        let closest = fits.rev().max_by_key(|(_, tools)| *tools);
+        let advice = match closest {
             Some((fits, tools)) => {
                 format!(
                     "connect it to {} ({})",
@@ -313,7 +314,11 @@ mod tests {
     fn notes(default: usize, others: &[(&str, usize)], expected: &[&str]) {
         let mut all = vec![variant("standard", default)];
         all.extend(others.iter().map(|(id, tools)| variant(id, *tools)));
-        assert_eq!(limit_lines(&all[0], &all, "http://x/mcp"), expected);
+        let standard = &all[0].0;
+        assert_eq!(
+            limit_lines(standard, default, &all, "http://x/mcp"),
+            expected
+        );
     }
 
     #[test]

@@ -73,7 +73,8 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
     } else {
         draft.rule.name = Some(pattern(reader, item)?);
     }
-    let (server, name) = (draft.rule.server.clone(), draft.rule.name.clone());
+    let server = draft.rule.server.clone();
+    let name = draft.rule.name.clone();
     let pattern = match draft.kinds.first() {
         Some(&"tools") => ItemPattern::tools(draft.rule),
         Some(&"prompts") => ItemPattern::prompts(draft.rule),
@@ -98,15 +99,14 @@ impl PartialPattern {
             let fix = "write `\"*\"` for everything";
             return reader.report(item, "has no conditions", fix);
         }
-        let has_name = item.keys().contains(&"name");
-        let names = has_name.then_some("name").into_iter();
-        let names: Vec<&str> = names.chain(self.kinds.iter().copied()).collect();
+        let first = item.keys().contains(&"name").then_some("name").into_iter();
+        let names: Vec<&str> = first.chain(self.kinds.iter().copied()).collect();
         if names.len() > 1 {
             let what = format!("has {}, of which a pattern has one", quoted(&names));
             return reader.report(item, what, "write an entry for each");
         }
         let is_for_tools = matches!(self.kinds.as_slice(), [] | ["tools"]);
-        if let (Some(hint), false) = (self.rule.hints.keys().next(), is_for_tools) {
+        if !is_for_tools && let Some(hint) = self.rule.hints.keys().next() {
             let what = format!(
                 "has {}, but only tools have hints",
                 quoted(&[hint.as_str()])
@@ -134,9 +134,9 @@ const KINDS: &[KeySpec<PartialPattern>] = keys![
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let pattern = schema.define("item-pattern", |schema| {
         let mut conditions = schema.table("an access pattern", &[KINDS, PartialPattern::KEYS]);
-        let keys = KINDS.iter().chain(PartialPattern::KEYS);
+        let settings = KINDS.iter().chain(PartialPattern::KEYS);
         // The key may also come from a table that is merged into the pattern.
-        let keys = keys.map(|setting| setting.key).chain(["<<"]);
+        let keys = settings.map(|setting| setting.key).chain(["<<"]);
         let some: Vec<_> = keys.map(|key| json!({"required": [key]})).collect();
         conditions["allOf"] = json!([{"anyOf": some}]);
         json!({"anyOf": [schema.word(), conditions]})

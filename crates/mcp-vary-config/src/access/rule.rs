@@ -35,7 +35,7 @@ pub(super) struct PartialRule {
 impl PartialRule {
     /// The rule; `None` after a mistake, which is reported.
     pub(super) fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<AccessRule> {
-        let patterns = |all: Vec<PlacedPattern>| all.into_iter().map(|it| it.pattern);
+        let patterns = |all: Vec<PlacedPattern>| all.into_iter().map(|placed| placed.pattern);
         let mut rule = AccessRule::new(self.when?)
             .with_allow(patterns(self.allow))
             .with_deny(patterns(self.deny))

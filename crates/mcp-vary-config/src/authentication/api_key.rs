@@ -51,7 +51,7 @@ impl PartialKey {
                 ),
             ],
         );
-        if let (Some(expires), Some(today)) = (self.expires, reader.today)
+        if let Some((expires, today)) = self.expires.zip(reader.today)
             && expires < today
         {
             let field = item.deepest(&["expires"]);
@@ -86,11 +86,11 @@ pub(super) fn check(reader: &mut Reader<'_>, keys: &[Placed<KeyEntry>]) {
     let mut names = BTreeMap::<&str, Position>::new();
     let mut digests = BTreeMap::<KeyDigest, Position>::new();
     for key in keys {
-        let first = names.insert(&key.value.name, key.at);
-        let repeated = first.map(|at| (at, KeyFault::RepeatedName));
-        let first = digests.insert(key.value.digest, key.at);
-        let repeated = repeated.or(first.map(|at| (at, KeyFault::RepeatedDigest)));
-        if let Some((first, fault)) = repeated {
+        let same_name = names.insert(&key.value.name, key.at);
+        let repeated_name = same_name.map(|at| (at, KeyFault::RepeatedName));
+        let same_digest = digests.insert(key.value.digest, key.at);
+        let repeated_digest = same_digest.map(|at| (at, KeyFault::RepeatedDigest));
+        if let Some((first, fault)) = repeated_name.or(repeated_digest) {
             let (what, fix) = unusable(&fault);
             let what = format!("{what} (line {})", first.line);
             let diagnostic = Diagnostic::new(key.at, key.path.as_str(), what).with_fix(fix);
@@ -131,8 +131,8 @@ const SETTINGS: &[KeySpec<PartialKey>] = keys![
 
 fn read_day(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Date> {
     let word = reader.word(field)?;
-    let day = word.parse().ok();
-    let day = day.filter(|_| word.len() == "2027-01-31".len());
+    let is_whole = word.len() == "2027-01-31".len();
+    let day = is_whole.then(|| word.parse().ok()).flatten();
     if day.is_none() {
         reader.report(
             field,

@@ -12,12 +12,12 @@ use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 /// Parses one JSON document.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
-    let plain = plain(text).map_err(|open| vec![unclosed(&lines, open)])?;
+    let blanked = plain(text).map_err(|open| vec![unclosed(&lines, open)])?;
     let raw: &RawValue =
-        serde_json::from_str(&plain).map_err(|error| vec![no_json(text, &error)])?;
+        serde_json::from_str(&blanked).map_err(|error| vec![no_json(text, &error)])?;
     let file = File {
         lines,
-        start: plain.as_ptr().addr(),
+        start: blanked.as_ptr().addr(),
     };
     file.node(raw, DEEPEST)
         .map_err(|diagnostic| vec![diagnostic])
@@ -45,7 +45,8 @@ pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
         }
     };
     // The last comma if no value has followed it yet, and whether the previous token ends a value.
-    let (mut comma, mut after_value) = (None, false);
+    let mut comma = None;
+    let mut after_value = false;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let end = match (byte, bytes.get(at + 1)) {
@@ -57,7 +58,7 @@ pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
         match byte {
             b'/' if end > at + 1 => blank(&mut out, at..end),
             byte if byte.is_ascii_whitespace() => {}
-            b',' => (comma, after_value) = (Some(at).filter(|_| after_value), false),
+            b',' => (comma, after_value) = (after_value.then_some(at), false),
             b'}' | b']' => {
                 if let Some(comma) = comma.take() {
                     blank(&mut out, comma..comma + 1);
@@ -137,8 +138,8 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
 /// Why `text` ends too early, `at` its end, which may be within a string.
 fn unfinished(text: &str, at: Position, is_in_string: bool) -> Diagnostic {
     let lines = Lines::of(text);
-    let plain = plain(text).unwrap_or(Cow::Borrowed(text));
-    let bytes = plain.as_bytes();
+    let blanked = plain(text).unwrap_or(Cow::Borrowed(text));
+    let bytes = blanked.as_bytes();
     let mut open = Vec::new();
     let mut next = 0;
     while let Some(byte) = bytes.get(next) {
@@ -160,7 +161,7 @@ fn unfinished(text: &str, at: Position, is_in_string: bool) -> Diagnostic {
         next = end;
     }
     let (what, fix) = match open.last() {
-        None if plain.trim().is_empty() => (
+        None if blanked.trim().is_empty() => (
             "the file is empty".to_owned(),
             "write `{}`, or name another file".to_owned(),
         ),
@@ -170,8 +171,7 @@ fn unfinished(text: &str, at: Position, is_in_string: bool) -> Diagnostic {
         ),
         Some((start, bracket, _)) => {
             let Position { line, column } = lines.position(*start);
-            let closing = open.iter().rev().map(|(.., closing)| closing);
-            let closing: String = closing.collect();
+            let closing: String = open.iter().rev().map(|(.., closing)| closing).collect();
             let is = if open.len() == 1 { "it is" } else { "they are" };
             (
                 format!(
@@ -201,28 +201,28 @@ impl File<'_> {
         let failed = |error: serde_json::Error| {
             Diagnostic::new(at, "", error.to_string()).with_fix("write it as JSON has it")
         };
-        let depth = depth
+        let inner_depth = depth
             .checked_sub(1)
             .ok_or_else(|| Diagnostic::too_deep(at, DEEPEST))?;
         let text = raw.get();
         let value = match text.bytes().next() {
             Some(b'{') => {
-                let members = serde_json::Deserializer::from_str(text).deserialize_map(Members);
-                let members = members.map_err(failed)?;
+                let read = serde_json::Deserializer::from_str(text).deserialize_map(Members);
+                let members = read.map_err(failed)?;
                 let entries = members.into_iter().map(|(key, value)| {
                     Ok(Entry {
                         key: serde_json::from_str(key.get()).map_err(failed)?,
                         at: self.position(key),
-                        node: self.node(value, depth)?,
+                        node: self.node(value, inner_depth)?,
                     })
                 });
                 Value::Table(entries.collect::<Result<_, Diagnostic>>()?)
             }
             Some(b'[') => {
-                let items = serde_json::Deserializer::from_str(text).deserialize_seq(Items);
-                let items = items.map_err(failed)?.into_iter();
-                let items = items.map(|item| self.node(item, depth));
-                Value::List(items.collect::<Result<_, Diagnostic>>()?)
+                let read = serde_json::Deserializer::from_str(text).deserialize_seq(Items);
+                let elements = read.map_err(failed)?.into_iter();
+                let nodes = elements.map(|element| self.node(element, inner_depth));
+                Value::List(nodes.collect::<Result<_, Diagnostic>>()?)
             }
             Some(b'"') => Value::Text(serde_json::from_str(text).map_err(failed)?),
             _ if text == "null" => Value::Null,

@@ -36,7 +36,8 @@ fn too_deep(at: Position) -> Diagnostic {
 
 /// The number of dots in a line, outside of strings and comments.
 fn dots(line: &str) -> usize {
-    let (mut dots, mut quote) = (0, None);
+    let mut dots = 0;
+    let mut quote = None;
     let mut bytes = line.bytes();
     while let Some(byte) = bytes.next() {
         match (quote, byte) {
@@ -66,7 +67,7 @@ fn table(table: &DeTable<'_>, lines: &Lines<'_>, depth: usize) -> Result<Value, 
 
 fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>, depth: usize) -> Result<Node, Position> {
     let at = lines.position(value.span().start);
-    let depth = depth.checked_sub(1).ok_or(at)?;
+    let inner_depth = depth.checked_sub(1).ok_or(at)?;
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => Value::Scalar(
@@ -77,10 +78,10 @@ fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>, depth: usize) -> Result
         DeValue::Boolean(flag) => Value::Scalar(flag.to_string()),
         DeValue::Datetime(time) => Value::Scalar(time.to_string()),
         DeValue::Array(items) => {
-            let items = items.iter().map(|item| node(item, lines, depth));
-            Value::List(items.collect::<Result<_, Position>>()?)
+            let nodes = items.iter().map(|item| node(item, lines, inner_depth));
+            Value::List(nodes.collect::<Result<_, Position>>()?)
         }
-        DeValue::Table(entries) => table(entries, lines, depth)?,
+        DeValue::Table(entries) => table(entries, lines, inner_depth)?,
     };
     Ok(Node { at, value })
 }

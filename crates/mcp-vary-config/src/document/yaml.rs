@@ -63,8 +63,8 @@ fn indenting_tab(text: &str, first: usize) -> Option<Position> {
     let mut lines = (1..).zip(text.lines()).skip(first.saturating_sub(1));
     lines.find_map(|(line, text)| {
         let tab = text.trim_start_matches(' ').starts_with('\t');
-        let column = text.find('\t').filter(|_| tab)? + 1;
-        Some(Position { line, column })
+        let column = text.find('\t')? + 1;
+        tab.then_some(Position { line, column })
     })
 }
 
@@ -138,10 +138,11 @@ impl Mistake {
 
 /// The intended key of a `text` such as `command:uvx`, where a space after the colon is missing. Its value may be secret.
 pub(crate) fn key_without_space(text: &str) -> Option<&str> {
-    let key = key_of(text).filter(|_| !text.trim_start().starts_with('-'))?;
+    let key = key_of(text)?;
     let (_, value) = text.split_once(':')?;
     let is_value = !value.is_empty() && !value.starts_with(char::is_whitespace);
-    (is_value && !value.starts_with("//")).then_some(key)
+    let is_item = text.trim_start().starts_with('-');
+    (is_value && !is_item && !value.starts_with("//")).then_some(key)
 }
 
 /// The key with which a line begins.
@@ -295,9 +296,9 @@ impl Tree {
                 Diagnostic::new(at, "", "an alias is inside of the value that it names");
             return Err(diagnostic.with_fix("write out what it means"));
         };
-        let node = node.clone();
-        self.spend(&node)?;
-        Ok(node)
+        let copy = node.clone();
+        self.spend(&copy)?;
+        Ok(copy)
     }
 
     fn spend(&mut self, node: &Node) -> Result<(), Diagnostic> {

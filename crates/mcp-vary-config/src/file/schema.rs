@@ -52,8 +52,8 @@ pub fn reference(page: &str) -> String {
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
         out.extend([line, "\n"]);
-        let table = line.strip_prefix("| key of ");
-        let table = table.and_then(|head| head.strip_suffix(" | default | |"));
+        let head = line.strip_prefix("| key of ");
+        let table = head.and_then(|head| head.strip_suffix(" | default | |"));
         if let Some(rows) = table.and_then(|table| schema.reference.get(table)) {
             while lines.next_if(|line| line.starts_with('|')).is_some() {}
             out.extend(["|---|---|---|\n", rows]);

@@ -174,8 +174,7 @@ impl ServerReader<'_> {
 
     /// Finishes the server when all keys have been read.
     fn finish(mut self, field: &Located<'_>) {
-        let (command, url) = (self.server.has("command"), self.server.has("url"));
-        let unused: &[&str] = match (command, url) {
+        let unused: &[&str] = match (self.server.has("command"), self.server.has("url")) {
             (false, false) => {
                 let fix = "it is left out";
                 self.found.left_out.push(self.server.name);
@@ -253,11 +252,11 @@ impl ServerReader<'_> {
             self.found.note(field, "is not a list", "it is left out");
             return Vec::new();
         };
-        let items = items.iter().enumerate().map(|(index, node)| Located {
+        let located = items.iter().enumerate().map(|(index, node)| Located {
             path: format!("{}[{index}]", field.path),
             node,
         });
-        items.collect()
+        located.collect()
     }
 
     fn members<'t>(&mut self, field: &Located<'t>) -> Vec<(&'t str, Located<'t>)> {
@@ -266,8 +265,8 @@ impl ServerReader<'_> {
                 .note(field, "is not a table of keys", "it is left out");
             return Vec::new();
         };
-        let entries = entries.iter();
         entries
+            .iter()
             .map(|entry| (entry.key.as_str(), field.member(entry)))
             .collect()
     }

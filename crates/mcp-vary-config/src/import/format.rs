@@ -204,20 +204,20 @@ fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>,
             return Some((path.to_vec(), at));
         }
     }
-    let is_bare = format == Format::McpServers && !entries(root).is_empty();
-    let is_bare = is_bare && !root.keys().contains(&"mcp");
+    let has_names = format == Format::McpServers && !entries(root).is_empty();
+    let is_bare = has_names && !root.keys().contains(&"mcp");
     is_bare.then(|| (Vec::new(), root.deepest(&[])))
 }
 
 /// The servers with their names, from a table, or from a list whose items have names.
 fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'t>)> {
     if let Value::List(items) = &servers.node.value {
-        let items = items.iter().enumerate().map(|(index, node)| {
+        let named_items = items.iter().enumerate().map(|(index, node)| {
             let path = format!("{}[{index}]", servers.path);
             let item = Located { path, node };
             (item.deepest(&["name"]).written().to_owned(), item)
         });
-        return items.collect();
+        return named_items.collect();
     }
     let all = entries(servers).iter();
     let (keys, all): (Vec<_>, Vec<_>) = all
@@ -253,12 +253,12 @@ fn beside(root: &Located<'_>, path: &[&'static str], found: &mut Found) {
         let fix = "say what clients see with `variants`, where it is about MCP servers";
         found.note(&root.deepest(&[key]), "is left out", fix);
     }
-    let others: BTreeSet<&str> = others
+    let unused: BTreeSet<&str> = others
         .into_iter()
         .filter(|key| !matches!(*key, "tools" | "permission" | "mcp" | "projects"))
         .collect();
-    if !others.is_empty() {
-        let what = format!("what is not about servers is left out: {}", some(&others));
+    if !unused.is_empty() {
+        let what = format!("what is not about servers is left out: {}", some(&unused));
         found.notes.push(Diagnostic::new(root.node.at, "", what));
     }
 }

@@ -82,8 +82,8 @@ fn variants(servers: &[Server]) -> String {
 
 /// Prints a list of conditions. Conditions on disabled servers have no effect yet.
 fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server) -> Vec<String>) {
-    let (off, on): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.disabled);
-    let on: Vec<String> = on.into_iter().flat_map(&rules).collect();
+    let (off, enabled): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.disabled);
+    let on: Vec<String> = enabled.into_iter().flat_map(&rules).collect();
     let _ = writeln!(out, "  {key}:{}", if on.is_empty() { " []" } else { "" });
     for rule in on {
         let _ = writeln!(out, "    - {rule}");
@@ -112,12 +112,12 @@ fn put(out: &mut String, indent: usize, key: &str, value: &Out) {
             let _ = writeln!(out, " {word}");
         }
         Out::List(items) => {
-            let items = items.iter().map(|item| match item {
+            let texts = items.iter().map(|item| match item {
                 Out::Text(text) => scalar(text),
                 Out::Scalar(word) => word.clone(),
                 Out::List(_) | Out::Table(_) => String::new(),
             });
-            let _ = writeln!(out, " [{}]", items.collect::<Vec<_>>().join(", "));
+            let _ = writeln!(out, " [{}]", texts.collect::<Vec<_>>().join(", "));
         }
         Out::Table(entries) => {
             out.push('\n');

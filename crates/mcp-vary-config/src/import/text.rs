@@ -35,7 +35,7 @@ impl Inputs {
                 |key: &str| Some(item.deepest(&[key])).filter(|it| !std::ptr::eq(it.node, node));
             let text = |key: &str| {
                 member(key)
-                    .map(|it| it.written().to_owned())
+                    .map(|member| member.written().to_owned())
                     .filter(|text| !text.is_empty())
             };
             let mut about = text("description").unwrap_or_default();
@@ -45,9 +45,9 @@ impl Inputs {
             if text("type").as_deref() == Some("command") {
                 about.push_str(" (the output of a command of the editor)");
             }
-            if let Some(Value::List(options)) = member("options").map(|it| &it.node.value) {
+            if let Some(Value::List(options)) = member("options").map(|member| &member.node.value) {
                 let path = String::new();
-                let options = options.iter().map(|node| {
+                let names = options.iter().map(|node| {
                     Located {
                         path: path.clone(),
                         node,
@@ -57,7 +57,7 @@ impl Inputs {
                 });
                 about.push_str(&format!(
                     " (one of {})",
-                    options.collect::<Vec<_>>().join(", ")
+                    names.collect::<Vec<_>>().join(", ")
                 ));
             }
             if let Some(id) = text("id") {
@@ -98,10 +98,10 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
         out.push_str(before);
         let inner = after.split_once('}');
         let known = inner.and_then(|(inner, after)| {
-            let name = inner.strip_prefix("env:").map(str::to_owned);
+            let variable = inner.strip_prefix("env:").map(str::to_owned);
             let file = inner.strip_prefix("file:");
             let is_file = file.is_some();
-            let name = name.or_else(|| file.map(variable_name))?;
+            let name = variable.or_else(|| file.map(variable_name))?;
             Some((name, is_file, after))
         });
         match known {
@@ -154,8 +154,8 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
         // A dollar sign in front of our variable would escape it.
         let dollar = out.ends_with('$');
         if let Some(template) = after.strip_prefix('{') {
-            let closed = template.split_once("}}");
-            let closed = closed.filter(|(inner, _)| !inner.contains(['{', '}', '$']));
+            let parts = template.split_once("}}");
+            let closed = parts.filter(|(inner, _)| !inner.contains(['{', '}', '$']));
             if !dollar && let Some((inner, after)) = closed {
                 out.push_str(&of_template(field, inner, found));
                 remaining = after;
@@ -243,8 +243,8 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
         "input" => {
             let name = variable_name(remaining);
             let input = inputs.all.get(remaining);
-            let default = input.and_then(|input| input.default.as_deref());
-            let default = default.filter(|default| !default.contains(['}', '$']));
+            let written = input.and_then(|input| input.default.as_deref());
+            let default = written.filter(|default| !default.contains(['}', '$']));
             let mut about = input.map(|input| input.about.clone()).unwrap_or_default();
             if default.is_some() {
                 about.push_str(", or leave it out");

@@ -80,8 +80,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Parti
     if matches!(field.node.value, document::Value::Table(_)) {
         reader.settings(field, &[METHODS], &mut auth, EXAMPLE);
         let keys = field.keys();
-        let methods = METHODS.iter().map(|method| method.key);
-        let methods: Vec<_> = methods.filter(|key| keys.contains(key)).collect();
+        let names = METHODS.iter().map(|method| method.key);
+        let methods: Vec<_> = names.filter(|key| keys.contains(key)).collect();
         match methods[..] {
             [_] => {}
             [] if reader.was_meant(field, &["login", "client-credentials", "token-exchange"]) => {}
@@ -118,7 +118,7 @@ impl PartialAuth {
         let table = field.deepest(&[method.key()]);
         let identity = self.identity(method, &written);
         let entry = (address, server);
-        let method = match method {
+        let finished = match method {
             Method::Login => self.into_login(reader, &table, entry),
             Method::ClientCredentials => {
                 let settings = self.into_service(reader, &table, entry)?;
@@ -126,7 +126,7 @@ impl PartialAuth {
             }
             Method::TokenExchange => self.into_exchange(reader, &table, entry),
         };
-        let method = method?;
+        let method = finished?;
         Some(ServerAuth { method, identity })
     }
 
@@ -141,7 +141,7 @@ impl PartialAuth {
         let issuer = self.address(reader, table, "issuer", self.issuer.as_deref());
         let mut settings = LoginSettings::new(&server.name, address);
         settings.ca.clone_from(&server.ca);
-        settings.issuer = issuer.filter(|_| is_complete)?;
+        settings.issuer = is_complete.then_some(issuer)??;
         settings.scope = self.scopes();
         settings.client.id = self.client_id;
         settings.client.secret = self.client_secret.map(Secret::new);
@@ -166,7 +166,7 @@ impl PartialAuth {
     ) -> Option<ServiceSettings> {
         let is_complete = self.check(reader, table, Method::ClientCredentials);
         let issuer = self.address(reader, table, "issuer", self.issuer.as_deref());
-        let issuer = issuer.filter(|_| is_complete)?;
+        let issuer = is_complete.then_some(issuer)??;
         let authentication = self.authentication(reader, table)?;
         let scopes = self.scopes();
         let mut settings = ServiceSettings::new(address, self.client_id?, authentication);
@@ -188,12 +188,12 @@ impl PartialAuth {
         let token_endpoint = self.token_endpoint.as_deref();
         let token_endpoint = self.address(reader, table, "token-endpoint", token_endpoint);
         let for_lists = self.for_lists.take().map(|service| {
-            let table = table.deepest(&["for-lists"]);
+            let lists_table = table.deepest(&["for-lists"]);
             let mut service = *service;
             service.issuer = service.issuer.or_else(|| self.issuer.clone());
-            service.into_service(reader, &table, (address.clone(), server))
+            service.into_service(reader, &lists_table, (address.clone(), server))
         });
-        let issuer = issuer.filter(|_| is_complete)?;
+        let issuer = is_complete.then_some(issuer)??;
         let endpoint = token_endpoint?.map(ExchangeServer::TokenEndpoint);
         let authentication = self.authentication(reader, table)?;
         let exchange_server = endpoint.or(issuer.map(ExchangeServer::Issuer))?;
@@ -206,9 +206,8 @@ impl PartialAuth {
         settings.audience = self.audience;
         settings.for_lists = for_lists.map_or(Some(None), |service| service.map(Some))?;
         // Authorization servers with this form take the resource from the scopes.
-        let by_default = settings
-            .resource
-            .filter(|_| self.form != ExchangeForm::OnBehalfOf);
+        let has_default = self.form != ExchangeForm::OnBehalfOf;
+        let by_default = has_default.then_some(settings.resource).flatten();
         settings.resource = self.resource.or(by_default);
         Some(AuthMethod::TokenExchange(Box::new(settings)))
     }
@@ -310,7 +309,7 @@ impl PartialAuth {
             (&self.token_endpoint, &self.resource, &self.audience),
             self.for_lists
                 .as_ref()
-                .map(|it| it.identity(Method::ClientCredentials, url)),
+                .map(|service| service.identity(Method::ClientCredentials, url)),
         );
         let digest = Sha256::digest(format!("{settings:?}"));
         digest.iter().map(|byte| format!("{byte:02x}")).collect()

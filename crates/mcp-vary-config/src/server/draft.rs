@@ -105,14 +105,14 @@ impl PartialServer {
         }
         check_processes(reader, field, &config);
         let auth_field = field.deepest(&["auth"]);
-        let auth = auth.and_then(|auth| auth.finish(reader, &auth_field, &config));
-        let method = auth.as_ref().map(|auth| &auth.method);
+        let server_auth = auth.and_then(|auth| auth.finish(reader, &auth_field, &config));
+        let method = server_auth.as_ref().map(|auth| &auth.method);
         if matches!(method, Some(AuthMethod::TokenExchange(_))) {
             check_exchange_isolation(reader, field, config.isolation);
         } else if config.needs_claims() {
             check_isolation(reader, field, config.isolation);
         }
-        Some((config, auth))
+        Some((config, server_auth))
     }
 
     /// Reports a fixed `Authorization` beside `auth`.
@@ -207,12 +207,12 @@ fn written_command(field: &Located<'_>) -> Vec<String> {
         document::Value::List(items) => items.as_slice(),
         _ => &[],
     };
-    let items = items.iter().map(|node| Located {
+    let located = items.iter().map(|node| Located {
         path: String::new(),
         node,
     });
-    let items = items.map(|item| item.written().to_owned());
-    std::iter::once(command).chain(items).collect()
+    let texts = located.map(|item| item.written().to_owned());
+    std::iter::once(command).chain(texts).collect()
 }
 
 /// The variables that its environment gets, as the file has them.
@@ -222,8 +222,8 @@ fn written_variables<'a>(field: &'a Located<'_>) -> impl Iterator<Item = (&'a st
         _ => &[],
     };
     let mut members = entries(field).iter();
-    let env = members.find(|entry| entry.key == "env");
-    let env = env.map_or(&[][..], |entry| entries(&field.member(entry)));
+    let member = members.find(|entry| entry.key == "env");
+    let env = member.map_or(&[][..], |entry| entries(&field.member(entry)));
     env.iter().map(|entry| {
         let value = Located {
             path: String::new(),

@@ -92,8 +92,7 @@ fn read_one(
     let header = if is_command {
         PartialHeader::Command(command(reader, field, &name)?)
     } else if has_claim {
-        let template = template(reader, field, &name, parts)?;
-        PartialHeader::Configured(HeaderSource::Claims(template))
+        PartialHeader::Configured(HeaderSource::Claims(template(reader, field, &name, parts)?))
     } else {
         PartialHeader::Configured(HeaderSource::Fixed(fixed(reader, field, parts)?))
     };
@@ -225,11 +224,11 @@ fn template(
         reader.report(field, what, "choose another claim");
         return None;
     }
-    let parts = parts.into_iter().map(|part| match part {
+    let template_parts = parts.into_iter().map(|part| match part {
         Part::Text(text) => TemplatePart::Text(text.into()),
         Part::Claim(name) => TemplatePart::Claim(name.into()),
     });
-    let template = HeaderTemplate::new(parts);
+    let template = HeaderTemplate::new(template_parts);
     if template.is_err() {
         let what = "has characters that are not sent beside claims";
         let fix = "write visible ASCII, with spaces only inside, of at most 8 KiB";

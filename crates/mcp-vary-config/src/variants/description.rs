@@ -20,8 +20,8 @@ pub(super) fn of(config: &VariantConfig, built_in: &VariantSet) -> String {
         short(config),
         (config.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(" ")
+    let shown: Vec<String> = parts.into_iter().flatten().collect();
+    shown.join(" ")
 }
 
 fn shows_the_same(one: &VariantConfig, other: &VariantConfig) -> bool {

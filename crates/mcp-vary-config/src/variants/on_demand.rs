@@ -23,8 +23,8 @@ pub(super) fn check(
     variants: &[VariantConfig],
 ) {
     for (field, draft) in drafts {
-        let mut resolved = variants.iter();
-        let resolved = resolved.find(|config| draft.id() == Some(config.variant.id.as_str()));
+        let mut configs = variants.iter();
+        let resolved = configs.find(|config| draft.id() == Some(config.variant.id.as_str()));
         let Some(config) = resolved else { continue };
         if !config.style.schema.is_on_demand() {
             let settings = [

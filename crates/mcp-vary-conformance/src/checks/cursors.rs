@@ -39,11 +39,10 @@ async fn first_page<'a>(probe: &'a Probe<'a>) -> Result<FirstPage<'a>, Objection
             let params = selecting(json!({}), Some(variant));
             let page = client.result(kind.list_method, params).await?;
             if let Some(cursor) = text_at(&page, &["nextCursor"]) {
-                let cursor = cursor.to_owned();
                 return Ok(FirstPage {
                     client,
                     kind,
-                    cursor,
+                    cursor: cursor.to_owned(),
                     variant,
                     other_variant,
                 });

@@ -191,7 +191,7 @@ async fn each_resource(probe: &Probe<'_>, suits: fn(&Value, &str) -> Verdict) ->
     probe.survey().item_params(&RESOURCES)?;
     for client in readers(probe).await? {
         let listed = client.list(&RESOURCES, None).await?;
-        let uris = listed.iter().filter_map(|it| text_at(it, &["uri"]));
+        let uris = listed.iter().filter_map(|item| text_at(item, &["uri"]));
         for uri in uris.take(READ) {
             let answer = client.ask(RESOURCES.item_method, json!({ "uri": uri }));
             if let Answer::Result(result) = answer.await? {
@@ -205,8 +205,8 @@ async fn each_resource(probe: &Probe<'_>, suits: fn(&Value, &str) -> Verdict) ->
 fn is_json_where_declared(result: &Value, _uri: &str) -> Verdict {
     for contents in array_at(result, &["contents"]) {
         let is_json = text_at(contents, &["mimeType"]) == Some("application/json");
-        let text = text_at(contents, &["text"]).filter(|_| is_json);
-        let is_true = text.is_none_or(|text| serde_json::from_str::<Value>(text).is_ok());
+        let parses = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+        let is_true = !is_json || text_at(contents, &["text"]).is_none_or(parses);
         requires(is_true, "`application/json` that is not JSON:", contents)?;
     }
     Ok(())
@@ -216,7 +216,7 @@ fn is_json_where_declared(result: &Value, _uri: &str) -> Verdict {
 fn has_the_uri(result: &Value, uri: &str) -> Verdict {
     let parts = array_at(result, &["contents"]);
     let normal = |uri: &str| uri.trim_end_matches('/').to_ascii_lowercase();
-    let mut uris = parts.iter().filter_map(|it| text_at(it, &["uri"]));
+    let mut uris = parts.iter().filter_map(|part| text_at(part, &["uri"]));
     let has_it = parts.is_empty() || uris.any(|found| normal(found).starts_with(&normal(uri)));
     ensure!(has_it, "`resources/read` of {uri:?} has {}", brief(result));
     Ok(())

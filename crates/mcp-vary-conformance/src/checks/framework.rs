@@ -52,9 +52,9 @@ fn declared_in_extensions(survey: &Survey) -> Verdict {
 }
 
 fn settings_are_objects(survey: &Survey) -> Verdict {
-    let extensions = extensions(survey)?.iter();
-    let others = extensions.filter(|(_, settings)| !settings.is_object());
-    let others: Vec<String> = others
+    let declared = extensions(survey)?.iter();
+    let invalid = declared.filter(|(_, settings)| !settings.is_object());
+    let others: Vec<String> = invalid
         .map(|(key, settings)| format!("{key}: {}", brief(settings)))
         .collect();
     ensure!(

@@ -33,8 +33,7 @@ const VOCABULARY: [&str; 5] = [
 
 /// The hints of `variant` that are of the common vocabulary.
 fn common_hints(variant: &Value) -> Map<String, Value> {
-    let hints = object_at(variant, &["hints"]).cloned();
-    let mut hints = hints.unwrap_or_default();
+    let mut hints = object_at(variant, &["hints"]).cloned().unwrap_or_default();
     hints.retain(|key, value| VOCABULARY.contains(&key.as_str()) && value.is_string());
     hints
 }
@@ -51,12 +50,13 @@ fn any_hint(probe: &Probe<'_>) -> Result<(String, Value), Objection> {
 
 /// Objects unless two clients are offered the same variants in the same order.
 fn same_offers(client: &Client<'_>, expected: &Client<'_>) -> Verdict {
-    let (found, expected) = (client.variants(), expected.variants());
+    let found = client.variants();
+    let wanted = expected.variants();
     ensure!(
-        found == expected,
+        found == wanted,
         "offered {}, instead of {}",
         brief(&json!(found)),
-        brief(&json!(expected))
+        brief(&json!(wanted))
     );
     Ok(())
 }
@@ -156,8 +156,8 @@ async fn capabilities_do_not_depend_on_variants(probe: &Probe<'_>) -> Verdict {
         let client = probe.connect_with_hints(hints).await?;
         same(&client.capabilities, variant)?;
         if probe.era() == Era::Modern {
-            let selecting = selecting(json!({}), text_at(variant, &["id"]));
-            let result = client.result("server/discover", selecting).await?;
+            let params = selecting(json!({}), text_at(variant, &["id"]));
+            let result = client.result("server/discover", params).await?;
             same(result.get("capabilities").unwrap_or(&Value::Null), variant)?;
         }
     }

@@ -64,8 +64,8 @@ impl HiddenItem {
         let items = lists.iter().flat_map(|(list, _)| list);
         for item in items.filter(|item| is_usable(item)) {
             let is_item = |other: &Value| other.get(kind.key) == item.get(kind.key);
-            let mut lists = lists.iter();
-            if let Some((_, variant)) = lists.find(|(list, _)| !list.iter().any(is_item)) {
+            let mut others = lists.iter();
+            if let Some((_, variant)) = others.find(|(list, _)| !list.iter().any(is_item)) {
                 let (item, variant) = (item.clone(), (*variant).to_owned());
                 return Ok(Self { item, variant });
             }
@@ -127,8 +127,8 @@ async fn items_of_another_variant(probe: &Probe<'_>, kind: &ListKind) -> Verdict
 
 /// The parameters of a completion of an argument of a prompt.
 pub(super) fn completion(prompt: &Value, argument: Option<&Value>) -> Value {
-    let name = argument.and_then(|it| text_at(it, &["name"]));
-    let name = name.unwrap_or("mcp-vary-conformance");
+    let given = argument.and_then(|argument| text_at(argument, &["name"]));
+    let name = given.unwrap_or("mcp-vary-conformance");
     json!({
         "ref": {"type": "ref/prompt", "name": prompt},
         "argument": {"name": name, "value": ""},

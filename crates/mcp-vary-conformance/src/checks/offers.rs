@@ -14,16 +14,16 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("SV-2/no-empty-list", Test::Survey(no_empty_list)),
     ("SV-2/more-variants-is-boolean",
         Test::Member(Member::of(Some(VARIANTS), &["moreVariantsAvailable"], Value::is_boolean))),
-    ("SV-1/ids-are-text", Test::EachVariant(|it| text_at(it, &["id"]).is_some_and(|id| !id.is_empty()))),
+    ("SV-1/ids-are-text", Test::EachVariant(|variant| text_at(variant, &["id"]).is_some_and(|id| !id.is_empty()))),
     ("SV-1/unique-ids", Test::Survey(unique_ids)),
-    ("SV-1/descriptions-are-text", Test::EachVariant(|it| text_at(it, &["description"]).is_some())),
-    ("SV-1/hints-are-texts", Test::EachVariant(|it| it.get("hints").is_none_or(is_object_of_texts))),
-    ("SV-1/known-status", Test::EachVariant(|it| it.get("status").is_none_or(is_known_status))),
-    ("SV-1/deprecation-info", Test::EachVariant(|it| it.get("deprecationInfo").is_none_or(is_deprecation_info))),
+    ("SV-1/descriptions-are-text", Test::EachVariant(|variant| text_at(variant, &["description"]).is_some())),
+    ("SV-1/hints-are-texts", Test::EachVariant(|variant| variant.get("hints").is_none_or(is_object_of_texts))),
+    ("SV-1/known-status", Test::EachVariant(|variant| variant.get("status").is_none_or(is_known_status))),
+    ("SV-1/deprecation-info", Test::EachVariant(|variant| variant.get("deprecationInfo").is_none_or(is_deprecation_info))),
     ("SV-1/removal-date",
-        Test::EachVariant(|it| at(it, &["deprecationInfo", "removalDate"]).is_none_or(begins_with_a_date))),
+        Test::EachVariant(|variant| at(variant, &["deprecationInfo", "removalDate"]).is_none_or(begins_with_a_date))),
     ("SV-1/replacement-is-another",
-        Test::EachVariant(|it| at(it, &["deprecationInfo", "replacement"]).is_none_or(|other| Some(other) != it.get("id")))),
+        Test::EachVariant(|variant| at(variant, &["deprecationInfo", "replacement"]).is_none_or(|other| Some(other) != variant.get("id")))),
     ("SV-1/replacement-exists", server!(replacement_exists)),
     ("SV-3/first-is-stable", Test::Survey(first_is_stable)),
     ("SV-3/subset-has-a-fallback", Test::Survey(subset_has_a_fallback)),
@@ -107,7 +107,7 @@ async fn replacement_exists(probe: &Probe<'_>) -> Verdict {
     let client = probe.connect_with_variants().await?;
     let method = client.any_list()?.list_method;
     let offered = probe.survey().offered().iter();
-    for id in offered.filter_map(|it| text_at(it, &["deprecationInfo", "replacement"])) {
+    for id in offered.filter_map(|variant| text_at(variant, &["deprecationInfo", "replacement"])) {
         let answer = client.ask(method, selecting(json!({}), Some(id))).await?;
         ensure!(
             answer.is_result(),

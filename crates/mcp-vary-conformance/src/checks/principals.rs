@@ -44,8 +44,8 @@ async fn variants_of_another_are_refused(probe: &Probe<'_>) -> Verdict {
 async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
     let (client, other) = both(probe).await?;
     let visible: BTreeSet<String> = tools(&client).await?.iter().filter_map(name).collect();
-    let tools = tools(&other).await?;
-    let foreign = tools
+    let listed = tools(&other).await?;
+    let foreign = listed
         .iter()
         .filter(|tool| name(tool).is_some_and(|name| !visible.contains(&name)));
     let mut calls = foreign.filter_map(|tool| probe.survey().params_of(tool));
@@ -55,8 +55,8 @@ async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
         );
     };
     for variant in client.variants() {
-        let selecting = selecting(params.clone(), Some(variant));
-        let answer = client.ask(TOOLS.item_method, selecting).await?;
+        let request = selecting(params.clone(), Some(variant));
+        let answer = client.ask(TOOLS.item_method, request).await?;
         ensure!(
             answer.is_refusal(),
             "{} of another principal was answered with {}",

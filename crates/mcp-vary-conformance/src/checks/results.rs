@@ -52,17 +52,19 @@ fn has_the_numbers(text: &str, structure: Option<&Map<String, Value>>) -> Verdic
     let mut known = Vec::new();
     collect_numbers(&structure.clone().into(), &mut known);
     let is_known = |number: &f64| {
-        let mut known = known.iter().flat_map(|it| [*it, it.round(), it * 100.0]);
-        known.any(|it| (it - number).abs() < 1e-6)
+        let mut spellings = known
+            .iter()
+            .flat_map(|value| [*value, value.round(), value * 100.0]);
+        spellings.any(|spelling| (spelling - number).abs() < 1e-6)
     };
     let found: Vec<f64> = numbers(text).collect();
     let members = structure
         .iter()
-        .filter_map(|(key, it)| Some((key, it.as_f64()?)));
+        .filter_map(|(key, value)| Some((key, value.as_f64()?)));
     let lower = text.to_lowercase();
     for (key, value) in members.clone() {
         let word = key.split('_').next().unwrap_or(key).to_lowercase();
-        let named = lower.split_once(&*word).filter(|_| word.len() > 2);
+        let named = (word.len() > 2).then(|| lower.split_once(&*word)).flatten();
         let line = named.and_then(|(_, after)| after.lines().next());
         let stated = line.and_then(|line| numbers(line).next());
         let contradicts =
@@ -134,7 +136,7 @@ async fn shaped_structure_fits_the_schema(probe: &Probe<'_>) -> Verdict {
             "with {features}, the result has no structure: {}",
             brief(&result)
         );
-        if let (Some(structure), Some(schema)) = (structure, &tool.output_schema) {
+        if let Some((structure, schema)) = structure.zip(tool.output_schema.as_ref()) {
             fits(structure, schema)?;
         }
     }
@@ -144,10 +146,8 @@ async fn shaped_structure_fits_the_schema(probe: &Probe<'_>) -> Verdict {
 /// Objects if a required member is missing from `structure`, or if a member is not of the type that `schema` names.
 fn fits(structure: &Value, schema: &Value) -> Verdict {
     let required = array_at(schema, &["required"]).iter();
-    let missing = required.filter_map(Value::as_str);
-    let missing: Vec<&str> = missing
-        .filter(|name| structure.get(name).is_none())
-        .collect();
+    let names = required.filter_map(Value::as_str);
+    let missing: Vec<&str> = names.filter(|name| structure.get(name).is_none()).collect();
     ensure!(
         missing.is_empty(),
         "members that the schema requires are missing: {}",

@@ -36,7 +36,7 @@ fn prefixed_identifiers(observed: &Observation<'_>) -> ClientVerdict {
         return Ok(());
     };
     let extensions = object_at(capabilities, &["extensions"]);
-    let mut names = extensions.into_iter().flat_map(|it| it.keys());
+    let mut names = extensions.into_iter().flat_map(|members| members.keys());
     match names.find(|name| !is_identifier(name)) {
         Some(name) => violation(event, format!("{name:?} is not `prefix/name`")),
         None => Ok(()),
@@ -47,8 +47,8 @@ fn settings_are_objects(observed: &Observation<'_>) -> ClientVerdict {
     let Some((event, capabilities)) = observed.declaration() else {
         return Ok(());
     };
-    let extensions = object_at(capabilities, &["extensions"]);
-    let mut extensions = extensions.into_iter().flatten();
+    let declared = object_at(capabilities, &["extensions"]);
+    let mut extensions = declared.into_iter().flatten();
     match extensions.find(|(_, settings)| !settings.is_object()) {
         Some((name, other)) => {
             let finding = format!("the settings of {name:?} are {}", brief(other));
@@ -118,8 +118,8 @@ fn is_tag(tag: &str) -> bool {
 }
 
 fn declares_with_every_request(observed: &Observation<'_>) -> ClientVerdict {
-    let declared = |capabilities: Option<&Value>| {
-        let settings = capabilities.and_then(|it| at(it, &["extensions", NEGOTIATION]));
+    let declared_tags = |capabilities: Option<&Value>| {
+        let settings = capabilities.and_then(|members| at(members, &["extensions", NEGOTIATION]));
         settings.map(|settings| tags(settings).map(str::to_owned).collect::<Vec<_>>())
     };
     let mut first = None;
@@ -128,7 +128,7 @@ fn declares_with_every_request(observed: &Observation<'_>) -> ClientVerdict {
             request.method(),
             "tools/call" | "resources/read" | "prompts/get"
         );
-        let declared = declared(request.capabilities());
+        let declared = declared_tags(request.capabilities());
         if first.is_none() {
             first = declared;
         } else if is_shaped && declared != first {

@@ -29,7 +29,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
 
 /// Whether the client does before the server of `scenario` what it does before the ordinary one.
 pub(super) fn is_served(observed: &Observation<'_>, scenario: Scenario) -> ClientVerdict {
-    let (ordinary, other) = (observed.ordinary(), observed.of(scenario));
+    let ordinary = observed.ordinary();
+    let other = observed.of(scenario);
     for method in ["tools/list", "resources/list", "prompts/list", "tools/call"] {
         if ordinary.has_result(method) && !other.has_result(method) {
             return violation_of_run(format!(
@@ -62,7 +63,8 @@ fn assumes_no_negotiation(observed: &Observation<'_>) -> ClientVerdict {
 
 /// Whether the server refused the selector of a request.
 fn is_refused(event: &Event) -> bool {
-    let error = event.response.as_ref().and_then(|it| it.get("error"));
+    let response = event.response.as_ref();
+    let error = response.and_then(|response| response.get("error"));
     let message = error.and_then(|error| text_at(error, &["message"]));
     message == Some("Invalid server variant")
 }
@@ -113,8 +115,9 @@ fn retries_once(observed: &Observation<'_>) -> ClientVerdict {
 
 /// What a request asks for, whichever variant it selects.
 fn without_metadata(event: &Event) -> String {
-    let params = event.message.as_ref().and_then(|it| it.get("params"));
-    let mut params = params.cloned().unwrap_or_default();
+    let message = event.message.as_ref();
+    let sent = message.and_then(|message| message.get("params"));
+    let mut params = sent.cloned().unwrap_or_default();
     if let Value::Object(params) = &mut params {
         params.remove("_meta");
     }
@@ -140,8 +143,8 @@ fn lists_its_variant_again(observed: &Observation<'_>) -> ClientVerdict {
         Scenario::ChangedVariant,
         "notifications/tools/list_changed",
         |event, change| {
-            let selected = event.selector().and_then(Value::as_str);
-            let selected = selected.unwrap_or("standard");
+            let selector = event.selector().and_then(Value::as_str);
+            let selected = selector.unwrap_or("standard");
             event.method() == "tools/list" && change.notified_variant() == Some(selected)
         },
     )
@@ -171,14 +174,14 @@ fn reacts(
     let is_change = |event: &&Event| {
         let notification = event.response.as_ref();
         event.message.is_none()
-            && notification.and_then(|it| text_at(it, &["method"])) == Some(method)
+            && notification.and_then(|sent| text_at(sent, &["method"])) == Some(method)
     };
     let Some(at) = record.events.iter().position(|event| is_change(&event)) else {
         return not_applicable(
             "the client listened to no stream when its lists changed, or listed nothing to the end",
         );
     };
-    let (Some(change), Some(later)) = (record.events.get(at), record.events.get(at + 1..)) else {
+    let Some((change, later)) = record.events.get(at..).and_then(<[Event]>::split_first) else {
         return Ok(());
     };
     if later.iter().any(|event| is_reaction(event, change)) {

@@ -79,26 +79,26 @@ impl MockServer {
     /// The variant of a request.
     fn select(&self, params: &Value) -> Result<String, Refusal> {
         let selector = at(params, &["_meta", SELECTOR]);
-        let offered = offered(self.scenario);
+        let ids = offered(self.scenario);
         let refused = |selector: Option<&Value>| {
-            let data = json!({"requestedVariant": selector, "availableVariants": offered, "activeVariant": offered.first()});
+            let data = json!({"requestedVariant": selector, "availableVariants": ids, "activeVariant": ids.first()});
             Refusal(-32602, "Invalid server variant", data)
         };
         match (self.scenario, selector) {
             (Scenario::RefusedRequests, _) | (Scenario::RefusedSelectors, Some(_)) => {
                 Err(refused(selector))
             }
-            (_, Some(_)) if offered.is_empty() => {
+            (_, Some(_)) if ids.is_empty() => {
                 let message = "Server variants not supported";
                 Err(Refusal(-32602, message, json!({})))
             }
             (_, Some(selector)) => {
-                let known = selector.as_str().filter(|id| offered.contains(id));
+                let known = selector.as_str().filter(|id| ids.contains(id));
                 known
                     .map(str::to_owned)
                     .ok_or_else(|| refused(Some(selector)))
             }
-            (_, None) => Ok(offered.first().copied().unwrap_or_default().to_owned()),
+            (_, None) => Ok(ids.first().copied().unwrap_or_default().to_owned()),
         }
     }
 }
@@ -175,7 +175,7 @@ fn tool(name: &str, variant: &str) -> Value {
     };
     let required: Vec<&String> = properties
         .as_object()
-        .map(|it| it.keys().collect())
+        .map(|members| members.keys().collect())
         .unwrap_or_default();
     let description = match variant {
         "compact" => description.to_owned(),

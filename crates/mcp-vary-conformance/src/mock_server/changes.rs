@@ -62,12 +62,12 @@ impl Changes {
         event: &Event,
         sink: Option<&Sink>,
     ) {
-        if let ("subscriptions/listen", Some(sink)) = (event.method(), sink) {
-            self.listen(event, sink);
-        }
-        if let ("notifications/initialized", Era::Legacy, Some(sink)) = (event.method(), era, sink)
-        {
-            self.open_session_stream(sink);
+        match (event.method(), sink) {
+            ("subscriptions/listen", Some(sink)) => self.listen(event, sink),
+            ("notifications/initialized", Some(sink)) if era == Era::Legacy => {
+                self.open_session_stream(sink);
+            }
+            _ => {}
         }
         let is_last_page = event
             .result()
@@ -92,7 +92,7 @@ impl Changes {
             .as_ref()
             .and_then(|message| message.get("id"))
             .cloned();
-        let (Some(id), Some(filter)) = (id, event.param(&["notifications"])) else {
+        let Some((id, filter)) = id.zip(event.param(&["notifications"])) else {
             return;
         };
         let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
@@ -124,9 +124,8 @@ impl Changes {
             let before = sent.len();
             for stream in streams {
                 let notification = stream.notification(change);
-                let notification =
-                    notification.filter(|it| stream.sink.try_send(it.clone()).is_ok());
-                sent.extend(notification);
+                let is_sent = |message: &Value| stream.sink.try_send(message.clone()).is_ok();
+                sent.extend(notification.filter(is_sent));
             }
             sent.len() == before
         });

@@ -28,15 +28,13 @@ fn extensions(scenario: Scenario) -> Option<Value> {
             json!({NEGOTIATION: {"version": 1.0, "features": "agent"}, VARIANTS: settings})
         }
         Scenario::UnknownMembers => {
-            let mut variants = variants();
-            if let Some(variants) = variants.as_array_mut() {
-                for variant in variants {
-                    variant["hints"]["com.example/unknown"] = "yes".into();
-                    variant["hints"]["unknownHint"] = "yes".into();
-                    variant["unknownMember"] = json!({"a": [1, null]});
-                }
+            let mut offered = variants();
+            for variant in offered.as_array_mut().into_iter().flatten() {
+                variant["hints"]["com.example/unknown"] = "yes".into();
+                variant["hints"]["unknownHint"] = "yes".into();
+                variant["unknownMember"] = json!({"a": [1, null]});
             }
-            let settings = json!({"availableVariants": variants, "unknownMember": [true]});
+            let settings = json!({"availableVariants": offered, "unknownMember": [true]});
             let negotiation = json!({"version": "1.0", "unknownMember": {}});
             json!({NEGOTIATION: negotiation, VARIANTS: settings, "com.example/unknown": {}})
         }

@@ -26,14 +26,14 @@ use super::{MESSAGE, MockServer, WAITING};
 ///
 /// If `address` is not one of this machine's loopback addresses with a port, or there is no mock server.
 pub fn relay(address: &str) -> io::Result<()> {
-    let address: SocketAddr = address
+    let socket_address: SocketAddr = address
         .parse()
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "not an address with a port"))?;
-    if !address.ip().is_loopback() {
+    if !socket_address.ip().is_loopback() {
         let error = "not a loopback address; only a run of the checks has a mock server";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
     }
-    let mut to_server = TcpStream::connect(address)?;
+    let mut to_server = TcpStream::connect(socket_address)?;
     let from_server = to_server.try_clone()?;
     let output = thread::spawn(move || {
         let mut reader = io::BufReader::new(from_server);

@@ -87,8 +87,8 @@ fn write_case(xml: &mut String, finding: &Finding) {
 
 fn details(finding: &Finding) -> String {
     let check = finding.check;
-    let (source, sentence, does) = (check.source(), check.sentence(), check.does());
-    let mut text = format!("{source}: {sentence}\nchecked: {does}\n");
+    let mut text = format!("{}: {}\n", check.source(), check.sentence());
+    _ = writeln!(text, "checked: {}", check.does());
     if !finding.advice().is_empty() {
         _ = writeln!(text, "to do: {}", finding.advice());
     }

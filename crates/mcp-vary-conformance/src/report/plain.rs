@@ -40,7 +40,7 @@ fn verdict(report: &Report) -> String {
     let counts = report.counts();
     let count = |label| counts.get(label).copied().unwrap_or_default();
     let declares = if report.declares_nothing {
-        let checks: BTreeSet<&str> = applied(report).map(|it| it.check.id()).collect();
+        let checks: BTreeSet<&str> = applied(report).map(|finding| finding.check.id()).collect();
         let count = checks.len();
         format!("; it declares neither extension; only {count} general checks apply")
     } else {
@@ -48,7 +48,8 @@ fn verdict(report: &Report) -> String {
     };
     match report.verdict() {
         "not-finished" => {
-            let (late, failed) = (report.not_reached(), count("fail"));
+            let late = report.not_reached();
+            let failed = count("fail");
             let checks = if late == 1 { "check" } else { "checks" };
             let seconds = report.needed_seconds();
             format!(
@@ -68,14 +69,14 @@ fn verdict(report: &Report) -> String {
 /// The findings of checks that applied.
 fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
     let findings = report.findings.iter();
-    findings.filter(|it| super::is_reached(&it.outcome))
+    findings.filter(|finding| super::is_reached(&finding.outcome))
 }
 
 /// The number of findings of each label, for each era that was checked.
 fn counts(report: &Report) -> Vec<(Era, String)> {
     let mut eras: Vec<(Era, String)> = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
-        let findings = || report.findings.iter().filter(|it| it.era == era);
+        let findings = || report.findings.iter().filter(|finding| finding.era == era);
         if findings().next().is_none() {
             continue;
         }
@@ -88,7 +89,8 @@ fn counts(report: &Report) -> Vec<(Era, String)> {
             ("not-reached", "not reached"),
         ];
         let parts = labels.into_iter().filter_map(|(label, shown)| {
-            let count = findings().filter(|it| it.label() == label).count();
+            let has_label = |finding: &&Finding| finding.label() == label;
+            let count = findings().filter(has_label).count();
             (count > 0 || label != "not-reached").then(|| format!("{count} {shown}"))
         });
         eras.push((era, parts.collect::<Vec<_>>().join(", ")));
@@ -101,7 +103,8 @@ type Group<'a> = Vec<&'a Finding>;
 
 fn groups<'a>(report: &'a Report, label: &str) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for finding in report.findings.iter().filter(|it| it.label() == label) {
+    let has_label = |finding: &&Finding| finding.label() == label;
+    for finding in report.findings.iter().filter(has_label) {
         let belongs = |group: &&mut Group<'a>| {
             group.iter().any(|other| {
                 let is_same_check = other.check.id() == finding.check.id();

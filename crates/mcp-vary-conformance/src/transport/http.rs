@@ -54,9 +54,9 @@ impl Http {
     ///
     /// If the machine's certificates cannot be read.
     pub(crate) fn new(uri: Uri, target: &Target, limit: Duration) -> Result<Self, String> {
-        let connector = connector(uri.scheme() == Some(&Scheme::HTTPS), target.authorities())?;
+        let https = connector(uri.scheme() == Some(&Scheme::HTTPS), target.authorities())?;
         Ok(Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: Client::builder(TokioExecutor::new()).build(https),
             uri,
             target: target.clone(),
             limit,
@@ -69,8 +69,8 @@ impl Http {
         message: &Outgoing<'_>,
         client: &HttpClient,
     ) -> Result<Reply, String> {
-        let headers = headers(message);
-        let mut request = self.request(Method::POST, headers, message.text.clone(), client);
+        let mut request =
+            self.request(Method::POST, headers(message), message.text.clone(), client);
         let accepted = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accepted);
         let json = HeaderValue::from_static("application/json");

@@ -66,9 +66,8 @@ impl Process {
             .stderr(Stdio::piped());
         let mut group = ProcessGroup::start(program, command)?;
         let child = &mut group.child;
-        let (input, output) = (child.stdin().take(), child.stdout().take());
-        let (Some(input), Some(output), Some(stderr)) = (input, output, child.stderr().take())
-        else {
+        let streams = child.stdin().take().zip(child.stdout().take());
+        let Some(((input, output), stderr)) = streams.zip(child.stderr().take()) else {
             return Err(format!("`{program}` has no standard streams"));
         };
         let (stderr, stderr_reader) = StderrTail::read(stderr);
@@ -135,7 +134,8 @@ impl Process {
             self.has_answered.store(true, Ordering::Relaxed);
         }
         let response = reply.message.as_ref();
-        if message.method == "initialize" && response.is_some_and(|it| it.get("result").is_some()) {
+        let has_result = response.is_some_and(|response| response.get("result").is_some());
+        if message.method == "initialize" && has_result {
             _ = self.initialized.set(reply.clone());
         }
         Ok(reply)
@@ -146,8 +146,8 @@ impl Process {
         message: &Outgoing<'_>,
         skipped: &mut SkippedLines,
     ) -> Result<Reply, String> {
-        let mut streams = self.streams.lock().await;
-        let streams = streams.as_mut().ok_or("the process was ended")?;
+        let mut guard = self.streams.lock().await;
+        let streams = guard.as_mut().ok_or("the process was ended")?;
         if write(&mut streams.input, &message.text).await.is_err() {
             return Err(self.describe_end(skipped).await);
         }
@@ -173,8 +173,8 @@ impl Process {
                 Err(_) => skipped.add(&line),
             }
         }
-        let skipped = skipped.describe();
-        Err(format!("no response in {LINES} lines{skipped}"))
+        let found = skipped.describe();
+        Err(format!("no response in {LINES} lines{found}"))
     }
 
     /// Why there is no response: the process has closed its streams.
@@ -183,10 +183,10 @@ impl Process {
         if let Some(reader) = self.stderr_reader.lock().await.take() {
             _ = timeout(GRACE, reader).await;
         }
-        let skipped = skipped.describe();
+        let found = skipped.describe();
         match status {
-            Some(status) => format!("the process ended ({status}) before it answered{skipped}"),
-            None => format!("the process closed its standard output before it answered{skipped}"),
+            Some(status) => format!("the process ended ({status}) before it answered{found}"),
+            None => format!("the process closed its standard output before it answered{found}"),
         }
     }
 
@@ -253,7 +253,7 @@ pub(crate) const REPEATED_REQUEST: &str = "it repeats what it is sent";
 
 /// Answers a request of the server: `ping` with a result, others with an error, as the client declared nothing.
 async fn answer(input: &mut ChildStdin, message: &Value) {
-    let (Some(id), Some(method)) = (message.get("id"), message.get("method")) else {
+    let Some((id, method)) = message.get("id").zip(message.get("method")) else {
         return;
     };
     let answer = match method.as_str() {

@@ -64,16 +64,16 @@ pub fn question<'a>(
     variants: impl IntoIterator<Item = &'a ServerVariant>,
 ) -> String {
     let client_hints = hints.iter().map(|(key, values)| {
-        let values: Vec<_> = values.iter().map(|value| visible_text(value)).collect();
-        (visible_text(key), json!(values))
+        let texts: Vec<_> = values.iter().map(|value| visible_text(value)).collect();
+        (visible_text(key), json!(texts))
     });
     let client = json!({
         "description": hints.description().map(visible_text),
         "hints": client_hints.collect::<serde_json::Map<_, _>>(),
     });
-    let variants = variants.into_iter().map(|variant| {
-        let hints = variant.hints.iter();
-        let hints = hints.map(|(key, value)| (visible_text(key), json!(visible_text(value))));
+    let documents = variants.into_iter().map(|variant| {
+        let given = variant.hints.iter();
+        let hints = given.map(|(key, value)| (visible_text(key), json!(visible_text(value))));
         json!({
             "id": variant.id,
             "description": visible_text(&variant.description),
@@ -81,7 +81,7 @@ pub fn question<'a>(
             "status": variant.status,
         })
     });
-    let variants: Vec<_> = variants.collect();
+    let variants: Vec<_> = documents.collect();
     json!({"client": client, "variants": variants}).to_string()
 }
 
@@ -167,8 +167,8 @@ pub fn parse_answer(answer: &str, offered: &[VariantId]) -> Result<Vec<VariantId
     let mut named = BTreeSet::new();
     let mut order = Vec::with_capacity(offered.len());
     for id in &answer.ranking {
-        let known = offered.iter().find(|known| known.as_str() == id);
-        let known = known.ok_or(AnswerError::UnknownVariant)?;
+        let found = offered.iter().find(|known| known.as_str() == id);
+        let known = found.ok_or(AnswerError::UnknownVariant)?;
         if !named.insert(known) {
             return Err(AnswerError::RepeatedVariant);
         }

@@ -25,14 +25,14 @@ const MAX_LABELS: usize = 128;
 pub(super) fn columns<'a>(value: Json<'a>, whole: &Json<'_>) -> Json<'a> {
     match value {
         Json::Object(members) => {
-            let members = members.into_iter().map(|(key, value)| {
+            let shown = members.into_iter().map(|(key, value)| {
                 let value = match whole.get(&key) {
                     Some(whole) => columns(value, whole),
                     None => value,
                 };
                 (key, value)
             });
-            Json::Object(members.collect())
+            Json::Object(shown.collect())
         }
         Json::Array(elements) => {
             let origins = whole.as_array().unwrap_or_default();
@@ -214,9 +214,9 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
         if rows.len() + hidden.len() < MIN_ROWS || !are_rows {
             return None;
         }
-        let rows: Cells<'v, 'a> = rows.iter().map(Some).collect();
+        let cells: Cells<'v, 'a> = rows.iter().map(Some).collect();
         let mut table = Self::default();
-        table.collect(&rows, hidden, "", MAX_OPENED_COLUMNS)?;
+        table.collect(&cells, hidden, "", MAX_OPENED_COLUMNS)?;
         let labels: BTreeSet<_> = table.columns.iter().map(|column| &column.label).collect();
         (labels.len() == table.columns.len() && !table.columns.is_empty()).then_some(table)
     }
@@ -250,18 +250,18 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
         }
         for (at, (key, cells)) in columns.into_iter().enumerate() {
             let label = format!("{prefix}{key}");
-            let hidden: Cells<'v, 'w> = hidden
+            let hidden_cells: Cells<'v, 'w> = hidden
                 .iter()
                 .map(|row| row.and_then(|row| member_near(row, at, key)))
                 .collect();
             let opens = |cell: &&Json<'a>| cell.as_object().is_some_and(|m| !m.is_empty());
             if open > 0 && cells.iter().flatten().all(opens) {
-                self.collect(&cells, &hidden, &format!("{label}."), open - 1)?;
+                self.collect(&cells, &hidden_cells, &format!("{label}."), open - 1)?;
             } else {
                 self.columns.push(Column {
                     label,
                     cells,
-                    hidden,
+                    hidden: hidden_cells,
                 });
             }
             if self.columns.len() > MAX_LABELS {

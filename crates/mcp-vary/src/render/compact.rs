@@ -163,8 +163,8 @@ pub fn compact_structured<'a>(
         let mut compacting = Compactor::new(limits);
         compacting.is_typed = true;
         let mut short = compacting.whole(value, bound);
-        let notices = fold_lines(notice(&short.left_out, whole), whole, limits.bytes / 4);
-        let notices = notices.into_iter().map(|line| Json::String(line.into()));
+        let lines = fold_lines(notice(&short.left_out, whole), whole, limits.bytes / 4);
+        let notices = lines.into_iter().map(|line| Json::String(line.into()));
         if let Json::Object(members) = &mut short.value {
             members.push((META_LEFT_OUT.into(), Json::Array(notices.collect())));
         }
@@ -402,10 +402,10 @@ impl<'v, 'l> Compactor<'v, 'l> {
         let mut retained = Vec::with_capacity(count);
         for (at, element) in elements[..count].iter().enumerate() {
             self.trail.step(Step::Element(at));
-            let bound = bound.item(at);
+            let item_bound = bound.item(at);
             let short = match &key {
-                Some(key) if at >= whole => self.only_key(element, key, bound),
-                _ => self.value(element, bound),
+                Some(key) if at >= whole => self.only_key(element, key, item_bound),
+                _ => self.value(element, item_bound),
             };
             let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
             if at >= whole && !has_less && members(&short) < members(element) {

@@ -57,8 +57,8 @@ fn collection<'a>(value: &Json<'a>) -> Option<Json<'a>> {
     let features = value.get("features")?.as_array()?;
     let rows = features.iter().map(|one| unique(feature(one)?));
     let rows = Json::Array(rows.collect::<Option<_>>()?);
-    let members = value.as_object()?.iter().filter(|(key, _)| key != "type");
-    let members = members.map(|(key, value)| match key.as_ref() {
+    let others = value.as_object()?.iter().filter(|(key, _)| key != "type");
+    let members = others.map(|(key, value)| match key.as_ref() {
         "features" => (key.clone(), rows.clone()),
         _ => (key.clone(), value.clone()),
     });

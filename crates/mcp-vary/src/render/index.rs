@@ -167,12 +167,12 @@ impl Index {
         let before = offset - mark.map_or(0, |mark| mark.number);
         for entry in entries.into_iter().flatten().skip(before).take(limit) {
             let value = Json::parse(json.get(entry.value)?).ok()?;
-            let size = value.json_len();
+            let length = value.json_len();
             let key = match entry.key {
                 Some(key) => Some(string(key)?),
                 None => None,
             };
-            let size = size + key.as_ref().map_or(1, |key| key.len() + 4);
+            let size = length + key.as_ref().map_or(1, |key| key.len() + 4);
             if end > offset && size > room {
                 break;
             }
@@ -246,7 +246,8 @@ fn character(written: &str) -> (usize, usize) {
     let unit = |at: usize| {
         let digits = written.get(at + 2..at + 6)?;
         let is_escape = bytes.get(at..at + 2)? == b"\\u";
-        u32::from_str_radix(digits, 16).ok().filter(|_| is_escape)
+        let code = u32::from_str_radix(digits, 16).ok()?;
+        is_escape.then_some(code)
     };
     match (bytes[0], unit(0)) {
         (b'\\', Some(0xd800..=0xdbff)) => (4, 12.min(written.len())),
@@ -352,7 +353,7 @@ fn find(json: &str, pointer: &str) -> Option<Range<usize>> {
             b'[' => {
                 let is_number = token.bytes().all(|byte| byte.is_ascii_digit());
                 let is_plain = is_number && (token == "0" || !token.starts_with('0'));
-                let number = token.parse::<usize>().ok().filter(|_| is_plain)?;
+                let number = is_plain.then(|| token.parse::<usize>().ok()).flatten()?;
                 let mut elements = Entries::of(json, span.start + 1, Kind::Array);
                 elements.nth(number).map(|entry| entry.value)
             }

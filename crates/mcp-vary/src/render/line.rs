@@ -166,11 +166,11 @@ pub(super) fn is_multiline(text: &str) -> bool {
 
 /// The lines of `text`, with any line ending; a final line break does not begin another line.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let text = text
+    let body = text
         .strip_suffix("\r\n")
         .or_else(|| text.strip_suffix(['\n', '\r']))
         .unwrap_or(text);
-    text.split('\n')
+    body.split('\n')
         .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
 

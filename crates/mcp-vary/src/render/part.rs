@@ -223,9 +223,9 @@ pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
 fn fitting<T>(all: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
     let mut room = MAX_PAGE_BYTES;
     let fits = |one: &&T| {
-        let size = size(one).saturating_add(1);
-        let fits = size <= room;
-        room = room.saturating_sub(size);
+        let length = size(one).saturating_add(1);
+        let fits = length <= room;
+        room = room.saturating_sub(length);
         fits
     };
     let count = all.iter().take(limit).take_while(fits).count();
@@ -252,7 +252,7 @@ fn find<'v, 'a>(value: &'v Json<'a>, pointer: &str) -> Option<&'v Json<'a>> {
         Json::Array(elements) => {
             let is_number = token.bytes().all(|b| b.is_ascii_digit());
             let is_plain = is_number && (token == "0" || !token.starts_with('0'));
-            elements.get(token.parse::<usize>().ok().filter(|_| is_plain)?)
+            elements.get(is_plain.then(|| token.parse::<usize>().ok()).flatten()?)
         }
         _ => None,
     })

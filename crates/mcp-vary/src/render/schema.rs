@@ -111,10 +111,10 @@ impl<'s> Bound<'s> {
 
     /// The number of elements that stay if `limit` would: at least `minItems`.
     pub(super) fn items(self, limit: usize) -> usize {
-        let least = self
+        let bound = self
             .keyword("minItems")
             .map(|least| least.as_u64().unwrap_or(u64::MAX));
-        let least = least.map_or(0, |least| usize::try_from(least).unwrap_or(usize::MAX));
+        let least = bound.map_or(0, |least| usize::try_from(least).unwrap_or(usize::MAX));
         limit.max(least)
     }
 

@@ -187,8 +187,8 @@ impl<'a> Uniform<'a> {
             rows: columns.rows.len(),
             columns: (0..columns.labels.len()).map(column).collect(),
         };
-        let shared = [("each", columns.each), ("from", columns.from)];
-        let shared = shared.into_iter().filter(|(_, some)| !some.is_empty());
+        let entries = [("each", columns.each), ("from", columns.from)];
+        let shared = entries.into_iter().filter(|(_, some)| !some.is_empty());
         Some(Self {
             shared: shared
                 .map(|(name, some)| (name, Json::Object(some)))

@@ -223,8 +223,8 @@ impl Alternative {
             policy,
             omits_texts: Cell::new(false),
         };
-        let applied = Applied::new(features.choose_format(&Format::ALL), features);
-        let mut applied = applied.decided_by(self.verbosity);
+        let chosen = Applied::new(features.choose_format(&Format::ALL), features);
+        let mut applied = chosen.decided_by(self.verbosity);
         match telling.shape(result, &mut applied) {
             Ok(Some(result)) => Shaped::Changed { result, applied },
             // An unreadable result is forwarded unchanged.
@@ -264,9 +264,9 @@ impl AlternativeShaper<'_> {
             return Ok(None);
         };
         applied.omits_texts = self.omits_texts.get();
-        let meta = meta(members)?;
-        let report = self.policy.requested_report();
-        let report = report.map(|requested| applied.report(meta, requested));
+        let metadata = meta(members)?;
+        let wanted = self.policy.requested_report();
+        let report = wanted.map(|requested| applied.report(metadata, requested));
         let mut result = members.clone();
         result.set("content", content);
         match structure {
@@ -303,8 +303,8 @@ impl AlternativeShaper<'_> {
             fields => fields,
         };
         let (texts, structure) = fields;
-        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-        Ok(Some((replace_texts(written, &texts), structure)))
+        let borrowed: Vec<_> = texts.iter().map(String::as_str).collect();
+        Ok(Some((replace_texts(written, &borrowed), structure)))
     }
 
     /// The texts and the structured value of `answer` for the client.
@@ -320,8 +320,8 @@ impl AlternativeShaper<'_> {
             ..*self.policy
         };
         let schema = self.schema.map(OutputSchema::schema);
-        let (texts, new) = answer.uncompacted_fields(self.features, self.tool, schema, &policy);
-        let new = new.as_deref();
+        let (texts, value) = answer.uncompacted_fields(self.features, self.tool, schema, &policy);
+        let new = value.as_deref();
         let structure = if is_structured {
             let is_promised = self.tool.output_schema || self.tool.ui;
             match new {
@@ -354,9 +354,9 @@ impl AlternativeShaper<'_> {
         let Alternative { markdown, text, .. } = self.alternative;
         let relations = relations_to(native, written)?;
         let blocks = written.iter().filter(|block| block.is_text());
-        let retained = blocks.zip(&relations);
-        let retained = retained.filter(|(_, relation)| **relation == Relation::Author);
-        let retained: Vec<_> = retained.filter_map(|(block, _)| block.text()).collect();
+        let pairs = blocks.zip(&relations);
+        let authored = pairs.filter(|(_, relation)| **relation == Relation::Author);
+        let retained: Vec<_> = authored.filter_map(|(block, _)| block.text()).collect();
         let author = (!retained.is_empty()).then(|| retained.join("\n\n"));
         let mut answer = Answer::from_json(value)?;
         if let Some(markdown) = markdown.as_ref().or(text.as_ref()).or(author.as_ref()) {
@@ -404,8 +404,8 @@ impl AlternativeShaper<'_> {
         let is_strict = self.policy.is_strict(self.features, value);
         let parsed = Json::parse(value)?;
         let stays = |text: &&&str| !is_strict || self.tool.ui || !restates(text, &parsed, value);
-        let texts = author.iter().filter(stays).map(|text| (*text).to_owned());
-        let texts: Vec<_> = texts.collect();
+        let staying = author.iter().filter(stays).map(|text| (*text).to_owned());
+        let texts: Vec<_> = staying.collect();
         if is_strict && omits_texts(*self.policy, self.tool) && !texts.is_empty() {
             self.omits_texts.set(true);
             return Ok(Vec::new());
@@ -421,9 +421,9 @@ impl AlternativeShaper<'_> {
             Some(Format::Text) => text.as_ref(),
             Some(Format::Markdown) | None => markdown.as_ref().or(text.as_ref()),
         };
-        let hints = &self.alternative.hints;
-        let hints = hints.iter().filter(|_| self.features.sampling());
-        let hints: Vec<_> = hints.map(|hint| text_block(hint)).collect();
+        let offered = self.features.sampling().then_some(&self.alternative.hints);
+        let hint_blocks = offered.into_iter().flatten().map(|hint| text_block(hint));
+        let hints: Vec<_> = hint_blocks.collect();
         if rendered.is_none() && hints.is_empty() {
             return None;
         }
@@ -432,22 +432,20 @@ impl AlternativeShaper<'_> {
             let all: Vec<_> = native.chain(hints.into_iter().map(Cow::Owned)).collect();
             return Some(array(&all));
         };
-        let texts: Vec<_> = [text_block(rendered)].into_iter().chain(hints).collect();
-        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        let new: Vec<_> = [text_block(rendered)].into_iter().chain(hints).collect();
+        let texts: Vec<_> = new.iter().map(String::as_str).collect();
         Some(replace_texts(written, &texts))
     }
 }
 
 /// Replaces all texts of `written` with `texts`, at the position of the first.
 fn replace_texts(written: &[Block<'_>], texts: &[&str]) -> String {
-    let first = written.iter().position(Block::is_text);
-    let first = first.unwrap_or(0);
+    let first = written.iter().position(Block::is_text).unwrap_or(0);
     let mut all: Vec<Cow<'_, str>> = Vec::with_capacity(written.len() + texts.len());
     let before = written.iter().take(first);
     all.extend(before.map(|block| Cow::Borrowed(block.written)));
     all.extend(texts.iter().map(|text| Cow::Borrowed(*text)));
-    let after = written.iter().skip(first);
-    let after = after.filter(|block| !block.is_text());
+    let after = written.iter().skip(first).filter(|block| !block.is_text());
     all.extend(after.map(|block| Cow::Borrowed(block.written)));
     array(&all)
 }
@@ -458,7 +456,7 @@ fn output_value(result: &Members<'_>, written: &[Block<'_>], lift: bool) -> Opti
     if let Some(structured) = structured.filter(|value| *value != "null") {
         return Some((structured.to_owned(), true));
     }
-    let texts = texts(written);
-    let document = document(&texts).filter(|_| lift)?;
-    Some((document.to_json(), false))
+    let all = texts(written);
+    let parsed = document(&all)?;
+    lift.then(|| (parsed.to_json(), false))
 }

@@ -302,8 +302,8 @@ impl Answer {
         }
         let report = policy.requested_report();
         if let Some(requested) = report.filter(|_| !features.is_empty()) {
-            let applied = Applied::new(telling.format, features);
-            let applied = applied.decided_by(verbosity.or(answer.verbosity));
+            let chosen = Applied::new(telling.format, features);
+            let applied = chosen.decided_by(verbosity.or(answer.verbosity));
             result.set("_meta", applied.report(meta, requested));
         } else if !meta.is_empty() {
             result.set("_meta", meta.to_json());
@@ -327,9 +327,10 @@ impl Answer {
 
     /// The answer for a client with `features`, and the verbosity in the condition that chose it.
     fn select(&self, features: &Features) -> (&Self, Option<Verbosity>) {
-        let alternative = choose_with_condition(&self.alternatives, features);
-        let alternative = alternative.filter(|_| !features.is_empty());
-        alternative.map_or((self, None), |(when, answer)| (answer, when.verbosity()))
+        match choose_with_condition(&self.alternatives, features) {
+            Some((when, answer)) if !features.is_empty() => (answer, when.verbosity()),
+            _ => (self, None),
+        }
     }
 
     fn writer<'t>(

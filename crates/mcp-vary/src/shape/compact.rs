@@ -250,8 +250,8 @@ impl ResultCompactor<'_> {
             Shaped::Unchanged => original.clone(),
         };
         let content = result.get("content").unwrap_or("[]").to_owned();
-        let blocks = blocks(&content)?;
-        let mut draft = ContentDraft::of(&blocks);
+        let parsed = blocks(&content)?;
+        let mut draft = ContentDraft::of(&parsed);
         let structured = result.get("structuredContent").filter(|v| *v != "null");
         self.shorten(subject.as_ref(), applied.format, structured, &mut draft);
         let is_prose = subject.as_ref().is_some_and(|subject| subject.is_prose);
@@ -297,8 +297,8 @@ impl ResultCompactor<'_> {
             Shaped::Changed { applied, .. } => *applied,
             // A custom text already has the format that the client chose.
             Shaped::Unchanged => {
-                let format = self.features.choose_format(&Format::ALL);
-                let format = format.filter(|_| self.compaction.custom_text.is_some());
+                let custom = self.compaction.custom_text.as_ref();
+                let format = custom.and_then(|_| self.features.choose_format(&Format::ALL));
                 Applied::new(format, self.features)
             }
         };
@@ -326,9 +326,9 @@ impl ResultCompactor<'_> {
         if let Some(written) = result.get("structuredContent").filter(|v| *v != "null") {
             return Ok(Some(data(written, Json::parse(written)?)));
         }
-        let texts = texts(blocks);
-        let [text] = *texts else { return Ok(None) };
-        if let Some(document) = document(&texts) {
+        let all = texts(blocks);
+        let [text] = *all else { return Ok(None) };
+        if let Some(document) = document(&all) {
             return Ok(Some(data(text, document)));
         }
         let is_wanted = self.compaction.whole.is_some() || self.compaction.bounds.tokens.is_some();
@@ -356,17 +356,17 @@ impl ResultCompactor<'_> {
             .filter(|(at, _)| !ours.contains(at) && prose.is_none())
             .copied()
             .collect();
-        let most = self.compaction.bounds.tokens;
+        let bound = self.compaction.bounds.tokens;
         let of_others: usize = others.iter().map(|(_, text)| tokens(text)).sum();
-        let most = most.map(|most| (most - of_others.min(most / 2), most));
+        let most = bound.map(|most| (most - of_others.min(most / 2), most));
         if let Some(subject) = subject {
             let reported = (&*ours, form, most.map(|(most, _)| most));
             let short = self.shorter(&subject.value, reported, draft);
             // If a schema rejected the alternative's value, the structured value is another one, which stays.
-            let structured = structured
+            let value = structured
                 .filter(|written| subject.is_written(written))
                 .and_then(|_| self.structured(&subject.value, texts.is_empty()));
-            draft.apply(short.or(prose), structured);
+            draft.apply(short.or(prose), value);
         }
         if !self.compaction.bounds.is_unbounded() {
             self.shorten_others(

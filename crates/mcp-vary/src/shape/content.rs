@@ -57,10 +57,10 @@ pub(crate) fn text_of(block: &str) -> Option<Cow<'_, str>> {
 fn quoted_text(block: &str) -> Option<&str> {
     let block = Members::parse(block).ok()?;
     let is_text = block.get("type").and_then(unquoted).as_deref() == Some("text");
-    let text = block.get_written("text").filter(|_| is_text)?;
+    let text = block.get_written("text")?;
     // Only a code point by number can be unreadable: half of a pair.
     let is_readable = !text.contains("\\u") || unquoted(text).is_some();
-    (is_readable && text.starts_with('"')).then_some(text)
+    (is_text && is_readable && text.starts_with('"')).then_some(text)
 }
 
 pub(crate) fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {
@@ -70,7 +70,8 @@ pub(crate) fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {
 /// The only text block; `None` if there are none or several.
 pub(super) fn only_text<'b, 'a>(blocks: &'b [Block<'a>]) -> Option<&'b Block<'a>> {
     let mut texts = blocks.iter().filter(|block| block.is_text());
-    texts.next().filter(|_| texts.next().is_none())
+    let text = texts.next()?;
+    texts.next().is_none().then_some(text)
 }
 
 /// A text block with a new text; its annotations stay.

@@ -241,14 +241,14 @@ fn shape(
     report: Option<Report<'_>>,
 ) -> Result<Option<String>, JsonError> {
     let mut result = Members::parse(text)?;
-    let meta = meta(&result)?;
+    let metadata = meta(&result)?;
     let Some(messages) = result.get("messages") else {
         return Ok(None);
     };
-    if !is_complete(&result) || meta.contains(META_APPLIED) {
+    if !is_complete(&result) || metadata.contains(META_APPLIED) {
         return Ok(None);
     }
-    let report = report.map(|report| applied.report(meta, report));
+    let reported = report.map(|report| applied.report(metadata, report));
     let written = elements(messages)?;
     let place = written.iter().position(|message| is_text(message));
     let mut new: Vec<&str> = Vec::new();
@@ -268,7 +268,7 @@ fn shape(
         result.set("description", string(description));
     }
     result.set("messages", new);
-    if let Some(report) = report {
+    if let Some(report) = reported {
         result.set("_meta", report);
     }
     Ok(Some(result.to_json()))

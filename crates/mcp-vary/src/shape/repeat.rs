@@ -83,15 +83,15 @@ fn relation_of_string(value: &Json<'_>) -> Relation {
 }
 
 fn relation(value: &Json<'_>, text: &str, terms: Relation) -> Relation {
-    let text = text.trim_end();
-    let is_text = |part: &Json<'_>| part.as_str().is_some_and(|part| part.trim_end() == text);
+    let trimmed = text.trim_end();
+    let is_text = |part: &Json<'_>| part.as_str().is_some_and(|part| part.trim_end() == trimmed);
     if candidates(value).any(is_text) {
         return terms;
     }
-    if text.is_empty() {
+    if trimmed.is_empty() {
         return Relation::Repeats;
     }
-    match Json::parse(text) {
+    match Json::parse(trimmed) {
         Ok(parsed) if candidates(value).any(|part| part.is_same(&parsed)) => Relation::Repeats,
         _ => Relation::Author,
     }

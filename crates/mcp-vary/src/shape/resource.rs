@@ -49,8 +49,8 @@ impl MediaType {
     /// The format with which clients request it; `None` if they cannot.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
-        let essence = self.0.split(';').next().unwrap_or_default();
-        let essence = essence.trim_end().to_ascii_lowercase();
+        let written = self.0.split(';').next().unwrap_or_default();
+        let essence = written.trim_end().to_ascii_lowercase();
         match essence.as_str() {
             "text/markdown" => Some(Format::Markdown),
             "text/plain" => Some(Format::Text),
@@ -341,11 +341,11 @@ fn shape<'r>(
     report: Option<Report<'_>>,
 ) -> Result<Shaped, JsonError> {
     let mut result = Members::parse(text)?;
-    let meta = meta(&result)?;
+    let metadata = meta(&result)?;
     let Some(contents) = result.get("contents") else {
         return Ok(Shaped::Unchanged);
     };
-    if !is_complete(&result) || meta.contains(META_APPLIED) {
+    if !is_complete(&result) || metadata.contains(META_APPLIED) {
         return Ok(Shaped::Unchanged);
     }
     let mut formats = Vec::new();
@@ -367,9 +367,9 @@ fn shape<'r>(
     };
     let format = first.filter(|_| formats.iter().all(|format| format == first));
     let applied = Applied::new(format, features).decided_by(verbosity);
-    let report = report.map(|report| applied.report(meta, report));
+    let reported = report.map(|report| applied.report(metadata, report));
     result.set("contents", format!("[{}]", shaped.join(",")));
-    if let Some(report) = report {
+    if let Some(report) = reported {
         result.set("_meta", report);
     }
     Ok(Shaped::Changed {
@@ -388,13 +388,13 @@ fn content<'r>(
     if content.contains("blob") {
         return None;
     }
-    let representations = representations(&content.get_str("uri")?)?;
+    let known = representations(&content.get_str("uri")?)?;
     let text = content.get_str("text")?;
     let served = match content.get_str("mimeType") {
         Some(media_type) => media_type.parse().ok().and_then(|m: MediaType| m.format()),
         None => container(&text).map(|_| Format::Json),
     };
-    let (representation, verbosity) = representations.choose_with_verbosity(features, served);
+    let (representation, verbosity) = known.choose_with_verbosity(features, served);
     let (new, media_type) = representation.apply(&text)?;
     content.set("mimeType", string(media_type));
     content.set("text", string(&new));

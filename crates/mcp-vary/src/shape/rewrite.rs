@@ -24,10 +24,10 @@ pub(super) fn replace(
         new.push(Cow::Owned(text_block(text)));
         changed = true;
     }
-    let mut relations = relations.iter();
+    let mut following = relations.iter();
     for block in blocks {
         let relation = if block.is_text() {
-            relations.next()
+            following.next()
         } else {
             None
         };
@@ -51,10 +51,10 @@ pub(super) fn json_and_author(
     json: &str,
 ) -> Option<String> {
     let with_relation: Vec<_> = {
-        let mut relations = relations.iter();
+        let mut following = relations.iter();
         let relation = |block: &Block<'_>| {
             if block.is_text() {
-                relations.next()
+                following.next()
             } else {
                 None
             }

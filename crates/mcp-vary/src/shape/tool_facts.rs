@@ -30,10 +30,10 @@ impl ToolFacts {
     #[must_use]
     pub fn listed(tool: &str) -> Self {
         let members = Members::parse(tool).unwrap_or_default();
-        let meta = meta(&members).unwrap_or_default();
+        let metadata = meta(&members).unwrap_or_default();
         Self {
             output_schema: members.contains("outputSchema"),
-            ui: meta.contains("ui") || meta.contains("ui/resourceUri"),
+            ui: metadata.contains("ui") || metadata.contains("ui/resourceUri"),
         }
     }
 }

@@ -168,8 +168,8 @@ impl ResultShaping<'_> {
             Format::Json if !self.is_strict() => Members::parse_compact(text, "structuredContent")?,
             _ => (Members::parse(text)?, false),
         };
-        let meta = meta(&result)?;
-        if !is_shapeable(&result) || meta.contains(META_APPLIED) {
+        let metadata = meta(&result)?;
+        if !is_shapeable(&result) || metadata.contains(META_APPLIED) {
             return Ok(None);
         }
         let blocks = result.get("content").map_or(Ok(Vec::new()), blocks)?;
@@ -197,7 +197,7 @@ impl ResultShaping<'_> {
             return Ok(None);
         }
         let requested = self.policy.requested_report();
-        let report = requested.map(|requested| applied.report(meta, requested));
+        let report = requested.map(|requested| applied.report(metadata, requested));
         if leaves_out {
             result.remove("structuredContent");
         }
@@ -226,11 +226,11 @@ impl ResultShaping<'_> {
         let is_object = structured.starts_with('{');
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
             let stays = self.texts_to_retain(structured, blocks)?;
-            let omits_texts = omits_texts(self.policy, self.tool) && stays.contains(&true);
+            let omits = omits_texts(self.policy, self.tool) && stays.contains(&true);
             return Ok(Outcome {
-                content: with_texts(blocks, |at| stays[at] && !omits_texts),
+                content: with_texts(blocks, |at| stays[at] && !omits),
                 lifted: None,
-                omits_texts,
+                omits_texts: omits,
             });
         }
         let json = if is_compact {
@@ -260,20 +260,20 @@ impl ResultShaping<'_> {
         if !relations.iter().any(is_author) {
             return Ok(vec![false; relations.len()]);
         }
-        let texts = texts(blocks);
+        let all = texts(blocks);
         let value = Json::parse(written)?;
         let stays = |(text, relation): (&&str, &Relation)| {
             is_author(relation) && (self.tool.ui || !restates(text, &value, written))
         };
-        Ok(texts.iter().zip(&relations).map(stays).collect())
+        Ok(all.iter().zip(&relations).map(stays).collect())
     }
 
     /// A result without a structured value: its only text may be JSON.
     ///
     /// Scalars are prose: `42` is text, not a document.
     fn lift(&self, blocks: &[Block<'_>]) -> Outcome {
-        let texts = texts(blocks);
-        let Some(value) = document(&texts) else {
+        let all = texts(blocks);
+        let Some(value) = document(&all) else {
             return Outcome::default();
         };
         let json = value.to_json();
@@ -310,21 +310,21 @@ impl ResultShaping<'_> {
             let content = replace(blocks, &[Relation::Repeats], Some(&render(&value)));
             return Ok(Outcome::content(content));
         }
-        let texts = texts(blocks);
-        let relations = relations(&value, &texts);
-        if relations.contains(&Relation::IsValue) {
-            let relation = |at: usize| relations[at];
+        let all = texts(blocks);
+        let found = relations(&value, &all);
+        if found.contains(&Relation::IsValue) {
+            let relation = |at: usize| found[at];
             return Ok(Outcome::content(render_each(blocks, relation, render)));
         }
-        let is_silent = texts.is_empty() && !self.is_for_interface();
-        let is_wanted = is_silent || relations.contains(&Relation::Repeats);
+        let is_silent = all.is_empty() && !self.is_for_interface();
+        let is_wanted = is_silent || found.contains(&Relation::Repeats);
         if is_wanted {
-            let content = replace(blocks, &relations, Some(&render(&value)));
+            let content = replace(blocks, &found, Some(&render(&value)));
             return Ok(Outcome::content(content));
         }
         // "No declaration makes values unreachable": the structured value is omitted, so a text must contain its values.
         let is_unread = !self.is_promised() || self.policy.text_only;
-        let is_lost = is_unread && !covers_all(&texts, &value);
+        let is_lost = is_unread && !covers_all(&all, &value);
         Ok(Outcome {
             content: is_lost.then(|| followed_by(blocks, &render(&value))),
             ..Outcome::default()

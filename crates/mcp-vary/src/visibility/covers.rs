@@ -58,9 +58,9 @@ fn states_only(text: &str, value: &Json<'_>) -> bool {
 fn is_part_of(stated: &Json<'_>, value: &Json<'_>) -> bool {
     match (stated, value) {
         (Json::Object(stated), Json::Object(members)) => {
-            let members: BTreeMap<&str, _> = members.iter().map(|(k, v)| (k.as_ref(), v)).collect();
+            let known: BTreeMap<&str, _> = members.iter().map(|(k, v)| (k.as_ref(), v)).collect();
             stated.iter().all(|(key, stated)| {
-                let value = members.get(key.as_ref());
+                let value = known.get(key.as_ref());
                 value.is_some_and(|value| is_part_of(stated, value))
             })
         }
@@ -205,17 +205,17 @@ impl ProseIndex {
     }
 
     fn covers_string(&self, text: &str) -> bool {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let Some(first) = text.chars().next() else {
+        let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(first) = plain.chars().next() else {
             return true;
         };
-        let remaining = &text[first.len_utf8()..];
+        let remaining = &plain[first.len_utf8()..];
         let other: String = if first.is_lowercase() {
             first.to_uppercase().chain(remaining.chars()).collect()
         } else {
             first.to_lowercase().chain(remaining.chars()).collect()
         };
-        self.has(&text) || other != text && self.has(&other)
+        self.has(&plain) || other != plain && self.has(&other)
     }
 
     /// Looks up a boolean by the words of its key, or by the first words: `open` for `open_now`.

@@ -89,13 +89,14 @@ impl Explanation<'_> {
 
     /// How much of each kind the client sees, in one line.
     fn summary(&self) -> String {
-        let counts = KINDS.iter().filter_map(|(kind, plural)| {
+        let parts = KINDS.iter().filter_map(|(kind, plural)| {
             let of_kind = || self.report.items().iter().filter(|it| it.kind() == *kind);
-            let visible = of_kind().filter(|it| it.decision().is_visible());
-            let (visible, all) = (visible.count(), of_kind().count());
+            let shown = of_kind().filter(|item| item.decision().is_visible());
+            let visible = shown.count();
+            let all = of_kind().count();
             (all > 0).then(|| format!("{visible} of {all} {plural}"))
         });
-        let counts: Vec<String> = counts.collect();
+        let counts: Vec<String> = parts.collect();
         if counts.is_empty() {
             "sees nothing: the servers list nothing\n".to_owned()
         } else {
@@ -115,15 +116,15 @@ impl Explanation<'_> {
                 let _ = write!(out, "\n{}", table(&rows, 2));
             }
         }
-        let claims = self.used_claims().into_iter();
-        let claims = claims.map(|(name, is_present)| {
+        let used = self.used_claims().into_iter();
+        let shown = used.map(|(name, is_present)| {
             if is_present {
                 format!("{name} (present)")
             } else {
                 format!("{name} (absent)")
             }
         });
-        let claims: Vec<String> = claims.collect();
+        let claims: Vec<String> = shown.collect();
         if !claims.is_empty() {
             let _ = writeln!(out, "claims that rules use: {}", claims.join(", "));
         }
@@ -191,8 +192,8 @@ impl Explanation<'_> {
         let rules = self.rules().map(|(index, rule)| {
             json!({"rule": self.policy.label(index), "when": rule.when().to_string()})
         });
-        let claims = self.used_claims().into_iter();
-        let claims = claims.map(|(name, present)| json!({"name": name, "present": present}));
+        let used = self.used_claims().into_iter();
+        let claims = used.map(|(name, present)| json!({"name": name, "present": present}));
         let rows = self.variant_rows().into_iter();
         let variants = rows.map(|row| {
             json!({

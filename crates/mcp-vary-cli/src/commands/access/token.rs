@@ -54,12 +54,12 @@ pub(super) async fn verify(
         }
         Failure::command(format!("--token: {name}: {}", io_error::describe(&error)))
     })?;
-    let token = text.trim();
-    if token.is_empty() {
+    let written = text.trim();
+    if written.is_empty() {
         let name = path.display();
         return Err(Failure::command(format!("--token: {name} is empty")));
     }
-    let token = token.strip_prefix("Bearer ").unwrap_or(token).trim();
+    let token = written.strip_prefix("Bearer ").unwrap_or(written).trim();
     if token.starts_with(['"', '\'']) {
         let name = path.display();
         return Err(Failure::command(format!(
@@ -72,11 +72,11 @@ pub(super) async fn verify(
             "--token: {name} has more than a token; write the token alone into it"
         )));
     }
-    let environment = environment()?;
-    let now = (environment.now)();
-    let admission = try_token(settings, environment, token).await;
+    let system = environment()?;
+    let now = (system.now)();
+    let tried = try_token(settings, system, token).await;
     let admission =
-        admission.map_err(|reason| Failure::looked_at(refusal(&reason, token, verifier, now)))?;
+        tried.map_err(|reason| Failure::looked_at(refusal(&reason, token, verifier, now)))?;
     let principal = Principal::clone(&admission.principal);
     let subject = principal.subject().unwrap_or_default();
     let issuer = principal.issuer().unwrap_or_default();
@@ -121,10 +121,10 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
     let Ok(token) = UnverifiedToken::parse(token) else {
         return first;
     };
-    let difference = difference(&token, verifier).unwrap_or_default();
+    let hint = difference(&token, verifier).unwrap_or_default();
     let end = token.expires_at();
     if end.saturating_add(LEEWAY) > now {
-        return first + &difference;
+        return first + &hint;
     }
     let expired = format!(
         "it has expired: its `exp` is {} {}, {} ago by this machine's clock; get another token",
@@ -135,17 +135,17 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
     // Whatever cannot be verified, this token is of no use.
     let is_all = reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE);
     if is_all {
-        format!("the token is refused: {expired}{difference}")
+        format!("the token is refused: {expired}{hint}")
     } else {
-        format!("{first}{difference}\nand {expired}")
+        format!("{first}{hint}\nand {expired}")
     }
 }
 
 /// The claim of the token that the configuration does not have so, and what to do: lines after a reason.
 fn difference(token: &UnverifiedToken<'_>, verifier: &TokenVerifier) -> Option<String> {
     let Ok(index) = verifier.find_issuer(token) else {
-        let known = verifier.issuers().iter().map(|known| known.issuer.as_str());
-        let known: Vec<_> = known.collect();
+        let issuers = verifier.issuers().iter().map(|known| known.issuer.as_str());
+        let known: Vec<_> = issuers.collect();
         return Some(format!(
             "\n  its `iss`: {}\n  `issuer` in the configuration: {}\nif that is your provider, write its `iss` into `issuer` exactly as it is; if not, get a token of your provider",
             token.issuer(),

@@ -35,8 +35,8 @@ enum Typed {
 
 /// Whether `word` is an argument, and not a target.
 pub(crate) fn is_argument(word: &str) -> bool {
-    let word = word.trim_start();
-    word.starts_with(['{', '[', '@']) || split(word).is_some()
+    let trimmed = word.trim_start();
+    trimmed.starts_with(['{', '[', '@']) || split(trimmed).is_some()
 }
 
 /// Name and value of `NAME=VALUE` or `NAME:=JSON`. URLs and paths have other characters before the first `=`.

@@ -43,8 +43,8 @@ impl<'a> Property<'a> {
             return Ok(json::string(text));
         }
         let name = self.name;
-        let wanted: Vec<_> = self.types.iter().map(|known| with_article(known)).collect();
-        let wanted = wanted.join(" or ");
+        let types: Vec<_> = self.types.iter().map(|known| with_article(known)).collect();
+        let wanted = types.join(" or ");
         let fix = if self
             .types
             .iter()
@@ -77,13 +77,13 @@ pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
     let is_open = known.is_empty() && !is_closed
         || is_open("additionalProperties")
         || is_open("patternProperties");
-    let missing = schema
+    let required = schema
         .get("required")
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let missing = missing.filter_map(Value::as_str);
-    let missing: Vec<_> = missing
+    let names = required.filter_map(Value::as_str);
+    let missing: Vec<_> = names
         .filter(|name| !arguments.contains_key(*name))
         .collect();
     let mut parts = Vec::new();
@@ -102,16 +102,17 @@ pub(super) fn hint(schema: &Value, arguments: &str) -> Option<String> {
                 meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
             parts.push(format!("no argument `{name}`{meant}"));
         } else if !wanted.is_empty() && !wanted.iter().any(is_allowed) {
-            let wanted: Vec<_> = wanted.iter().map(|known| with_article(known)).collect();
-            let (wanted, given) = (wanted.join(" or "), with_article(given));
+            let types: Vec<_> = wanted.iter().map(|known| with_article(known)).collect();
+            let wanted = types.join(" or ");
+            let given = with_article(given);
             parts.push(format!("`{name}` is {given}, and has to be {wanted}"));
         } else if let Some(choices) = choices(known.get(name)).filter(|it| !it.contains(&value)) {
-            let choices = choices
+            let shown = choices
                 .iter()
                 .take(MOST_HINTS)
-                .map(|it| format!("`{}`", text_of(it)));
-            let choices: Vec<_> = choices.collect();
-            parts.push(format!("`{name}` has to be one of {}", choices.join(", ")));
+                .map(|choice| format!("`{}`", text_of(choice)));
+            let quoted: Vec<_> = shown.collect();
+            parts.push(format!("`{name}` has to be one of {}", quoted.join(", ")));
         }
     }
     parts.extend(missing.iter().map(|name| format!("`{name}` is missing")));
@@ -159,7 +160,7 @@ fn collect_types<'a>(root: &'a Value, schema: &'a Value, depth: usize, types: &m
                 types.push(type_of(value));
             }
             let pointer = schema.get("$ref").and_then(Value::as_str);
-            let referred = pointer.and_then(|it| root.pointer(it.strip_prefix('#')?));
+            let referred = pointer.and_then(|pointer| root.pointer(pointer.strip_prefix('#')?));
             let branches = ["anyOf", "oneOf"]
                 .iter()
                 .filter_map(|key| schema.get(key)?.as_array());

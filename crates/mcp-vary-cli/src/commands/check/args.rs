@@ -130,12 +130,12 @@ impl Checks {
     ///
     /// If `--only` selects nothing.
     pub(crate) fn options(&self, is_client: bool) -> Result<Options, Failure> {
-        let (options, list) = if is_client {
+        let (all, list) = if is_client {
             (Options::for_clients(), "vary check --client --list")
         } else {
             (Options::default(), "vary check --list")
         };
-        let mut options = options
+        let mut options = all
             .only(&self.only)
             .map_err(|error| Failure::command(format!("--only: {error}; `{list}` lists them")))?;
         for extension in &self.expect {
@@ -165,7 +165,8 @@ impl Checks {
 
     /// `options` with the tools that the command names.
     fn with_tools(&self, mut options: Options, is_client: bool) -> Result<Options, Failure> {
-        let (names, texts) = (self.tools.len(), self.arguments.len());
+        let names = self.tools.len();
+        let texts = self.arguments.len();
         if is_client && names > 0 {
             return Err(Failure::command(
                 "--tool names a tool of a server; --client checks a client",

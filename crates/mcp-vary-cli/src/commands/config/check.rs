@@ -71,9 +71,9 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         return print(&args, &checked.offline()).map(|()| Verdict::fine_if(refused.is_empty()));
     }
     let config = file_with_logins(others, LoginMode::Stored)?;
-    let config = with_full_start_wait(config);
-    let start_wait = config.start_wait;
-    let config = config.allow_empty_start(start_wait);
+    let waiting = with_full_start_wait(config);
+    let start_wait = waiting.start_wait;
+    let config = waiting.allow_empty_start(start_wait);
     let gateway = connect(config, &mut stop).await?;
     let (shown, problems) = checked.connected(&gateway);
     let printed = print(&args, &shown);
@@ -115,7 +115,8 @@ impl CheckedFile<'_> {
         if is_json {
             return report::offline(name, file, refused);
         }
-        let (opening, targets) = (file_summary(name, file), target_table(&file.servers));
+        let opening = file_summary(name, file);
+        let targets = target_table(&file.servers);
         let shown = problem_lines(refused);
         format!(
             "{opening}\n{targets}{shown}\n{}",
@@ -125,7 +126,8 @@ impl CheckedFile<'_> {
 
     /// The report on what the servers offer, and the number of problems in it.
     fn connected(&self, gateway: &Gateway) -> (String, usize) {
-        let (servers, collisions) = (gateway.servers(), gateway.collisions());
+        let servers = gateway.servers();
+        let collisions = gateway.collisions();
         let (mut notes, unmatched) = self.unmatched(gateway);
         let down = servers.iter().filter(|server| !is_up(&server.state));
         let unread = servers.iter().map(|server| server.failed_lists.len());
@@ -175,7 +177,8 @@ impl CheckedFile<'_> {
     /// are selections and overrides that match nothing, or names that are used twice.
     fn unmatched(&self, gateway: &Gateway) -> (Vec<Unmatched>, Vec<Unmatched>) {
         let all = gateway.unmatched_overrides();
-        let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
+        let mut notes = Vec::new();
+        let mut mistakes = Vec::new();
         for (variant, diagnostic) in all {
             let placed = self.file.places.diagnostic(&variant, &diagnostic);
             let found = if diagnostic.is_note() {
@@ -205,8 +208,8 @@ impl CheckedFile<'_> {
     /// Notes about conditions in `results` that fit no tool now.
     fn unmatched_results(&self, gateway: &Gateway) -> Vec<Unmatched> {
         let served = gateway.served();
-        let tools = served.iter().filter(|item| item.list == "tools/list");
-        let tools = tools.map(|item| Candidate {
+        let listed = served.iter().filter(|item| item.list == "tools/list");
+        let tools = listed.map(|item| Candidate {
             name: &item.id,
             upstream_name: &item.upstream_name,
             server: &item.server,
@@ -275,14 +278,14 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         ("probes", &file.probes),
     ];
     for ((key, address), allows) in addresses.into_iter().zip(allows) {
-        let address = address.as_deref();
-        let why = address.and_then(|address| serving::listen_problem(address, allows));
-        let at = file.addresses_at.get(key);
-        let at = at.map_or_else(String::new, |at| format!(":{at}"));
+        let written = address.as_deref();
+        let why = written.and_then(|address| serving::listen_problem(address, allows));
+        let position = file.addresses_at.get(key);
+        let at = position.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
     }
-    let at = file.addresses_at.get("audit.to");
-    let at = at.map_or_else(String::new, |at| format!(":{at}"));
+    let position = file.addresses_at.get("audit.to");
+    let at = position.map_or_else(String::new, |at| format!(":{at}"));
     let no_audit = file.check_audit().err();
     refused.extend(no_audit.map(|error| format!("{name}{at}: {error}")));
     let circular = file.servers.iter().filter(|server| is_own(server, file));
@@ -329,12 +332,11 @@ fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
             .to_vec(),
     ];
     for (id, tools) in variants {
-        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_whole(tools));
         rows.push(vec![
             id.to_string(),
             tools.len().to_string(),
-            tokens.to_string(),
-            whole.to_string(),
+            tokens::count_tools(tools).to_string(),
+            tokens::count_whole(tools).to_string(),
         ]);
     }
     format!("\n{}", table(&rows, 1))

@@ -11,18 +11,19 @@ use crate::print::{self, sanitize};
 pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     let mut read = Vec::new();
     for path in &args.files {
-        let (name, text) = (path.display().to_string(), file::text(path)?);
+        let name = path.display().to_string();
+        let text = file::text(path)?;
         let vary_names = file::names_written_by_connect(&name);
         read.push((name, text, vary_names));
     }
-    let files = read.iter().map(|(name, text, vary_names)| {
+    let sources = read.iter().map(|(name, text, vary_names)| {
         let file = ImportSource::new(name, text).with_vary_entries(VaryEntries {
             names: vary_names,
             port: None,
         });
         args.format.map_or(file, |format| file.with_format(format))
     });
-    let files: Vec<_> = files.collect();
+    let files: Vec<_> = sources.collect();
     let imported = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
     print::data(&imported.yaml)?;
     for note in &imported.notes {

@@ -83,10 +83,10 @@ impl Connect {
             ("--config", &config),
         ];
         let headers = self.headers.iter().map(|header| ("--header", header));
-        let options = options
+        let given = options
             .iter()
             .filter_map(|(option, value)| Some((*option, value.as_ref()?)));
-        for (option, value) in options.chain(headers) {
+        for (option, value) in given.chain(headers) {
             arguments.extend([option.to_owned(), value.clone()]);
         }
         arguments.extend(is_project.then(|| "--project".to_owned()));
@@ -95,7 +95,7 @@ impl Connect {
             arguments.push("--".to_owned());
             arguments.extend(self.command.iter().cloned());
         }
-        let arguments: Vec<_> = arguments.iter().map(|word| shell_word(word)).collect();
-        arguments.join(" ")
+        let quoted: Vec<_> = arguments.iter().map(|word| shell_word(word)).collect();
+        quoted.join(" ")
     }
 }

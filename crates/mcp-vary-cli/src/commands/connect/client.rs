@@ -38,8 +38,7 @@ pub(crate) struct Client {
 impl Client {
     /// The keys that lead to the servers in `text`: those of opencode 2 if the file has them.
     pub(crate) fn container_in(&self, text: &str) -> Result<Vec<String>, Diagnostic> {
-        let keys = self.container.iter().map(|key| (*key).to_owned());
-        let mut keys: Vec<String> = keys.collect();
+        let mut keys: Vec<String> = self.container.iter().map(|key| (*key).to_owned()).collect();
         if self.format == Format::Opencode {
             let entries = ClientText::new(self.syntax, text).entries(self.container)?;
             let nested = entries.iter().find(|(name, _)| name == "servers");

@@ -57,14 +57,16 @@ impl Served {
     ) -> Result<Self, Failure> {
         let same = std::fs::canonicalize(path).ok();
         if same.is_some() && same == std::fs::canonicalize(client_file).ok() {
-            let (shown, new) = (path.display(), new_file());
+            let shown = path.display();
+            let new = new_file();
             return Err(Failure::command(format!(
                 "{shown} is the client's own file, so Vary would serve itself; write its servers to a configuration \
                  first: vary config import {shown} > {new}"
             )));
         }
         let text = file::text(path)?;
-        let (name, secrets) = (path.display().to_string(), SecretFiles::beside(path));
+        let name = path.display().to_string();
+        let secrets = SecretFiles::beside(path);
         let parsed = file::parse_with_variables(&name, &text, &secrets);
         let read = parsed.map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
         if let Some(id) = variant {
@@ -73,20 +75,20 @@ impl Served {
         for line in file::left_out(&name, &read.file) {
             notice(&sanitize(&line));
         }
-        let missing = read.missing.iter();
-        let missing = missing.map(|(variable, at)| format!("`{variable}` ({name}:{at})"));
-        let missing = missing.collect();
+        let variables = read.missing.iter();
+        let places = variables.map(|(variable, at)| format!("`{variable}` ({name}:{at})"));
+        let missing = places.collect();
         Ok(Self::of_parsed(read.file, read.used, missing))
     }
 
     fn of_parsed(file: File, variables: BTreeSet<String>, missing_variables: Vec<String>) -> Self {
-        let left_out = file
+        let unusable = file
             .left_out
             .iter()
             .map(|server| (server.name.clone(), None));
-        let left_out: Vec<_> = left_out.collect();
-        let servers = file.servers.into_iter();
-        let servers = servers.map(|server| (server.name, Some(server.target)));
+        let left_out: Vec<_> = unusable.collect();
+        let all = file.servers.into_iter();
+        let servers = all.map(|server| (server.name, Some(server.target)));
         Self {
             servers: servers.chain(left_out).collect(),
             variables,
@@ -121,13 +123,13 @@ impl Served {
     ) -> Vec<Duplicate> {
         let others = entries.iter().filter(|(name, _)| name != name_of_vary);
         let duplicates = others.filter_map(|(name, entry)| {
-            let endpoint = endpoint(entry);
+            let reached = endpoint(entry);
             let same = self
                 .servers
                 .iter()
-                .find(|(_, target)| is_same(target.as_ref(), endpoint.as_ref()));
+                .find(|(_, target)| is_same(target.as_ref(), reached.as_ref()));
             let reason = match same {
-                Some(_) if matches!(endpoint, Some(Endpoint::Http { .. })) => {
+                Some(_) if matches!(reached, Some(Endpoint::Http { .. })) => {
                     "has the same URL".to_owned()
                 }
                 Some(_) => "starts the same command".to_owned(),

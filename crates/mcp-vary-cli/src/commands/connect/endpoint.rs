@@ -185,14 +185,15 @@ impl Start {
     /// The path of a configuration as the client's file has it.
     fn file(&self, path: &Path) -> Result<String, Failure> {
         let unusable = || Failure::command(format!("the path {} is not Unicode", path.display()));
-        let written = match self.project_directory {
+        let absolute = match self.project_directory {
             Some(directory) if path.is_relative() => {
-                let path = path.to_str().ok_or_else(unusable)?;
-                return Ok(directory.map_or_else(|| path.to_owned(), |it| format!("{it}/{path}")));
+                let relative = path.to_str().ok_or_else(unusable)?;
+                let prefix = directory.map_or_else(String::new, |parent| format!("{parent}/"));
+                return Ok(prefix + relative);
             }
             _ => std::path::absolute(path),
         };
-        let written = written.map_err(|error| {
+        let written = absolute.map_err(|error| {
             let why = io_error::describe(&error);
             Failure::command(format!("{} cannot be used: {why}", path.display()))
         })?;

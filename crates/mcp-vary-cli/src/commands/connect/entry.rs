@@ -141,8 +141,8 @@ pub(crate) fn command(
         "URL" | "COMMAND" => target.clone(),
         word => vec![word.to_owned()],
     });
-    let arguments: Vec<String> = arguments.map(|word| shell_word(&word)).collect();
-    Some(arguments.join(" "))
+    let quoted: Vec<String> = arguments.map(|word| shell_word(&word)).collect();
+    Some(quoted.join(" "))
 }
 
 /// The key of Codex for a token.

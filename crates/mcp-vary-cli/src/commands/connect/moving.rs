@@ -32,10 +32,10 @@ pub(super) async fn choose<'a>(
 ) -> Result<Chosen<'a>, Failure> {
     let Some(served) = &plan.served else {
         if is_moving && let Some(path) = &plan.shared_file {
-            let path = path.display();
+            let shown = path.display();
             return Err(Failure::command(format!(
-                "--move would take the servers out of {path}, which the gateway serves; {}",
-                other_file(&path.to_string())
+                "--move would take the servers out of {shown}, which the gateway serves; {}",
+                other_file(&shown.to_string())
             )));
         }
         if is_moving {
@@ -47,7 +47,7 @@ pub(super) async fn choose<'a>(
     };
     let title = plan.client.title;
     let here = served.duplicates(present, &plan.name);
-    let names = |duplicates: Vec<Duplicate>| duplicates.into_iter().map(|it| it.name).collect();
+    let names = |found: Vec<Duplicate>| found.into_iter().map(|duplicate| duplicate.name).collect();
     let say = |Duplicate { name, reason }: &Duplicate, place: &str| {
         let line = format!(
             "`{name}`{place} {reason} as a server that Vary serves: {title} would have its tools twice"
@@ -119,7 +119,7 @@ pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&Oth
             let line = format!(
                 "{title} also has {} in {}, and Vary serves them: their tools are listed twice; to have Vary there alone, \
                  for all projects: {}",
-                listed(duplicates.iter().map(|it| it.name.as_str())),
+                listed(duplicates.iter().map(|duplicate| duplicate.name.as_str())),
                 place.shown,
                 plan.user_moving_command,
             );
@@ -166,27 +166,28 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
             .iter()
             .filter_map(|place| Some(&place.file.as_ref()?.path)),
     );
-    let others = others.iter().map(|place| {
+    let elsewhere = others.iter().map(|place| {
         format!(
             "{} in {}",
             listed(place.servers.iter().map(|(name, _)| name.as_str())),
             place.shown
         )
     });
-    let all: Vec<String> = in_file.into_iter().chain(others).collect();
+    let all: Vec<String> = in_file.into_iter().chain(elsewhere).collect();
     if all.is_empty() {
         return;
     }
     files.dedup();
-    let files: Vec<_> = files
+    let quoted: Vec<_> = files
         .iter()
         .map(|path| shell_word(&path.display().to_string()))
         .collect();
     if let Some(path) = &plan.shared_file {
-        let (title, path) = (plan.client.title, path.display().to_string());
+        let title = plan.client.title;
+        let shown = path.display().to_string();
         notice(&sanitize(&format!(
-            "{title} also reads {path}, which the gateway serves, so it lists those tools twice; {}, and type: {}",
-            other_file(&path),
+            "{title} also reads {shown}, which the gateway serves, so it lists those tools twice; {}, and type: {}",
+            other_file(&shown),
             plan.moving_command
         )));
         return;
@@ -198,19 +199,20 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         plan.client.title,
         all.join(" and "),
         plan.moving_command,
-        files.join(" "),
+        quoted.join(" "),
         new_file()
     )));
 }
 
 /// How to have the servers of the client's file `path` in another file, so that they can be taken out of that one.
 fn other_file(path: &str) -> String {
-    let (path, new) = (shell_word(path), new_file());
-    format!("serve another file instead: vary config import {path} > {new}")
+    let quoted = shell_word(path);
+    let new = new_file();
+    format!("serve another file instead: vary config import {quoted} > {new}")
 }
 
 /// `names` as a text.
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
 }

@@ -34,15 +34,16 @@ pub(crate) struct OtherPlace {
 pub(crate) fn find(client: &Client, written: &ClientFile, is_project: bool) -> Vec<OtherPlace> {
     let user = places::user_file(client, System::current(), &super::variable).ok();
     let project = places::project_file(client, Path::new("")).ok();
-    let other = if is_project { user.clone() } else { project };
-    let other = other.filter(|path| !is_same(path, &written.path));
+    let candidate = if is_project { user.clone() } else { project };
+    let other = candidate.filter(|path| !is_same(path, &written.path));
     let mut found = Vec::new();
     found.extend(other.and_then(|path| of_file(client, path, None)));
     if matches!(client.user, UserFile::HomeWithProjects(_))
-        && let (Some(user), Ok(here)) = (user, std::env::current_dir())
+        && let Some(user) = user
+        && let Ok(directory) = std::env::current_dir()
     {
         // Claude Code calls this scope "local": https://code.claude.com/docs/en/mcp.
-        let here = here.to_string_lossy();
+        let here = directory.to_string_lossy();
         let keys = ["projects", &here, "mcpServers"];
         let shown = format!("{} for this project alone", user.display());
         let local = if is_same(&user, &written.path) {
@@ -67,8 +68,8 @@ pub(crate) fn find(client: &Client, written: &ClientFile, is_project: bool) -> V
 
 /// Says how what was taken out of the project's file is put back: of `other`, or of the one of this directory.
 pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
-    let here = places::project_file(client, Path::new("")).ok();
-    let here = here.and_then(|path| std::path::absolute(path).ok());
+    let relative = places::project_file(client, Path::new("")).ok();
+    let here = relative.and_then(|path| std::path::absolute(path).ok());
     let has_moved = |path: &PathBuf| {
         let file = ClientFile::read(path.clone()).ok();
         let record = file.and_then(|file| Record::read(&file).ok().flatten());
@@ -81,7 +82,8 @@ pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
     // Its name may have a directory of the project in front.
     let inside = places::project_file(client, Path::new("")).unwrap_or_default();
     let project = path.ancestors().nth(inside.components().count());
-    if let (Some(project), false) = (project, here.is_some_and(|here| here == path)) {
+    let is_here = here.is_some_and(|here| here == path);
+    if !is_here && let Some(project) = project {
         let project = shell_word(&project.display().to_string());
         command = format!("cd {project} && {command}");
     }
@@ -107,11 +109,11 @@ fn of_file(client: &Client, path: PathBuf, keys: Option<&[&str]>) -> Option<Othe
         }
     };
     let text = file.text.as_deref()?;
-    let keys = keys.map(|keys| Ok(keys.iter().map(|key| (*key).to_owned()).collect()));
-    let container = keys.unwrap_or_else(|| client.container_in(text));
+    let given = keys.map(|keys| Ok(keys.iter().map(|key| (*key).to_owned()).collect()));
+    let container = given.unwrap_or_else(|| client.container_in(text));
     let container = named(&file.path, container)?;
     let keys: Vec<&str> = container.iter().map(String::as_str).collect();
-    let mut servers = servers(client, &file.path, text, &keys)?;
+    let mut found = servers(client, &file.path, text, &keys)?;
     // If the record cannot be read, the entry is still written.
     let mut vary = Record::read(&file)
         .ok()
@@ -121,19 +123,18 @@ fn of_file(client: &Client, path: PathBuf, keys: Option<&[&str]>) -> Option<Othe
     let has_moved = vary.iter().any(|written| written.entry.is_none());
     vary.retain(|written| {
         let is_it = |(name, entry): &(String, Value)| {
-            written.name == *name && written.entry.as_ref() == Some(entry)
+            written.name == *name
+                && written.entry.as_ref() == Some(entry)
+                && written.container == keys
         };
-        let at = servers
-            .iter()
-            .position(is_it)
-            .filter(|_| written.container == keys);
-        at.map(|at| servers.remove(at)).is_some()
+        let at = found.iter().position(is_it);
+        at.map(|at| found.remove(at)).is_some()
     });
     Some(OtherPlace {
         shown: file.path.display().to_string(),
         container,
         file: Some(file),
-        servers,
+        servers: found,
         vary,
         has_moved,
     })

@@ -136,12 +136,12 @@ pub(crate) fn project_file(client: &Client, directory: &Path) -> Result<PathBuf,
 /// With the place to which the link leads.
 pub(crate) fn check_inside(file: &Path, project: &Path) -> Result<(), Failure> {
     let failed = |error| crate::file::unreadable(project, &error);
-    let project = project.canonicalize().map_err(failed)?;
+    let root = project.canonicalize().map_err(failed)?;
     let parts = file.ancestors().filter(|part| !part.as_os_str().is_empty());
     // Below the longest part that exists, there is no link yet.
     let real = parts.filter_map(|part| part.canonicalize().ok()).next();
     match real {
-        Some(real) if !real.starts_with(&project) => Err(Failure::command(format!(
+        Some(real) if !real.starts_with(&root) => Err(Failure::command(format!(
             "{} leads out of the project, to {}; remove the link, or leave --project out",
             file.display(),
             real.display()

@@ -8,8 +8,8 @@ use mcp_vary_config::{ImportSource, SecretFiles, import};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::Plan;
 use super::client::Client as KnownClient;
-use super::endpoint::Endpoint;
 use super::waiting::Waiting;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
@@ -18,22 +18,16 @@ use crate::print::{notice, sanitize};
 use crate::serving::start_report::limit_of;
 use crate::stop::Stop;
 
-/// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists. `endpoint` is
-/// where that Vary is, and the command that checks the servers behind it, if they are in a file.
+/// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
 ///
 /// # Errors
 ///
 /// If it cannot connect, with what to do.
-pub(crate) async fn probe(
-    client: &KnownClient,
-    endpoint: (&Endpoint, Option<&str>),
-    snippet: &str,
-    stop: &mut Stop,
-) -> Result<String, Failure> {
-    let waiting = Waiting::begin(client.title, endpoint);
+pub(super) async fn probe(plan: &Plan, snippet: &str, stop: &mut Stop) -> Result<String, Failure> {
+    let waiting = Waiting::begin(plan);
     let ending = CancellationToken::new();
     let connected = tokio::select! {
-        connected = stop.ending(&ending, connect(client, snippet, &waiting, &ending)) => connected,
+        connected = stop.ending(&ending, connect(plan.client, snippet, &waiting, &ending)) => connected,
         never = waiting.report(&ending) => match never {},
     };
     if ending.is_cancelled() {
@@ -102,26 +96,26 @@ async fn connect(
         None,
     )
     .map_err(|diagnostics| Failure::looked_at(diagnostics.to_string()))?;
-    let server = read.servers.into_iter().next();
-    let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
-    let connected = Client::connect_until(server, &ClientIdentity::default(), ending).await;
-    let connected = connected.map_err(|failure| match waiting.late() {
+    let first = read.servers.into_iter().next();
+    let server = first.ok_or_else(|| Failure::command("the entry has no server"))?;
+    let tried = Client::connect_until(server, &ClientIdentity::default(), ending).await;
+    let connected = tried.map_err(|failure| match waiting.late() {
         Some(late) => Failure::looked_at(sanitize(&format!(
             "{late}; the first answer waits for all, as long as `start-wait` says"
         ))),
         None => failure.into_looked_at(),
     })?;
-    let tools = ending
+    let listed = ending
         .run_until_cancelled(first_tools(&connected, waiting))
         .await;
-    let tools = tools.unwrap_or_else(|| Ok(Vec::new()));
+    let outcome = listed.unwrap_or_else(|| Ok(Vec::new()));
     waiting.look().await;
-    let mut not_up = servers_not_up(&connected);
+    let mut lines = servers_not_up(&connected);
     // Those that are left out were reported when the file was read.
-    not_up.retain(|line| !line.contains("  left out: "));
-    let not_up = not_up.join("\n  ");
+    lines.retain(|line| !line.contains("  left out: "));
+    let not_up = lines.join("\n  ");
     connected.close().await;
-    let tools = tools?;
+    let tools = outcome?;
     if tools.is_empty() && !not_up.is_empty() {
         return Err(Failure::looked_at(format!(
             "Vary starts, but no server behind it works:\n  {not_up}"
@@ -150,17 +144,18 @@ fn result_line(
     };
     let to = waiting.connected();
     let missing = connected.missing_servers();
-    if let (true, Some(missing)) = (tools.is_empty(), &missing) {
+    let is_empty = tools.is_empty();
+    if is_empty && let Some(missing) = &missing {
         let why = waiting.late().unwrap_or_else(|| missing.clone());
         return Err(Failure::looked_at(sanitize(&format!(
             "the gateway answers, but lists no tools: {why}{}",
             waiting.advice()
         ))));
     }
-    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
+    let note = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     let missing = match so_far {
-        "" => missing,
-        _ => format!("{missing}, and {}", waiting.outlook()),
+        "" => note,
+        _ => format!("{note}, and {}", waiting.outlook()),
     };
     let first = tools
         .first()

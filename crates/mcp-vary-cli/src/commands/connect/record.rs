@@ -108,21 +108,21 @@ impl Record {
         format!("{:#}\n", Value::Object(out))
     }
 
-    /// `text` without what Vary wrote. If nothing else changed, that is the backup, byte for byte.
+    /// `current` without what Vary wrote. If nothing else changed, that is the backup, byte for byte.
     pub(crate) fn undo(
         &self,
         syntax: Syntax,
-        text: &str,
+        current: &str,
         backup: Option<&str>,
     ) -> Result<Undone, Diagnostic> {
-        if digest(text) == self.digest {
+        if digest(current) == self.digest {
             let text = backup.filter(|_| !self.is_created).map(str::to_owned);
             return Ok(Undone {
                 text,
                 notes: Vec::new(),
             });
         }
-        let mut text = text.to_owned();
+        let mut text = current.to_owned();
         let mut notes = Vec::new();
         for written in &self.entries {
             let container: Vec<&str> = written.container.iter().map(String::as_str).collect();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::Plan;
 use super::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::operator::client::{GatewayAddress, about, running, status_at};
@@ -40,8 +41,8 @@ struct Servers {
 
 impl Waiting {
     /// Begins to wait, before the gateway is started that the client starts.
-    pub(super) fn begin(title: &'static str, (endpoint, check): (&Endpoint, Option<&str>)) -> Self {
-        let socket = match endpoint {
+    pub(super) fn begin(plan: &Plan) -> Self {
+        let socket = match &plan.endpoint {
             Endpoint::Http { url, .. } => {
                 let address = GatewayAddress::parse(url).ok();
                 address.and_then(|address| address.of_clients())
@@ -49,10 +50,10 @@ impl Waiting {
             Endpoint::Stdio { .. } => None,
         };
         Self {
-            title,
+            title: plan.client.title,
             began: Instant::now(),
-            is_of_client: matches!(endpoint, Endpoint::Stdio { .. }),
-            check: check.map(str::to_owned),
+            is_of_client: matches!(plan.endpoint, Endpoint::Stdio { .. }),
+            check: plan.check_command.clone(),
             socket,
             others: running(),
             servers: Mutex::default(),
@@ -138,7 +139,8 @@ impl Waiting {
             "" => format!("connecting as {} will ...", self.title),
             starting => format!("waiting for {starting} ..."),
         };
-        let (seconds, most) = (self.began.elapsed().as_secs(), PATIENCE.as_secs());
+        let seconds = self.began.elapsed().as_secs();
+        let most = PATIENCE.as_secs();
         if seconds > 0 {
             text.push_str(&format!(" {} s, {most} at most", seconds.min(most)));
         }
@@ -156,8 +158,8 @@ impl Waiting {
 
     /// What comes of servers that are still starting.
     pub(super) fn outlook(&self) -> String {
-        let check = self.check.as_ref();
-        let check = check.map_or_else(String::new, |check| {
+        let command = self.check.as_ref();
+        let check = command.map_or_else(String::new, |check| {
             format!("; to see whether that happens: {check}")
         });
         format!("{} gets its tools when it is ready{check}", self.title)

@@ -81,8 +81,8 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
 /// The other file out of which something is or was taken.
 fn changed_file(plan: &Plan, chosen: &moving::Chosen<'_>) -> Option<PathBuf> {
     let is_chosen = |place: &OtherPlace| {
-        let mut chosen = chosen.elsewhere.iter();
-        chosen.any(|(it, _)| std::ptr::eq(*it, place))
+        let mut moved = chosen.elsewhere.iter();
+        moved.any(|(it, _)| std::ptr::eq(*it, place))
     };
     let mut others = plan.others.iter().filter(|_| !plan.is_project);
     let other = others.find(|it| it.file.is_some() && (it.has_moved || is_chosen(it)))?;
@@ -143,8 +143,8 @@ fn apply(
     base: Option<&str>,
     (entries, other): (Vec<Written>, Option<PathBuf>),
 ) -> Result<Record, Failure> {
-    let text = applied(client, base.unwrap_or_default(), &entries);
-    let text = text.map_err(|diagnostic| at(file, &diagnostic))?;
+    let changed = applied(client, base.unwrap_or_default(), &entries);
+    let text = changed.map_err(|diagnostic| at(file, &diagnostic))?;
     let record = Record {
         digest: digest(&text),
         is_created: base.is_none(),
@@ -174,14 +174,14 @@ fn base(client: &Client, file: &ClientFile) -> Result<(Option<String>, Vec<Writt
     let Some(text) = &file.text else {
         return Ok((None, Vec::new()));
     };
-    let undone = record.undo(client.syntax, text, backup.as_deref());
-    let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
+    let outcome = record.undo(client.syntax, text, backup.as_deref());
+    let undone = outcome.map_err(|diagnostic| at(file, &diagnostic))?;
     Ok((undone.text, record.entries))
 }
 
-/// `text` with `entries`, and without the servers that each replaces.
-fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, Diagnostic> {
-    let mut text = text.to_owned();
+/// `original` with `entries`, and without the servers that each replaces.
+fn applied(client: &Client, original: &str, entries: &[Written]) -> Result<String, Diagnostic> {
+    let mut text = original.to_owned();
     for written in entries {
         let container: Vec<&str> = written.container.iter().map(String::as_str).collect();
         if let Some(entry) = &written.entry {
@@ -219,8 +219,9 @@ fn report(plan: &Plan, record: &Record, taken_out: &[String]) {
 
 /// Names a key that was meant as the one under which the client has its servers: it ignores what is there.
 fn report_misspelled(plan: &Plan) {
-    let (file, client) = (&plan.file, plan.client);
-    let (name, text) = (file.path.display().to_string(), file.text.as_deref());
+    let client = plan.client;
+    let name = plan.file.path.display().to_string();
+    let text = plan.file.text.as_deref();
     let read = Source::new(&name, text.unwrap_or_default()).read(&|_| None);
     let mut mistakes = read.err().into_iter().flat_map(|mistakes| mistakes.all);
     let key = client.container.concat();
@@ -264,8 +265,8 @@ pub(super) fn remove(
             return remove_one(client, file, name);
         }
     }
-    let undone = record.undo(client.syntax, text, backup.as_deref());
-    let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
+    let outcome = record.undo(client.syntax, text, backup.as_deref());
+    let undone = outcome.map_err(|diagnostic| at(file, &diagnostic))?;
     file.check_writable()?;
     match &undone.text {
         Some(text) => file.replace(text)?,

@@ -82,8 +82,8 @@ impl Inspection {
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for tool in self.variants.iter().flat_map(|variant| &variant.tools) {
             let server = self.server_of(&tool.name);
-            let at = groups.iter().position(|(of, _)| *of == server);
-            let at = at.unwrap_or_else(|| {
+            let known = groups.iter().position(|(of, _)| *of == server);
+            let at = known.unwrap_or_else(|| {
                 groups.push((server, Vec::new()));
                 groups.len() - 1
             });

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use mcp_vary::json::{self, Json, JsonError, Members};
 use mcp_vary_view::describe_tools;
+use serde_json::json;
 
 use crate::client::Client;
 use crate::tokens;
@@ -30,12 +31,12 @@ impl DescriptionCost {
         listed: &[String],
     ) -> Option<Self> {
         let mut names = Vec::new();
-        let mut describe = None;
+        let mut found = None;
         let mut cost = Self::default();
         for tool in listed {
             let name = Members::parse(tool).ok()?.get_str("name")?;
             if is_describe_tools(tool, &name) {
-                describe = Some(name);
+                found = Some(name);
                 continue;
             }
             cost.tools += 1;
@@ -43,11 +44,10 @@ impl DescriptionCost {
                 names.push(name);
             }
         }
-        let describe = describe?;
+        let describe = found?;
         let mut pending: Vec<Vec<String>> = names.chunks(MOST_NAMES).map(<[_]>::to_vec).collect();
         while let Some(some) = pending.pop() {
-            let arguments: Vec<String> = some.iter().map(|name| json::string(name)).collect();
-            let arguments = format!(r#"{{"names":[{}]}}"#, arguments.join(","));
+            let arguments = json!({ "names": some }).to_string();
             let answer = client.call(&describe, &arguments, variant).await.ok()?;
             match text_of(&answer.ok()?) {
                 Some(text) => cost.add(&text).ok()?,
@@ -65,8 +65,8 @@ impl DescriptionCost {
     /// Adds an answer of `describe_tools`.
     fn add(&mut self, answer: &str) -> Result<(), JsonError> {
         let members = Members::parse(answer)?;
-        let described = json::elements(members.get("tools").unwrap_or("[]"))?;
-        let described: usize = described.iter().map(|tool| tokens::count(tool)).sum();
+        let tools = json::elements(members.get("tools").unwrap_or("[]"))?;
+        let described: usize = tools.iter().map(|tool| tokens::count(tool)).sum();
         self.described += described;
         self.envelope = tokens::count(answer).saturating_sub(described);
         Ok(())
@@ -101,8 +101,8 @@ fn has_open_schema(tool: &str) -> bool {
     let is_open = |(key, value): &(Cow<'_, str>, Json<'_>)| match key.as_ref() {
         "type" | "additionalProperties" => true,
         "properties" => value.as_object().is_some_and(|properties| {
-            let mut properties = properties.iter().filter_map(|(_, it)| it.as_object());
-            properties.all(|property| property.iter().all(|(key, _)| key == "type"))
+            let mut schemas = properties.iter().filter_map(|(_, it)| it.as_object());
+            schemas.all(|property| property.iter().all(|(key, _)| key == "type"))
         }),
         _ => false,
     };

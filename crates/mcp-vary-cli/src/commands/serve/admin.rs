@@ -107,22 +107,22 @@ impl OperatorListeners {
         addresses: &OperatorAddresses,
         sockets: &mut PassedSockets,
     ) -> Result<(Self, Operator, Requests), Failure> {
-        let admin = match (sockets.take_admin()?, &addresses.admin) {
+        let operator_listener = match (sockets.take_admin()?, &addresses.admin) {
             (Some(passed), _) => Some(passed),
             (None, Some(address)) => Some(serving::listen(address, "--admin").await?),
             (None, None) => None,
         };
-        let probes = match (sockets.take_probes()?, &addresses.probes) {
+        let probe_listener = match (sockets.take_probes()?, &addresses.probes) {
             (Some(passed), _) => Some(passed),
             (None, Some(address)) => Some(serving::listen_anywhere(address, "--probes").await?),
             (None, None) => None,
         };
         let with_address = |listener: TcpListener| {
-            let address = listener.local_addr();
-            let address = address.map_err(|error| Failure::command(error.to_string()))?;
+            let local = listener.local_addr();
+            let address = local.map_err(|error| Failure::command(error.to_string()))?;
             Ok::<_, Failure>((listener, address))
         };
-        let admin = admin.map(with_address).transpose()?;
+        let admin = operator_listener.map(with_address).transpose()?;
         if let Some((_, address)) = &admin {
             serving::only_loopback(*address).map_err(Failure::command)?;
         }
@@ -133,7 +133,7 @@ impl OperatorListeners {
         let (operator, requests) = channel(token.as_ref());
         let listeners = Self {
             admin,
-            probes: probes.map(with_address).transpose()?,
+            probes: probe_listener.map(with_address).transpose()?,
             operator: operator.clone(),
             has_token: token.is_some(),
             page_calls: addresses.admin_calls,
@@ -150,8 +150,8 @@ impl OperatorListeners {
         let mut tasks = Vec::new();
         #[cfg(unix)]
         if let Some((_, socket)) = &self.socket {
-            let file = self.file.as_ref().map(std::path::absolute);
-            let file = file.and_then(|path| Some(path.ok()?.display().to_string()));
+            let absolute = self.file.as_ref().map(std::path::absolute);
+            let file = absolute.and_then(|path| Some(path.ok()?.display().to_string()));
             let admin = self.admin.as_ref().map(|(_, address)| address.to_string());
             // Without it, the gateway is known by its servers alone.
             let _ = socket.describe(&json!({"url": url, "file": file, "admin": admin}));

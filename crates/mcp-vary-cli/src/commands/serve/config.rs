@@ -64,7 +64,8 @@ impl ServeConfig {
         let secrets = SecretFiles::beside(&target.path);
         let file = target.read_with(&secrets, args.listen.as_deref())?;
         log.start_serving(args.log_format, &file.log)?;
-        let (typed, written) = (args.listen.clone(), file.listen.clone());
+        let typed = args.listen.clone();
+        let written = file.listen.clone();
         let is_written = typed.is_none() && !args.stdio;
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
@@ -76,11 +77,12 @@ impl ServeConfig {
             address: None,
             confirmed: target.confirmed_effects()?,
         };
-        let (places, left_out) = (file.places.clone(), file.left_out.clone());
+        let places = file.places.clone();
+        let left_out = file.left_out.clone();
         let audit_at = file.addresses_at.get("audit.to").copied();
         let digest = mcp_vary_config::digest(&target.text);
-        let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
-        let reloading = reloading.with_secrets(&secrets);
+        let reloader = FileReloader::new(&target.path, target.text.clone(), fixed)?;
+        let reloading = reloader.with_secrets(&secrets);
         let listen = typed.or(written);
         let mut operator = OperatorAddresses::new(args, Some(&file));
         operator.file = Some(target.path.clone());
@@ -96,7 +98,7 @@ impl ServeConfig {
                 name: target.name(),
                 places,
                 naming,
-                left_out: left_out.into_iter().map(|it| it.name).collect(),
+                left_out: left_out.into_iter().map(|server| server.name).collect(),
                 audit_at,
             },
         })

@@ -17,8 +17,10 @@ use super::args::Serve;
 pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
     let start_wait = file.start_wait;
     if args.require_all && !file.left_out.is_empty() {
-        let names = file.left_out.iter().map(|it| format!("`{}`", it.name));
-        let names: Vec<_> = names.collect();
+        let left_out = file.left_out.iter();
+        let names: Vec<_> = left_out
+            .map(|server| format!("`{}`", server.name))
+            .collect();
         let why = format!(
             "{} cannot be used, and --require-all is given",
             names.join(", ")

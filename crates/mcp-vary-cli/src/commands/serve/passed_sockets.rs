@@ -25,8 +25,8 @@ impl PassedSockets {
     /// When one of them does not accept TCP connections, and when two have one purpose.
     #[cfg(unix)]
     pub(crate) fn of_environment() -> Result<Self, Failure> {
-        let names = crate::environment::variable("LISTEN_FDNAMES").unwrap_or_default();
-        let mut names = names.split(':');
+        let listed = crate::environment::variable("LISTEN_FDNAMES").unwrap_or_default();
+        let mut names = listed.split(':');
         let mut passed = listenfd::ListenFd::from_env();
         let mut sockets = Self::default();
         for index in 0..passed.len() {

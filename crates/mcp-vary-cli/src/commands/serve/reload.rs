@@ -63,12 +63,12 @@ impl StartupSettings {
         let is_another = |(_, then, now): &(_, &Option<Option<String>>, &Option<String>)| {
             then.as_ref().is_some_and(|then| then != *now)
         };
-        let others = settings.into_iter().filter(is_another);
+        let changed = settings.into_iter().filter(is_another);
         let token = (self.admin_token != file.admin_token).then_some("admin-token");
         let calls = (self.admin_calls != file.admin_calls).then_some("admin-calls");
         let log = (self.log != file.log).then_some("log");
-        let others = others.map(|(key, ..)| key);
-        others.chain(token).chain(calls).chain(log).collect()
+        let keys = changed.map(|(key, ..)| key);
+        keys.chain(token).chain(calls).chain(log).collect()
     }
 }
 
@@ -110,9 +110,9 @@ impl FileReloader {
             let name = self.path.display().to_string();
             let fixed = self.startup.clone();
             let file = self.parse(text, args);
-            let reload = reload(&name, file, &fixed, gateway, args);
+            let reloading = reload(&name, file, &fixed, gateway, args);
             text = tokio::select! {
-                outcome = reload => {
+                outcome = reloading => {
                     manager.reloaded(outcome.is_ok());
                     let (Ok(sentence) | Err(sentence)) = &outcome;
                     notice(&sanitize(sentence));
@@ -133,17 +133,18 @@ impl FileReloader {
             text.map_err(|error| format!("it cannot be read: {}", io_error::describe(&error)))?;
         if let Some(confirmed) = &self.startup.confirmed {
             let name = self.path.display().to_string();
-            let now = effects(&name, &text, &args.target.servers);
-            let now = now.map_err(|all| file::invalid_file(&all).to_string())?;
+            let read = effects(&name, &text, &args.target.servers);
+            let now = read.map_err(|all| file::invalid_file(&all).to_string())?;
             if now.iter().any(|effect| !confirmed.contains(effect)) {
                 return Err(UNCONFIRMED.to_owned());
             }
         }
         let secrets = SecretFiles::beside(&self.path);
-        let (only, listen) = (&args.target.servers, args.listen.as_deref());
-        let file = file::parse_and_report(&self.path, &text, only, &secrets, listen);
+        let only = &args.target.servers;
+        let listen = args.listen.as_deref();
+        let parsed = file::parse_and_report(&self.path, &text, only, &secrets, listen);
         self.watch.follow_secrets(secrets.versions());
-        let file = file.map_err(|failure| failure.to_string())?;
+        let file = parsed.map_err(|failure| failure.to_string())?;
         Ok((file, mcp_vary_config::digest(&text)))
     }
 

@@ -52,10 +52,10 @@ pub(super) async fn wait_until_ready(
         _ => None,
     });
     let is_only = servers.len() == 1;
-    let fatal = errors.filter(|error| args.require_all || is_only && error.is_permanent());
-    let fatal: Vec<_> = fatal.cloned().collect();
-    let unread = servers.iter().filter(|_| args.require_all);
-    let unread: Vec<_> = unread.flat_map(unread_lists).collect();
+    let ending = errors.filter(|error| args.require_all || is_only && error.is_permanent());
+    let fatal: Vec<_> = ending.cloned().collect();
+    let required = if args.require_all { &servers[..] } else { &[] };
+    let unread: Vec<_> = required.iter().flat_map(unread_lists).collect();
     let failure = match (fatal.is_empty(), unread.is_empty()) {
         (true, true) => return Ok(()),
         (true, false) => Failure::command(unread.join("\n")),
@@ -75,10 +75,11 @@ pub(super) async fn report_late_servers(
     gateway: &Gateway,
     report_variants: impl Fn(),
 ) -> Infallible {
-    let (arrived, burst) = (Notify::new(), RefCell::new(Vec::new()));
+    let arrived = Notify::new();
+    let burst = RefCell::new(Vec::new());
     let servers = gateway.servers().into_iter();
-    let late = servers.filter(|server| server.handshake.is_none());
-    let mut late: BTreeSet<_> = late.map(|server| server.name).collect();
+    let starting = servers.filter(|server| server.handshake.is_none());
+    let mut late: BTreeSet<_> = starting.map(|server| server.name).collect();
     let ready = |server: ServerReport| {
         burst.borrow_mut().push(server);
         arrived.notify_one();
@@ -124,10 +125,12 @@ pub(super) async fn report_late_servers(
 /// A line for each server that became ready after the start, or one for many.
 fn late_lines(servers: &[ServerReport]) -> String {
     let after = serving::waited().as_secs();
-    let names: Vec<_> = servers.iter().map(|it| format!("`{}`", it.name)).collect();
+    let quoted = servers.iter().map(|server| format!("`{}`", server.name));
+    let names: Vec<_> = quoted.collect();
     let mut out = String::new();
     if names.len() > MOST_LINES {
-        let (count, first) = (names.len(), first_names(&names));
+        let count = names.len();
+        let first = first_names(&names);
         out = format!("{count} more servers are ready after {after} s: {first}\n");
     } else {
         for (name, server) in names.iter().zip(servers) {

@@ -77,7 +77,7 @@ impl ServiceManager {
 
     /// Reports twice in the watchdog's interval that the process is alive. Never returns.
     pub(crate) async fn watch(&self) -> Infallible {
-        let Some(interval) = self.watchdog.filter(|_| self.socket.is_some()) else {
+        let Some((interval, _)) = self.watchdog.zip(self.socket.as_ref()) else {
             return std::future::pending().await;
         };
         loop {

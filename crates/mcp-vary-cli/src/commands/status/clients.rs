@@ -18,8 +18,8 @@ pub(super) fn clients(status: &StatusDocument) -> String {
     if uses.is_empty() {
         return String::new();
     }
-    let default = status.variants.iter().find(|it| it.default);
-    let default = default.map(|it| &it.id);
+    let variant = status.variants.iter().find(|variant| variant.default);
+    let default = variant.map(|variant| &variant.id);
     let heading = [
         "client", "version", "variant", "reason", "requests", "calls",
     ];
@@ -58,7 +58,7 @@ fn uses(uses: &[DeprecatedUse]) -> String {
     ];
     for used in uses {
         let [name, version] = match &used.client {
-            Some(client) => [&client.name, &client.version].map(|it| declared(it)),
+            Some(client) => [&client.name, &client.version].map(|text| declared(text)),
             None => ["others", "-"].map(str::to_owned),
         };
         let variant = used.variant.as_str().to_owned();

@@ -24,10 +24,10 @@ pub(super) fn server_table(mut rows: Vec<Vec<String>>, width: usize) -> String {
         }
         remove_column(&mut rows, name);
     }
-    let excess = excess(&rows, width);
+    let surplus = excess(&rows, width);
     let names = rows.iter().filter_map(|row| row.first());
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let most = longest.saturating_sub(excess).max(SHORTEST_NAME);
+    let most = longest.saturating_sub(surplus).max(SHORTEST_NAME);
     for name in rows.iter_mut().filter_map(|row| row.first_mut()) {
         if name.chars().count() > most {
             *name = name.chars().take(most - 1).chain(['…']).collect();
@@ -90,11 +90,11 @@ pub(super) fn colored(status: &str) -> String {
         ];
         let state = line.split_whitespace().nth(1);
         let found = colors.into_iter().find(|(known, _)| state == Some(*known));
-        match found.filter(|_| is_table && !line.starts_with(' ')) {
-            Some((state, color)) => {
+        match found {
+            Some((state, color)) if is_table && !line.starts_with(' ') => {
                 line.replacen(&format!(" {state}"), &format!(" {color}{state}{PLAIN}"), 1)
             }
-            None => line.to_owned(),
+            _ => line.to_owned(),
         }
     });
     lines.collect()

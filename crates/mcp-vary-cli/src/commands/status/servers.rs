@@ -41,28 +41,28 @@ pub(super) fn servers(servers: &[ServerStatus], width: usize) -> String {
             connections(server.connections.as_ref()),
             connections(server.dedicated.as_ref()),
             number(evicted(server)),
-            number(calls.map(|it| it.count)),
-            number(calls.map(|it| it.errors)),
-            milliseconds(calls.and_then(|it| it.p50)),
-            milliseconds(calls.and_then(|it| it.p95)),
+            number(calls.map(|calls| calls.count)),
+            number(calls.map(|calls| calls.errors)),
+            milliseconds(calls.and_then(|calls| calls.p50)),
+            milliseconds(calls.and_then(|calls| calls.p95)),
         ]);
     }
     let mut out = String::new();
     let table = server_table(rows, width);
     for (at, line) in table.lines().enumerate() {
         let server = at.checked_sub(1).and_then(|at| servers.get(at));
-        let reasons = server
+        let found = server
             .into_iter()
-            .flat_map(|it| not_up(it).into_iter().chain(unread(it)));
-        let reasons = reasons.map(|reason| format!("  {reason}\n"));
+            .flat_map(|server| not_up(server).into_iter().chain(unread(server)));
+        let reasons = found.map(|reason| format!("  {reason}\n"));
         let _ = write!(out, "{line}\n{}", reasons.collect::<String>());
     }
-    let notes = servers.iter().flat_map(|it| {
-        let variants = upstream_variant_note(&it.name, &it.upstream_variants);
-        let found = undeclared(it).into_iter();
-        found.chain(login(it)).chain(variants)
+    let lines = servers.iter().flat_map(|server| {
+        let variants = upstream_variant_note(&server.name, &server.upstream_variants);
+        let found = undeclared(server).into_iter();
+        found.chain(login(server)).chain(variants)
     });
-    let notes: Vec<_> = notes.collect();
+    let notes: Vec<_> = lines.collect();
     if !notes.is_empty() {
         let _ = write!(out, "\n{}\n", notes.join("\n"));
     }
@@ -130,8 +130,8 @@ fn milliseconds(value: Option<f64>) -> String {
 
 /// The methods that a server has although it does not declare them.
 fn undeclared(server: &ServerStatus) -> Option<String> {
-    let works = server.undeclared.iter().filter(|(_, has)| **has);
-    let works: Vec<_> = works.map(|(method, _)| format!("`{method}`")).collect();
+    let answered = server.undeclared.iter().filter(|(_, has)| **has);
+    let works: Vec<_> = answered.map(|(method, _)| format!("`{method}`")).collect();
     (!works.is_empty()).then(|| {
         format!(
             "server `{}` also answers {}, which it does not declare",

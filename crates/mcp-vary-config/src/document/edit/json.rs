@@ -51,8 +51,8 @@ pub(super) fn entries(text: &str, path: &[&str]) -> Result<Vec<(String, Value)>,
         return Ok(Vec::new());
     };
     let entries = object.members.into_iter().map(|member| {
-        let value = serde_json::from_str(file.slice(&member.value));
-        let value = value.map_err(|_| file.unusable(member.value.start, &member.name))?;
+        let parsed = serde_json::from_str(file.slice(&member.value));
+        let value = parsed.map_err(|_| file.unusable(member.value.start, &member.name))?;
         Ok((member.name, value))
     });
     entries.collect()
@@ -127,13 +127,13 @@ impl<'a> File<'a> {
     fn read(text: &'a str) -> Result<Self, Diagnostic> {
         let start = text.len() - text.trim_start_matches('\u{feff}').len();
         let body = text.get(start..).unwrap_or_default();
-        let plain = plain(body).map_err(|at| unclosed(&Lines::of(body), at))?;
-        let parsed: Result<&RawValue, _> = serde_json::from_str(&plain);
+        let blanked = plain(body).map_err(|at| unclosed(&Lines::of(body), at))?;
+        let parsed: Result<&RawValue, _> = serde_json::from_str(&blanked);
         parsed.map_err(|error| no_json(body, &error))?;
         // A byte order mark is as long as three spaces.
         let plain = match start {
-            0 => plain,
-            _ => Cow::Owned(format!("{}{plain}", " ".repeat(start))),
+            0 => blanked,
+            _ => Cow::Owned(format!("{}{blanked}", " ".repeat(start))),
         };
         Ok(Self { text, plain })
     }
@@ -174,8 +174,8 @@ impl<'a> File<'a> {
             let wrong = not_a_table(self.text, span.start, path, kind);
             return Err(wrong.with_fix("servers are in an object: write `{}`"));
         }
-        let members = serde_json::Deserializer::from_str(plain).deserialize_map(Members);
-        let members = members.map_err(|_| self.unusable(span.start, path))?;
+        let read = serde_json::Deserializer::from_str(plain).deserialize_map(Members);
+        let members = read.map_err(|_| self.unusable(span.start, path))?;
         let whole = self.plain.as_ptr().addr();
         let range = |raw: &RawValue| {
             let start = raw.get().as_ptr().addr().saturating_sub(whole);
@@ -186,7 +186,8 @@ impl<'a> File<'a> {
             members: Vec::with_capacity(members.len()),
         };
         for (key, value) in members {
-            let (key_span, value) = (range(key), range(value));
+            let key_span = range(key);
+            let value_span = range(value);
             let name: String =
                 serde_json::from_str(key.get()).map_err(|_| self.unusable(key_span.start, path))?;
             if object.members.iter().any(|member| member.name == name) {
@@ -196,8 +197,8 @@ impl<'a> File<'a> {
             }
             object.members.push(Member {
                 name,
-                span: key_span.start..value.end,
-                value,
+                span: key_span.start..value_span.end,
+                value: value_span,
             });
         }
         Ok(object)
@@ -216,8 +217,8 @@ impl<'a> File<'a> {
         let closing = self.line_indent(object.span.start);
         let has_lines = self.written(object.span.clone()).contains('\n');
         let first = object.members.first();
-        let child = first.filter(|_| has_lines).map(|member| member.span.start);
-        let child = child.map(|at| self.line_indent(at));
+        let on_own_line = if has_lines { first } else { None };
+        let child = on_own_line.map(|member| self.line_indent(member.span.start));
         let unit = match &child {
             Some(child) if child.len() > closing.len() && child.starts_with(&closing) => {
                 child.get(closing.len()..).unwrap_or_default().to_owned()
@@ -235,22 +236,21 @@ impl<'a> File<'a> {
 
     /// The indentation of the file: that of its first indented line.
     fn unit(&self) -> String {
-        let indents = self.plain.lines().skip(1).map(|line| {
+        let lines = self.plain.lines().skip(1).map(|line| {
             let text = line.trim_start_matches([' ', '\t']);
             (
                 line.get(..line.len() - text.len()).unwrap_or_default(),
                 text,
             )
         });
-        let mut indents = indents.filter(|(indent, text)| !indent.is_empty() && !text.is_empty());
+        let mut indents = lines.filter(|(indent, text)| !indent.is_empty() && !text.is_empty());
         indents.next().map_or("  ", |(indent, _)| indent).to_owned()
     }
 
     /// The white space at the start of the line of `at`.
     fn line_indent(&self, at: usize) -> String {
-        let before = self.written(0..at);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let line = line.trim_start_matches('\u{feff}');
+        let last = self.written(0..at).rsplit('\n').next().unwrap_or_default();
+        let line = last.trim_start_matches('\u{feff}');
         let text = line.trim_start_matches([' ', '\t']);
         line.get(..line.len() - text.len())
             .unwrap_or_default()
@@ -397,16 +397,16 @@ fn printed(value: &Value, indent: &str, unit: &str, end: &str) -> String {
     match value {
         Value::Object(members) if !members.is_empty() => {
             let deeper = format!("{indent}{unit}");
-            let members = members.iter().map(|(key, value)| {
+            let lines = members.iter().map(|(key, value)| {
                 let value = printed(value, &deeper, unit, end);
                 format!("{deeper}{}: {value}", Value::from(key.as_str()))
             });
-            let members: Vec<String> = members.collect();
-            format!("{{{end}{}{end}{indent}}}", members.join(&format!(",{end}")))
+            let joined = lines.collect::<Vec<_>>().join(&format!(",{end}"));
+            format!("{{{end}{joined}{end}{indent}}}")
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
-            format!("[{}]", items.join(", "))
+            let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+            format!("[{}]", texts.join(", "))
         }
         other => other.to_string(),
     }

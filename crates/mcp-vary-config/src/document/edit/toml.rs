@@ -92,8 +92,8 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
         let wrong = not_a_table(text, key.span().start, &header, "written inline");
         return Err(wrong.with_fix(format!("write it as `[{header}]`, or take it out by hand")));
     }
-    let sections = starts.iter().map(|start| section(text, *start, &headers));
-    let sections: Vec<Range<usize>> = sections.collect();
+    let all = starts.iter().map(|start| section(text, *start, &headers));
+    let sections: Vec<Range<usize>> = all.collect();
     let written = sections.iter().filter_map(|range| text.get(range.clone()));
     let entry = written.collect::<Vec<_>>().join("\n");
     let edits = sections
@@ -191,10 +191,8 @@ fn section(text: &str, start: usize, headers: &BTreeSet<usize>) -> Range<usize> 
 
 /// The section with one blank line: the one before it at the end of the file, otherwise the one after it.
 fn with_gap(text: &str, range: &Range<usize>) -> Range<usize> {
-    let (before, after) = (
-        text.get(..range.start).unwrap_or_default(),
-        text.get(range.end..).unwrap_or_default(),
-    );
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
     let gap = ["\r\n", "\n"]
         .into_iter()
         .find(|end| after.starts_with(end));
@@ -236,14 +234,14 @@ fn to_json(value: &DeValue<'_>) -> Value {
 fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", items.join(", "))
+            let texts: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", texts.join(", "))
         }
         Value::Object(members) => {
-            let members = members
+            let texts = members
                 .iter()
                 .map(|(key, value)| format!("{} = {}", string(key), inline(value)));
-            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+            format!("{{ {} }}", texts.collect::<Vec<_>>().join(", "))
         }
         Value::String(text) => string(text),
         other => other.to_string(),

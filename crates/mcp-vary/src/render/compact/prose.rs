@@ -23,8 +23,8 @@ pub(super) fn shortened(text: &str, limit: usize) -> Option<&str> {
         .max();
     let after_word = || head.rfind(char::is_whitespace).map(|at| at + 1);
     let at_least = end / 3;
-    let after_sentence = after_sentence.filter(|at| *at >= at_least);
-    match after_sentence.or_else(after_word) {
+    let sentence_end = after_sentence.filter(|at| *at >= at_least);
+    match sentence_end.or_else(after_word) {
         Some(at) if head.is_char_boundary(at) => Some(&text[..at]),
         _ if text.len() > MAX_WORD => Some(head),
         _ => None,

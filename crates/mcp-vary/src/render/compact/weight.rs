@@ -21,8 +21,8 @@ impl Limits {
             bytes = bytes.saturating_add(self.weight(row, detailed_bytes));
             bytes <= detailed_bytes
         };
-        let rows = rows.iter().take(detailed);
-        rows.take_while(fits).count().max(1)
+        let detailed_rows = rows.iter().take(detailed);
+        detailed_rows.take_while(fits).count().max(1)
     }
 
     /// The number of leading elements that fit into `room` bytes.

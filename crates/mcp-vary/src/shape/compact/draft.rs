@@ -98,8 +98,8 @@ impl ResultCompactor<'_> {
         let texts = self.uri().map(|uri| format!("{uri}{TEXTS_PATH}"));
         let more = self.lines(&draft.omitted_from_texts, texts.as_deref());
         let mut notices: Vec<_> = lines.into_iter().chain(more).collect();
-        let reader = self.compaction.reader.filter(|_| self.uri().is_some());
-        if let Some(reader) = reader.filter(|_| !notices.is_empty()) {
+        let is_readable = self.uri().is_some() && !notices.is_empty();
+        if is_readable && let Some(reader) = self.compaction.reader {
             notices.push(format!("the tool `{reader}` reads these URIs"));
         }
         if !notices.is_empty() {

@@ -18,14 +18,14 @@ impl ResultCompactor<'_> {
         most: Option<usize>,
         draft: &mut ContentDraft<'_>,
     ) {
-        let most = most.unwrap_or(usize::MAX);
+        let bound = most.unwrap_or(usize::MAX);
         let mut weights: Vec<_> = texts.iter().map(|(_, text)| tokens(text)).collect();
-        let is_much = weights.iter().sum::<usize>() > most;
+        let is_much = weights.iter().sum::<usize>() > bound;
         // The notice about omissions counts too.
         let most = if is_much {
-            most - self.notice_of_texts().min(most / 4)
+            bound - self.notice_of_texts().min(bound / 4)
         } else {
-            most
+            bound
         };
         let count = if is_much {
             texts.len().min((most / MIN_TEXT).max(1))
@@ -36,8 +36,8 @@ impl ResultCompactor<'_> {
         let share = fair_share(weights, most);
         let mut left_out = Vec::new();
         for (number, (at, text)) in texts[..count].iter().enumerate() {
-            let share = share.filter(|share| tokens(text) > *share);
-            let Some((short, of_it)) = self.other(text, share) else {
+            let limit = share.filter(|share| tokens(text) > *share);
+            let Some((short, of_it)) = self.other(text, limit) else {
                 continue;
             };
             draft.set(*at, &short);

@@ -77,12 +77,12 @@ impl ResultCompactor<'_> {
         let value = &subject.value;
         let rendering = render.map(|(render, _)| render(value));
         let written: Vec<_> = texts.iter().map(|(_, text)| *text).collect();
-        let relations = relations(value, &written);
+        let found = relations(value, &written);
         let is_rendering = |text: &str| rendering.as_deref() == Some(text);
-        let repeating = texts.iter().zip(relations).filter(|((_, text), relation)| {
+        let same = texts.iter().zip(found).filter(|((_, text), relation)| {
             *relation == Relation::Repeats && container(text).is_some() || is_rendering(text)
         });
-        let repeating: Vec<_> = repeating.map(|(text, _)| *text).collect();
+        let repeating: Vec<_> = same.map(|(text, _)| *text).collect();
         let text = match repeating[..] {
             [(_, text)] => text,
             [(_, text), ..] if !self.compaction.bounds.is_unbounded() => text,

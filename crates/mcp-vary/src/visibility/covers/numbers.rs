@@ -28,14 +28,14 @@ pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number> {
             let mut before = text[..start].chars().rev();
             let (last, last_but_one) = (before.next(), before.next());
             let goes_on = last == Some('.') && last_but_one.is_some_and(|c| c.is_ascii_digit());
-            let spelling = spelling(&text[start..], goes_on);
-            let end = start + spelling.len();
+            let written = spelling(&text[start..], goes_on);
+            let end = start + written.len();
             at = end + word_length(&text[end..]);
             let is_inside = last.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '#');
             if is_inside || is_part_of_word(&text[end..at]) {
                 continue;
             }
-            let digits: String = spelling
+            let digits: String = written
                 .chars()
                 .filter(|c| c.is_ascii_digit() || *c == '.')
                 .collect();

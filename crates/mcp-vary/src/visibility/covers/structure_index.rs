@@ -66,8 +66,8 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
     /// Whether no segment of `prose` contradicts the value or has a number that the value lacks.
     pub(super) fn agrees_with(&self, prose: &str) -> bool {
         segments(prose).all(|segment| {
-            let claim = claim(segment);
-            let contradicts = claim.is_some_and(|claim| {
+            let stated = claim(segment);
+            let contradicts = stated.is_some_and(|claim| {
                 let labelled = self.labelled(claim.label);
                 labelled.is_some_and(|value| contradicts(claim.statement, value))
             });
@@ -190,8 +190,8 @@ pub(super) fn normalized_words(text: &str) -> String {
 
 /// A line without its list number.
 fn without_ordinal(line: &str) -> &str {
-    let line = line.trim_start();
-    let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let text = line.trim_start();
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_ordinal = after.starts_with(". ") || after.starts_with(") ");
-    if is_ordinal { &after[1..] } else { line }
+    if is_ordinal { &after[1..] } else { text }
 }

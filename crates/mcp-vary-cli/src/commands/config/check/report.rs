@@ -61,10 +61,9 @@ pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> Str
         .iter()
         .map(server_summary::collision_json)
         .collect();
-    let variants = found.variants.iter();
-    let variants = variants.map(|(id, tools)| {
-        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_whole(tools));
-        json!({"id": id, "tools": tools.len(), "tokens": tokens, "wholeTokens": whole})
+    let listed = found.variants.iter();
+    let variants = listed.map(|(id, tools)| {
+        json!({"id": id, "tools": tools.len(), "tokens": tokens::count_tools(tools), "wholeTokens": tokens::count_whole(tools)})
     });
     all["variants"] = variants.collect();
     all["problems"] = json!(found.problems);
