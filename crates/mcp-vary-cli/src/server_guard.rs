@@ -18,7 +18,6 @@ pub(crate) fn command() -> Command {
 /// What this process has to end, if it is a guard.
 pub(crate) fn argument() -> Option<String> {
     let mut args = std::env::args_os().skip(1);
-    let is_guard = args.next()? == GUARD;
-    let pids = args.next()?.into_string().ok()?;
-    is_guard.then_some(pids)
+    args.next().filter(|first| *first == GUARD)?;
+    args.next()?.into_string().ok()
 }

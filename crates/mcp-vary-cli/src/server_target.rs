@@ -25,7 +25,7 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
     Ok(config)
 }
 
-/// The server at `url`. Every request to it has `headers` (`Name: value`); `ca` is the file of further authorities.
+/// The server at `url`. Every request to it has the headers in `lines` (`Name: value`); `ca` is the file of further authorities.
 pub(crate) fn url(
     url: &str,
     lines: &[String],

@@ -52,8 +52,8 @@ impl Why<'_> {
             (is_first && at > 0, "put first by `variant` or `clients`"),
             (!is_advertised && !is_first, "not advertised"),
         ];
-        let true_ones = remarks.into_iter().filter(|(holds, _)| *holds);
-        true_ones.map(|(_, remark)| remark).collect()
+        let applicable = remarks.into_iter().filter(|(holds, _)| *holds);
+        applicable.map(|(_, remark)| remark).collect()
     }
 
     pub(crate) fn to_json(&self) -> Value {

@@ -65,16 +65,16 @@ pub(crate) async fn confirm(
 
 /// What the user is asked to confirm: what the file starts, and what it sends and writes elsewhere.
 fn list(effects: &[Effect]) -> Option<String> {
-    let rows = effects.iter().flat_map(|effect| {
+    let shown = effects.iter().flat_map(|effect| {
         let lines = effect.lines.iter().enumerate();
         lines.map(|(index, line)| {
             let name = if index == 0 { &*effect.name } else { "" };
             vec![format!("  {name}"), line.clone()]
         })
     });
-    let cells: Vec<_> = rows.collect();
+    let rows: Vec<_> = shown.collect();
     let is_readable = |row: &Vec<String>| row.iter().all(|cell| cell.len() <= LONGEST_LINE);
-    (cells.len() <= MOST_LINES && cells.iter().all(is_readable)).then(|| table(&cells, 2))
+    (rows.len() <= MOST_LINES && rows.iter().all(is_readable)).then(|| table(&rows, 2))
 }
 
 /// The files that the user confirmed, each by its digest and its path.
