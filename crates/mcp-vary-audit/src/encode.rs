@@ -131,7 +131,7 @@ impl Encoder {
             rule: record.rule.as_ref(),
             change: record.change.as_ref(),
             count: record.count,
-            arguments: record.arguments.as_ref().map(|it| self.arguments(it)),
+            arguments: record.arguments.as_ref().map(|given| self.arguments(given)),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
             duration_ms: record.duration.map(milliseconds),
@@ -145,7 +145,7 @@ impl Encoder {
 
     fn principal<'a>(&self, actor: &'a Actor) -> WirePrincipal<'a> {
         let is_full = self.identity == IdentityDetail::Full;
-        let only_if_full = |text: &'a Option<Text>| text.as_ref().filter(|_| is_full);
+        let only_if_full = |text: &'a Option<Text>| if is_full { text.as_ref() } else { None };
         WirePrincipal {
             id: &actor.id,
             iss: only_if_full(&actor.issuer),
@@ -175,12 +175,12 @@ impl Encoder {
             return line;
         };
         let room = self.max_line.saturating_sub(line.len() + TEXT_MEMBER);
-        let limit = limit.min(room).min(MAX_ARGUMENTS_TEXT);
-        if limit < MIN_ARGUMENTS_TEXT {
+        let most = limit.min(room).min(MAX_ARGUMENTS_TEXT);
+        if most < MIN_ARGUMENTS_TEXT {
             return line;
         }
         if let Some(arguments) = &mut wire.arguments {
-            arguments.text = Some(cut(&String::from_utf8_lossy(json), limit).into_owned());
+            arguments.text = Some(cut(&String::from_utf8_lossy(json), most).into_owned());
         }
         to_json(&wire)
     }
@@ -224,8 +224,8 @@ impl TextClock {
     fn rfc3339(&mut self, micros: u64) -> String {
         let second = micros / 1_000_000;
         if self.text.is_empty() || second != self.second {
-            let time = i64::try_from(second).ok();
-            let time = time.and_then(|second| Timestamp::from_second(second).ok());
+            let seconds = i64::try_from(second).ok();
+            let time = seconds.and_then(|second| Timestamp::from_second(second).ok());
             self.text = time.unwrap_or(Timestamp::MAX).strftime("%FT%T").to_string();
             self.second = second;
         }

@@ -100,10 +100,11 @@ impl AuditLog {
         // One more than there are slots, for a message that only wakes the writer.
         let (sender, receiver) = sync_channel(capacity.saturating_add(1));
         let encoder = Encoder::new(config, sink.max_line());
-        let (now, on_full) = (config.now, config.on_full);
+        let now = config.now;
+        let on_full = config.on_full;
         let writer = Writer::new(Arc::clone(&queue), receiver, encoder, sink, now, on_full);
-        let thread = thread::Builder::new().name("audit".into());
-        let thread = thread.spawn(move || writer.run())?;
+        let builder = thread::Builder::new().name("audit".into());
+        let thread = builder.spawn(move || writer.run())?;
         Ok(Self(Arc::new(SharedLog {
             queue,
             sender,

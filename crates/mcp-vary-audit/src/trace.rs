@@ -17,7 +17,8 @@
 #[must_use]
 pub fn trace_id(traceparent: &str) -> Option<[u8; 16]> {
     let mut parts = traceparent.split('-');
-    let (version, id) = (parts.next()?, parts.next()?);
+    let version = parts.next()?;
+    let id = parts.next()?;
     let is_hex = |text: &str| {
         text.bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

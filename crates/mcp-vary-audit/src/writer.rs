@@ -226,7 +226,7 @@ impl Writer {
     fn failed(&mut self, error: &io::Error) {
         let error = io_error::describe(error);
         self.queue.totals.failures.fetch_add(1, Ordering::Relaxed);
-        if self.logged_at.is_none_or(|it| it.elapsed() >= QUIET) {
+        if self.logged_at.is_none_or(|at| at.elapsed() >= QUIET) {
             self.logged_at = Some(Instant::now());
             let sink = self.sink.name();
             let lost = self.queue.totals.lost.load(Ordering::Relaxed);

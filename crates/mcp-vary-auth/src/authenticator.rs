@@ -130,8 +130,7 @@ impl Authenticator {
     ) -> Result<Admission, Denial> {
         match credential {
             Credential::None => {
-                let anonymous = self.anonymous.as_ref();
-                let principal = anonymous.ok_or(Refusal::NoCredential)?;
+                let principal = self.anonymous.as_ref().ok_or(Refusal::NoCredential)?;
                 Ok(Admission::of(Arc::clone(principal)))
             }
             Credential::Bearer(token) if KeyTable::looks_like_a_key(token.as_str()) => {
@@ -173,8 +172,8 @@ impl Authenticator {
 
     fn find_key(&self, token: BearerToken<'_>, now: u64) -> Result<Admission, Denial> {
         let refuse = |reason| Refusal::InvalidToken(reason).into();
-        let key = self.keys.find(token.as_str());
-        let key = key.ok_or_else(|| refuse(InvalidToken::Malformed))?;
+        let known = self.keys.find(token.as_str());
+        let key = known.ok_or_else(|| refuse(InvalidToken::Malformed))?;
         if key.is_expired(now) {
             return Err(refuse(InvalidToken::Expired));
         }
@@ -202,8 +201,8 @@ impl Authenticator {
                 let unverified = UnverifiedToken::parse(token.as_str())?;
                 let issuer = tokens.find_issuer(&unverified)?;
                 let keys = key_set(issuer).map_err(|_| Denial::without_keys(issuer))?;
-                let verified = tokens.verify(&unverified, &keys, now);
-                let mut verified = verified.map_err(|reason| Denial::of_token(reason, issuer))?;
+                let checked = tokens.verify(&unverified, &keys, now);
+                let mut verified = checked.map_err(|reason| Denial::of_token(reason, issuer))?;
                 if self.retains_tokens.load(Ordering::Relaxed) {
                     verified = verified.with_text(token.as_str(), digest.into_bytes());
                 }
@@ -212,8 +211,7 @@ impl Authenticator {
                 verified
             }
         };
-        let pin = verified.admit(target, now);
-        let pin = pin.map_err(|refused| {
+        let pin = verified.admit(target, now).map_err(|refused| {
             let given = verified.principal().claims().scopes();
             denial(
                 refused,

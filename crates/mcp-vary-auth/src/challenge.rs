@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::{HeaderValue, StatusCode};
-use mcp_vary_json::string;
+use mcp_vary_json::{Members, string};
 
 use crate::address::{EndpointPath, PublicUrl};
 use crate::credential::CredentialError;
@@ -117,17 +117,16 @@ impl Challenges {
         let is_challenge =
             texts.status.is_client_error() && texts.status != StatusCode::TOO_MANY_REQUESTS;
         let header = is_challenge.then(|| self.header(&texts, scopes, target));
-        let body = format!(
-            r#"{{"error":{},"error_description":{}}}"#,
-            string(texts.body_error),
-            string(texts.description),
-        );
+        let body = Members::from_iter([
+            ("error", string(texts.body_error)),
+            ("error_description", string(texts.description)),
+        ]);
         Challenge {
             status: texts.status,
             // Every part is visible ASCII: see `PublicUrl`, `Target` and `Scope`.
             www_authenticate: header.and_then(|header| HeaderValue::try_from(header).ok()),
             retry_after: refusal.retry_after(),
-            body,
+            body: body.to_json(),
         }
     }
 

@@ -118,8 +118,8 @@ impl<'a> BearerToken<'a> {
             return Err(CredentialError::TooLong);
         }
         let end = text.iter().rposition(|byte| *byte != b'=');
-        let significant = end.and_then(|end| text.get(..=end));
-        let significant = significant.ok_or(CredentialError::Malformed)?;
+        let without_padding = end.and_then(|end| text.get(..=end));
+        let significant = without_padding.ok_or(CredentialError::Malformed)?;
         if !significant.iter().all(|byte| B64TOKEN[usize::from(*byte)]) {
             return Err(CredentialError::Malformed);
         }

@@ -91,12 +91,12 @@ impl Issuer {
         };
         let base = format!("{}://{}", url.scheme(), url.authority);
         let path = url.path.strip_suffix('/').unwrap_or(url.path);
-        let inserted = ["oauth-authorization-server", "openid-configuration"];
-        let inserted = inserted
+        let names = ["oauth-authorization-server", "openid-configuration"];
+        let inserted = names
             .iter()
             .map(|name| format!("{base}/.well-known/{name}{path}"));
-        let appended = format!("{base}{path}/.well-known/openid-configuration");
-        let appended = (!path.is_empty()).then_some(appended);
+        let at_end = format!("{base}{path}/.well-known/openid-configuration");
+        let appended = (!path.is_empty()).then_some(at_end);
         inserted.chain(appended).collect()
     }
 

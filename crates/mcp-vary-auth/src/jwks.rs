@@ -91,16 +91,16 @@ impl KeySet {
             return Err(KeySetError::TooLarge);
         }
         let set = parse_object(text, MAX_DEPTH).ok_or(KeySetError::NotASet)?;
-        let keys = set.get("keys").and_then(|keys| keys.as_array());
-        let keys = keys.ok_or(KeySetError::NotASet)?;
-        if keys.len() > MAX_KEYS {
+        let member = set.get("keys").and_then(|keys| keys.as_array());
+        let listed = member.ok_or(KeySetError::NotASet)?;
+        if listed.len() > MAX_KEYS {
             return Err(KeySetError::TooMany);
         }
-        let all = keys.len();
-        let keys = keys
+        let all = listed.len();
+        let usable = listed
             .iter()
             .filter_map(|key| VerificationKey::read(&key.clone().try_into().ok()?));
-        let keys: Vec<_> = keys.collect();
+        let keys: Vec<_> = usable.collect();
         if keys.is_empty() {
             return Err(KeySetError::NoneUsable(all));
         }
@@ -121,7 +121,7 @@ impl KeySet {
         let mut fitting = self.keys.iter().filter(|key| key.verifies(algorithm));
         let Some(id) = id else {
             let only = fitting.next();
-            return only.filter(|_| fitting.next().is_none());
+            return if fitting.next().is_none() { only } else { None };
         };
         fitting.find(|key| key.id.as_deref() == Some(id))
     }
@@ -205,15 +205,18 @@ fn public_key(jwk: &Object<'_>) -> Option<(KeyType, DecodingKey)> {
     let part = |name: &str, most: usize| decode(jwk.text(name)?, most);
     let exact = |name: &str, size: usize| part(name, size).filter(|bytes| bytes.len() == size);
     let point = |size: usize| {
-        let (x, y) = (exact("x", size)?, exact("y", size)?);
+        let x = exact("x", size)?;
+        let y = exact("y", size)?;
         // The uncompressed form of SEC 1, section 2.3.3.
         Some(DecodingKey::from_ec_der(&[&[4][..], &x, &y].concat()))
     };
     match (jwk.text("kty")?, jwk.text("crv")) {
         ("RSA", _) => {
             // Some issuers write the sign byte of ASN.1, which `ring` does not take.
-            let (n, e) = (part("n", MAX_MODULUS + 1)?, part("e", MAX_EXPONENT)?);
-            let (n, e) = (without_leading_zeros(&n), without_leading_zeros(&e));
+            let modulus = part("n", MAX_MODULUS + 1)?;
+            let exponent = part("e", MAX_EXPONENT)?;
+            let n = without_leading_zeros(&modulus);
+            let e = without_leading_zeros(&exponent);
             let is_long_enough = (MIN_MODULUS..=MAX_MODULUS).contains(&n.len())
                 && (n.len() > MIN_MODULUS || n.first().is_some_and(|first| *first >= 0x80));
             let is_odd = n.last()? & e.last()? & 1 == 1;

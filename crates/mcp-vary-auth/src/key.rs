@@ -158,11 +158,11 @@ impl FromStr for KeyDigest {
 
     /// Parses 64 hexadecimal digits, of either case.
     fn from_str(text: &str) -> Result<Self, DigestError> {
-        let digits: Option<Vec<u8>> = text
+        let read: Option<Vec<u8>> = text
             .chars()
             .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
             .collect();
-        let digits = digits
+        let digits = read
             .filter(|digits| digits.len() == 64)
             .ok_or(DigestError)?;
         let mut bytes = [0; 32];

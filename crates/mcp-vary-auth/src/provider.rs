@@ -64,13 +64,13 @@ fn refuse_to_sign(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> 
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
-    let scheme = scheme(*algorithm).ok_or(ErrorKind::UnsupportedAlgorithm)?;
+    let supported = scheme(*algorithm).ok_or(ErrorKind::UnsupportedAlgorithm)?;
     if algorithm.family() != key.family() {
         return Err(ErrorKind::InvalidAlgorithm.into());
     }
     Ok(Box::new(RingVerifier {
         algorithm: *algorithm,
-        scheme,
+        scheme: supported,
         key: key.clone(),
     }))
 }

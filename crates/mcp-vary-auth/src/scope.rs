@@ -64,8 +64,8 @@ impl fmt::Display for Scope {
 
 /// `scopes` as a list separated by spaces.
 pub(crate) fn join(scopes: &[Scope]) -> String {
-    let scopes: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
-    scopes.join(" ")
+    let texts: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
+    texts.join(" ")
 }
 
 /// The longest scope, in bytes.

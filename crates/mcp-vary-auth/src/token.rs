@@ -149,8 +149,8 @@ impl TokenVerifier {
     ) -> Result<VerifiedToken, TokenError> {
         let index = self.find_issuer(token)?;
         let trusted = self.issuer(index).ok_or(TokenError::Issuer)?;
-        let key = keys.find(token.key_id.as_deref(), token.algorithm);
-        let key = key.ok_or_else(|| missing_key(token, keys))?;
+        let found = keys.find(token.key_id.as_deref(), token.algorithm);
+        let key = found.ok_or_else(|| missing_key(token, keys))?;
         verify_signature(token, key, trusted)?;
         let claims = &token.claims;
         check_times(claims.expires_at, claims.not_before, claims.issued_at, now)?;

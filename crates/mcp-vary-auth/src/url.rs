@@ -58,8 +58,8 @@ impl<'a> Url<'a> {
         if authority.contains('@') {
             return Err(UrlError::UserInfo);
         }
-        let host = uri.host().filter(|host| !host.is_empty());
-        let host = host.ok_or(UrlError::NotAUrl)?.to_ascii_lowercase();
+        let written = uri.host().filter(|host| !host.is_empty());
+        let host = written.ok_or(UrlError::NotAUrl)?.to_ascii_lowercase();
         let is_https = match scheme {
             "https" => true,
             "http" if is_loopback(&host) => false,

@@ -34,9 +34,8 @@ impl CallerToken {
     /// The token with this text, its SHA-256 digest, and its end in seconds since 1970-01-01 UTC.
     #[must_use]
     pub fn new(text: &str, digest: [u8; 32], expires_at: u64) -> Self {
-        let text = text.into();
         Self(Arc::new(Token {
-            text,
+            text: text.into(),
             digest,
             expires_at,
         }))

@@ -160,8 +160,10 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         Q: Ord + ?Sized,
     {
         let limit = self.limits.bytes;
-        let stored = self.entries.get_mut(key).filter(|_| bytes <= limit);
-        let Some(stored) = stored else {
+        if bytes > limit {
+            return false;
+        }
+        let Some(stored) = self.entries.get_mut(key) else {
             return false;
         };
         let before = std::mem::replace(&mut stored.entry.bytes, bytes);
@@ -241,10 +243,10 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
     /// Removes the oldest entry of the owner who has the most bytes.
     fn remove_oldest_of_largest(&mut self) {
         // Of several, the one with the oldest entry.
-        let oldest_of = |owner| self.by_owner.range((owner, 0)..).next().map(|it| it.1);
+        let oldest_of = |owner| self.by_owner.range((owner, 0)..).next().map(|next| next.1);
         let owners = self.bytes_of.iter();
-        let largest = owners.max_by_key(|(owner, bytes)| (**bytes, Reverse(oldest_of(**owner))));
-        let largest = largest.map(|(owner, _)| *owner);
+        let greatest = owners.max_by_key(|(owner, bytes)| (**bytes, Reverse(oldest_of(**owner))));
+        let largest = greatest.map(|(owner, _)| *owner);
         self.remove_oldest_of(largest.unwrap_or_default());
     }
 

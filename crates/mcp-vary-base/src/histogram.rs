@@ -28,8 +28,8 @@ impl Histogram {
     /// The duration that `percent` percent of the recorded ones do not exceed; `None` if nothing was recorded.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
-        let counts = self.buckets.iter();
-        let counts: Vec<_> = counts.map(|it| it.load(Ordering::Relaxed)).collect();
+        let load = |bucket: &AtomicU64| bucket.load(Ordering::Relaxed);
+        let counts: Vec<_> = self.buckets.iter().map(load).collect();
         let total: u64 = counts.iter().sum();
         let rank = total.saturating_mul(percent).div_ceil(100).max(1);
         let mut seen = 0;
@@ -64,9 +64,9 @@ fn bucket_of(microseconds: u64) -> usize {
     if power < BITS {
         return usize::try_from(microseconds).unwrap_or(0);
     }
-    let (power, shift) = (power as usize, power - BITS);
+    let shift = power - BITS;
     let within = (microseconds >> shift) as usize % PER_POWER;
-    (power - BITS as usize + 1) * PER_POWER + within
+    (shift as usize + 1) * PER_POWER + within
 }
 
 /// The number in the middle of a bucket.

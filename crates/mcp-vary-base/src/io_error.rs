@@ -23,10 +23,10 @@ pub fn describe(error: &Error) -> String {
             return (*text).to_owned();
         }
     }
-    let text = error.to_string();
-    let text = text
+    let message = error.to_string();
+    let text = message
         .split_once(" (os error ")
-        .map_or(&*text, |(text, _)| text);
+        .map_or(&*message, |(text, _)| text);
     match text.strip_prefix(LOOKUP) {
         Some("Name or service not known") => "there is no host of this name (DNS)".to_owned(),
         Some(reason) => format!("the name of the host cannot be looked up (DNS): {reason}"),
@@ -40,7 +40,8 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
     let why = describe(error);
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().filter(|folder| !folder.exists());
-    if let (ErrorKind::NotFound, Some(folder)) = (error.kind(), folder) {
+    let is_missing = error.kind() == ErrorKind::NotFound;
+    if is_missing && let Some(folder) = folder {
         let folder = folder.display();
         return format!("the folder {folder} does not exist; create it, or correct the path");
     }
@@ -57,14 +58,14 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
         } else {
             ""
         };
-        let place = place.display();
+        let shown = place.display();
         if denies_its_owner(&metadata) {
             return format!(
-                "{why}: {place} is yours, and its mode denies it; type: chmod u+rwX '{place}'"
+                "{why}: {shown} is yours, and its mode denies it; type: chmod u+rwX '{shown}'"
             );
         }
         format!(
-            "{why}: {place} {}; run Vary as its owner{mode}",
+            "{why}: {shown} {}; run Vary as its owner{mode}",
             owner(&metadata)
         )
     })
@@ -105,7 +106,8 @@ pub fn owner(metadata: &Metadata) -> String {
         let name = lines.find(is_it).and_then(|mut fields| fields.next());
         name.map_or_else(|| format!("user {id}"), str::to_owned)
     };
-    let (owner, mode) = (named(metadata.uid()), metadata.mode() & 0o7777);
+    let owner = named(metadata.uid());
+    let mode = metadata.mode() & 0o7777;
     let runner = named(rustix::process::geteuid().as_raw());
     format!("belongs to {owner} (mode {mode:o}), and Vary runs as {runner}")
 }

@@ -72,12 +72,11 @@ impl MemoryBudget {
 
     fn reserve(&self, bytes: usize) -> Result<(), Exhausted> {
         let more = |used: usize| {
-            let used = used.checked_add(bytes)?;
-            (used <= self.limit).then_some(used)
+            let total = used.checked_add(bytes)?;
+            (total <= self.limit).then_some(total)
         };
-        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
         self.used
-            .fetch_update(set, get, more)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .map_err(|_| Exhausted)?;
         let occupied = self.parent.as_ref().map_or(Ok(()), |it| it.reserve(bytes));
         occupied.inspect_err(|_| {

@@ -94,12 +94,13 @@ pub fn access_item<'a>(
     server: &'a str,
     trusts_annotations: bool,
 ) -> AccessItem<'a> {
-    let (id, upstream) = (&*item.id, &*item.item_ref.upstream_name);
+    let id = &*item.id;
+    let upstream = &*item.item_ref.upstream_name;
     match kind {
         ListKind::Tools => {
             let hints = item.tool.as_ref().map(|tool| tool.hints);
-            let hints = hints.unwrap_or_default();
-            AccessItem::tool(id, upstream, server, hints, trusts_annotations)
+            let known = hints.unwrap_or_default();
+            AccessItem::tool(id, upstream, server, known, trusts_annotations)
         }
         ListKind::Prompts => AccessItem::prompt(id, upstream, server),
         ListKind::Resources => AccessItem::resource(id, upstream, server),

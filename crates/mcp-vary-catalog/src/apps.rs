@@ -26,13 +26,12 @@ impl View {
     /// > `"app"`: Tool is callable by the app from the same server connection only
     /// > (MCP Apps, 2026-01-26, "Resource Discovery", "Visibility")
     pub fn app_tool(&self, upstream_name: &str) -> Option<AppToolMatch<'_>> {
-        let tools = self.listed_tools();
-        let meant = tools.filter(|(_, tool, item)| {
+        let meant = self.listed_tools().filter(|(_, tool, item)| {
             *tool.item_ref.upstream_name == *upstream_name && is_visible_to_apps(item)
         });
-        let mut meant = meant.map(|(id, tool, _)| (id, tool));
-        let first = meant.next()?;
-        let others: Vec<_> = meant.map(|(id, _)| id).collect();
+        let mut matches = meant.map(|(id, tool, _)| (id, tool));
+        let first = matches.next()?;
+        let others: Vec<_> = matches.map(|(id, _)| id).collect();
         if others.is_empty() {
             return Some(AppToolMatch::Unique(first.1));
         }
@@ -75,8 +74,8 @@ fn is_visible_to_apps(tool: &str) -> bool {
 fn ui_resource_uri(tool: &str) -> Option<String> {
     let meta = edit::get(tool, "_meta")?;
     let uri = edit::get(meta, "ui").and_then(|ui| edit::get(ui, "resourceUri"));
-    let uri = uri.or_else(|| edit::get(meta, "ui/resourceUri"))?;
-    serde_json::from_str(uri).ok()
+    let found = uri.or_else(|| edit::get(meta, "ui/resourceUri"))?;
+    serde_json::from_str(found).ok()
 }
 
 #[cfg(test)]

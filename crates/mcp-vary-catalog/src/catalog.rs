@@ -58,18 +58,18 @@ impl Lists {
         before: Option<&Arc<Self>>,
         (registry, is_published): (&NameRegistry, bool),
     ) -> Arc<Self> {
-        let before = before.filter(|lists| lists.layout.is_same(layout));
-        if let Some(lists) = before.filter(|lists| lists.listings == parts) {
+        let comparable = before.filter(|lists| lists.layout.is_same(layout));
+        if let Some(lists) = comparable.filter(|lists| lists.listings == parts) {
             return Arc::clone(lists);
         }
-        let known = before.map(|lists| &lists.merged);
+        let known = comparable.map(|lists| &lists.merged);
         let merged = registry.merge(kind, is_published, |assigned| {
             MergedList::new(kind, &parts, layout.naming, known, assigned)
         });
         let mut views = Vec::with_capacity(layout.variants.configs().len());
         for (at, variant) in layout.variants.views() {
-            let before = before.and_then(|lists| at.get(&lists.views));
-            let view = View::new(variant, &merged, layout, before, &views);
+            let previous = comparable.and_then(|lists| at.get(&lists.views));
+            let view = View::new(variant, &merged, layout, previous, &views);
             views.push(view);
         }
         Arc::new(Self {
@@ -87,15 +87,16 @@ pub fn changed_lists(
     now: &BTreeMap<ListKind, Arc<Lists>>,
 ) -> ChangedLists {
     let views = |lists: &BTreeMap<ListKind, Arc<Lists>>, kind| {
-        let lists: Option<&Arc<Lists>> = lists.get(&kind);
+        let listed: Option<&Arc<Lists>> = lists.get(&kind);
         // Only the declared views are compared: presentations from rules change together with them.
-        lists.map_or(Vec::new(), |lists| {
-            let variants = lists.layout.variants.variants.as_slice().len();
-            lists.views.iter().take(variants).cloned().collect()
+        listed.map_or(Vec::new(), |listed| {
+            let variants = listed.layout.variants.variants.as_slice().len();
+            listed.views.iter().take(variants).cloned().collect()
         })
     };
     let of_kind = |kind| {
-        let (before, now) = (views(before, kind), views(now, kind));
+        let before = views(before, kind);
+        let now = views(now, kind);
         (0..before.len().max(now.len())).filter_map(move |at| {
             let is_same = match (before.get(at), now.get(at)) {
                 (Some(before), Some(now)) => Arc::ptr_eq(before, now) || before.is_equivalent(now),
@@ -270,8 +271,8 @@ impl LoggedCollisions {
 /// Logs the first few collisions that were not `logged` yet.
 pub fn log_new_collisions(merged: &MergedList, logged: &LoggedCollisions) {
     const FEW: usize = 20;
-    let new = merged.collisions.iter();
-    let new: Vec<_> = new.filter(|it| logged.insert(it)).collect();
+    let collisions = merged.collisions.iter();
+    let new: Vec<_> = collisions.filter(|it| logged.insert(it)).collect();
     if new.len() > FEW {
         warn!(
             target: COLLISION_TARGET,

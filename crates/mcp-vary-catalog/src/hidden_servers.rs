@@ -27,11 +27,11 @@ pub fn hide_servers(
     let shown = shown_servers(servers, lists);
     for (snapshot, server) in std::iter::zip(&mut *snapshots, servers) {
         let prefix = layout.name_prefix(server, servers.len());
-        let access = access.server_access(server, &prefix);
+        let of_server = access.server_access(server, &prefix);
         let reads_unlisted =
-            || access.unlisted_resources && snapshot.capabilities().contains("resources");
-        let may_show = || snapshot.is_unknown() || access.everything || reads_unlisted();
-        let is_shown = shown.contains(server) || access.something && may_show();
+            || of_server.unlisted_resources && snapshot.capabilities().contains("resources");
+        let may_show = || snapshot.is_unknown() || of_server.everything || reads_unlisted();
+        let is_shown = shown.contains(server) || of_server.something && may_show();
         if !is_shown {
             *snapshot = Arc::new(ServerSnapshot::hidden());
         }
@@ -44,8 +44,8 @@ fn shown_servers<'a>(
     lists: &BTreeMap<ListKind, Arc<Lists>>,
 ) -> BTreeSet<&'a str> {
     let views = lists.values().flat_map(|lists| &lists.views);
-    let places = views.flat_map(|view| view.item_refs().map(|(_, item_ref)| item_ref.server));
-    let places: BTreeSet<_> = places.collect();
+    let listed = views.flat_map(|view| view.item_refs().map(|(_, item_ref)| item_ref.server));
+    let places: BTreeSet<_> = listed.collect();
     let shown = places.into_iter().filter_map(|at| at.get(servers).copied());
     shown.collect()
 }

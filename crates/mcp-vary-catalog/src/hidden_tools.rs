@@ -11,21 +11,19 @@ impl VariantConfig {
     /// The first of these decides: what it starts from, `tools.include`, `tools.exclude`. Access rules are not considered.
     #[must_use]
     pub fn why_hidden(&self, item: &Item, server: &str) -> Option<String> {
-        let candidate = candidate(item, server);
+        let tool = candidate(item, server);
         if self.base == Base::ReadOnly && !derive::is_read_only(&item.json) {
             let why =
                 "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
             return Some(why.to_owned());
         }
-        let (include, exclude) = (&self.tools.include, &self.tools.exclude);
-        if !include.is_empty() && !include.iter().any(|rule| rule.matches(candidate)) {
+        let include = &self.tools.include;
+        let exclude = &self.tools.exclude;
+        if !include.is_empty() && !include.iter().any(|rule| rule.matches(tool)) {
             return Some("no entry of its `tools.include` matches the tool".to_owned());
         }
-        let at = exclude
-            .iter()
-            .position(|rule| is_excluded(rule, candidate))?;
-        let rule = exclude.get(at).map(ToString::to_string);
-        let rule = rule.unwrap_or_default();
+        let at = exclude.iter().position(|rule| is_excluded(rule, tool))?;
+        let rule = exclude.get(at)?;
         Some(format!("`tools.exclude[{at}]` (`{rule}`) matches the tool"))
     }
 }

@@ -158,7 +158,7 @@ pub fn headers_of(name: &str, tool: &str) -> Arc<[ParamHeader]> {
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
 fn needs_task(tool: &Members<'_>) -> bool {
     let execution = tool.get("execution").and_then(|it| Members::parse(it).ok());
-    execution.is_some_and(|it| it.get_str("taskSupport").as_deref() == Some("required"))
+    execution.is_some_and(|members| members.get_str("taskSupport").as_deref() == Some("required"))
 }
 
 /// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
@@ -167,7 +167,7 @@ fn needs_task(tool: &Members<'_>) -> bool {
 fn is_idempotent(tool: &Members<'_>) -> bool {
     let annotations = tool
         .get("annotations")
-        .and_then(|it| Members::parse(it).ok());
+        .and_then(|text| Members::parse(text).ok());
     annotations.is_some_and(|annotations| {
         ["idempotentHint", "readOnlyHint"]
             .iter()

@@ -46,11 +46,11 @@ impl CursorIndex {
 
     /// The cursor of the page that starts at the item `next`.
     pub fn cursor_at(&self, next: usize) -> String {
-        let next = next.min(self.fingerprints.len());
-        let marks: Vec<u8> = reference_positions(next)
+        let position = next.min(self.fingerprints.len());
+        let marks: Vec<u8> = reference_positions(position)
             .flat_map(|at| self.fingerprints[at])
             .collect();
-        format!("{next}.{}", URL_SAFE_NO_PAD.encode(marks))
+        format!("{position}.{}", URL_SAFE_NO_PAD.encode(marks))
     }
 
     /// The index of the item to continue with, or `None` if `cursor` is invalid.
@@ -61,17 +61,17 @@ impl CursorIndex {
     /// the last four items before the cursor were removed.
     pub fn position(&self, cursor: &str) -> Option<usize> {
         let (next, marks) = cursor.split_once('.')?;
-        let next: usize = next.parse().ok()?;
+        let position: usize = next.parse().ok()?;
         let marks = URL_SAFE_NO_PAD.decode(marks).ok()?;
         let (marks, []) = marks.as_chunks::<FINGERPRINT_BYTES>() else {
             return None;
         };
         let Some(last) = marks.first() else {
-            return (next == 0).then_some(0);
+            return (position == 0).then_some(0);
         };
-        let before = next.checked_sub(1)?;
+        let before = position.checked_sub(1)?;
         if self.fingerprints.get(before) == Some(last) {
-            return Some(next);
+            return Some(position);
         }
         let positions = self.positions.get_or_init(|| {
             let marks = self.fingerprints.iter().copied().enumerate();
@@ -101,9 +101,8 @@ fn fingerprint(server: &str, upstream_name: &str, time: u32) -> Fingerprint {
         digest.update(part.as_bytes());
     }
     digest.update(time.to_be_bytes());
-    let digest = digest.finalize();
     let mut mark = [0; FINGERPRINT_BYTES];
-    mark.copy_from_slice(&digest[..FINGERPRINT_BYTES]);
+    mark.copy_from_slice(&digest.finalize()[..FINGERPRINT_BYTES]);
     mark
 }
 

@@ -30,7 +30,7 @@ impl ListFaults {
             it.is_left_out == is_left_out && (it.problem == problem || it.problem == OTHERS)
         };
         let item = excerpt(item.as_bytes(), MAX_NAME).into();
-        if let Some(known) = self.0.iter_mut().find(|it| is_same(it)) {
+        if let Some(known) = self.0.iter_mut().find(|fault| is_same(fault)) {
             known.count += 1;
             if known.items.len() < MAX_ITEMS {
                 known.items.push(item);
@@ -91,8 +91,10 @@ impl ListFault {
         } else {
             "repaired"
         };
-        let (noun, names, problem) = (kind.noun(), names.join(", "), &self.problem);
-        format!("{noun}{s} {names}{more} {are} {outcome}: {problem}")
+        let noun = kind.noun();
+        let list = names.join(", ");
+        let problem = &self.problem;
+        format!("{noun}{s} {list}{more} {are} {outcome}: {problem}")
     }
 }
 

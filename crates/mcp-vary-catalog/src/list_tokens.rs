@@ -53,12 +53,12 @@ impl ListTokens {
             }
         }
         let variants = VariantIndex::enumerate(variants.variants.as_slice());
-        let tokens = variants.filter_map(|(index, variant)| {
+        let counts = variants.filter_map(|(index, variant)| {
             let view = catalog.view(ListKind::Tools, index.declared_view())?;
             let tokens = tokens_of(view, &further(index, view), self.count);
             Some((variant.id.to_string(), tokens))
         });
-        let tokens: Vec<_> = tokens.collect();
+        let tokens: Vec<_> = counts.collect();
         *self.counted.lock() = Counted {
             catalog: now,
             tokens: tokens.clone(),
@@ -69,7 +69,8 @@ impl ListTokens {
 
 /// The tokens that a model gets of all pages of a list and of `further` tools: clients forward a part of each tool.
 fn tokens_of(view: &View, further: &[String], count: fn(&str) -> usize) -> usize {
-    let (mut tools, mut position) = (Vec::new(), None);
+    let mut tools = Vec::new();
+    let mut position = None;
     while let Ok(page) = view.page(Era::Modern, position.as_deref()) {
         let (start, end) = page.result(None);
         let result = String::from_utf8_lossy(start) + &*end;

@@ -39,8 +39,8 @@ pub struct ListedItem {
 impl Listing {
     /// This list, sharing the texts of unchanged items with `before`.
     pub fn reusing(mut self, before: Option<&Self>) -> Self {
-        let known = before.map_or(&[][..], |before| &before.items);
-        let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();
+        let items = before.map_or(&[][..], |before| &before.items);
+        let known: BTreeMap<_, _> = items.iter().map(|item| (&*item.id, item)).collect();
         for item in &mut self.items {
             if let Some(same) = known.get(&*item.id).filter(|known| **known == item) {
                 *item = (*same).clone();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary::json::Members;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use sha2::{Digest as _, Sha256};
@@ -116,7 +117,9 @@ impl MergedList {
     ) -> Self {
         let renamed = NamePrefixes::new(kind, parts, naming, assigned);
         let known = PreviousItems::new(kind, before);
-        if let ([part], false) = (parts, renamed.all) {
+        if !renamed.all
+            && let [part] = parts
+        {
             return Self::from_single_server(kind, part, &known);
         }
         let mut items = Vec::new();
@@ -209,7 +212,7 @@ impl MergedList {
 
 /// A result without items.
 fn empty_frame(kind: ListKind) -> Arc<str> {
-    format!(r#"{{"{}":[]}}"#, kind.items_key()).into()
+    Arc::from(Members::from_iter([(kind.items_key(), "[]")]).to_json())
 }
 
 fn server_names(parts: &[ServerListing]) -> Vec<Arc<str>> {
@@ -261,8 +264,7 @@ impl<'a> PreviousItems<'a> {
         item: &listing::ListedItem,
         id: &Arc<str>,
     ) -> Arc<Item> {
-        let known = self.items.get(&(server, &*item.id));
-        let mut known = known.into_iter().flatten();
+        let mut known = self.items.get(&(server, &*item.id)).into_iter().flatten();
         let same = known.find(|known| known.matches(server, part.server_era, item, id));
         let create = || {
             Arc::new(Item::new(
@@ -306,7 +308,8 @@ impl<'a> NamePrefixes<'a> {
             Naming::OnCollision if is_named => shared_names(parts),
             _ => BTreeSet::new(),
         };
-        let assigned = Some(assigned).filter(|_| naming == Naming::OnCollision && is_named);
+        let is_assigned = naming == Naming::OnCollision && is_named;
+        let assigned = is_assigned.then_some(assigned);
         let upstream_names = match assigned {
             None => BTreeSet::new(),
             Some(_) => upstream_names(parts).map(|(_, name)| name).collect(),
@@ -324,9 +327,9 @@ impl<'a> NamePrefixes<'a> {
     /// server `git_hub`. The prefix is reserved for the server with the longer name.
     fn is_shadowing(&self, server: &str, name: &str) -> bool {
         let begins_with = |other: &str| {
-            let after_server = other.strip_prefix(server);
-            let after_server = after_server.and_then(|after_server| after_server.strip_prefix('_'));
-            let after = after_server.and_then(|after_server| name.strip_prefix(after_server));
+            let of_server = other.strip_prefix(server);
+            let native = of_server.and_then(|remaining| remaining.strip_prefix('_'));
+            let after = native.and_then(|native| name.strip_prefix(native));
             after.is_some_and(|after| after.starts_with('_'))
         };
         self.servers.iter().any(|other| begins_with(other))

@@ -26,8 +26,8 @@ impl View {
     /// The name of a tool of the gateway in this view: `name`, unless a listed tool has it; then `vary_name`,
     /// `vary_name_2` and so on.
     pub fn gateway_tool_name(&self, name: &str) -> Arc<str> {
-        let names = [name.to_owned(), format!("vary_{name}")].into_iter();
-        let mut names = names.chain((2..).map(|number| format!("vary_{name}_{number}")));
+        let usual = [name.to_owned(), format!("vary_{name}")].into_iter();
+        let mut names = usual.chain((2..).map(|number| format!("vary_{name}_{number}")));
         let free = names.find(|name| self.tool(name).is_none());
         free.map_or_else(|| name.into(), Into::into)
     }

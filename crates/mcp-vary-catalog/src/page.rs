@@ -44,7 +44,7 @@ impl Contents {
     fn passthrough_for(&self, era: Era) -> Option<&Arc<str>> {
         let same = |listed: &VisibleItem| Arc::ptr_eq(listed.text(era), listed.text(Era::Modern));
         let is_whole = self.visible_items().all(same);
-        self.passthrough.as_ref().filter(|_| is_whole)
+        is_whole.then_some(self.passthrough.as_ref()).flatten()
     }
 
     fn visible_items(&self) -> impl Iterator<Item = &VisibleItem> {
@@ -54,8 +54,8 @@ impl Contents {
     /// The page that starts at the item `first`.
     pub fn page(&self, era: Era, first: usize, layout: &Layout) -> Page {
         let last = self.last(first, layout);
-        let texts = self.items[first..last].iter();
-        let texts: Vec<&str> = texts
+        let items = self.items[first..last].iter();
+        let texts: Vec<&str> = items
             .filter_map(|item| Some(&**item.visible.as_ref()?.text(era)))
             .collect();
         let mut members = Members::parse(&self.frame).unwrap_or_default();
@@ -74,8 +74,8 @@ impl Contents {
     fn shares_page(&self, other: &Self, first: usize, layout: &Layout) -> bool {
         let last = self.last(first, layout);
         let is_last = last == self.items.len();
-        let (ours, theirs) = (self.items.get(first..last), other.items.get(first..last));
-        let (Some(ours), Some(theirs)) = (ours, theirs) else {
+        let items = self.items.get(first..last);
+        let Some((ours, theirs)) = items.zip(other.items.get(first..last)) else {
             return false;
         };
         self.frame == other.frame
@@ -98,8 +98,8 @@ impl Pages {
             let mut pages = match contents.passthrough_for(era) {
                 Some(whole) => {
                     let page = Page::new(whole, era, 0, None, layout);
-                    let before = before.and_then(|(pages, _)| pages.starting_at(era, 0));
-                    vec![page.or_reuse(before)]
+                    let previous = before.and_then(|(pages, _)| pages.starting_at(era, 0));
+                    vec![page.or_reuse(previous)]
                 }
                 None => split_into_pages(contents, era, layout, before),
             };
@@ -107,7 +107,7 @@ impl Pages {
                 let at = page.first;
                 let known = before.and_then(|(pages, _)| pages.starting_at(era, at));
                 if known.is_none_or(|known| known.open.as_ptr() != page.open.as_ptr()) {
-                    page.reuse_bytes(others.iter().filter_map(|it| it.starting_at(era, at)));
+                    page.reuse_bytes(others.iter().filter_map(|pages| pages.starting_at(era, at)));
                 }
             }
             pages
@@ -141,15 +141,14 @@ fn split_into_pages(
 ) -> Vec<Page> {
     let all = contents.items.len().max(1);
     let size = layout.page_size.map_or(all, NonZeroUsize::get);
-    let starts = (0..all).step_by(size);
-    let pages = starts.map(|first| {
+    let pages = (0..all).step_by(size).map(|first| {
         let known = before.and_then(|(pages, _)| pages.starting_at(era, first));
         let is_known = before.is_some_and(|(_, then)| {
             then.passthrough_for(era).is_none() && contents.shares_page(then, first, layout)
         });
-        match known.filter(|_| is_known) {
-            Some(page) => page.clone(),
-            None => contents.page(era, first, layout).or_reuse(known),
+        match known {
+            Some(page) if is_known => page.clone(),
+            _ => contents.page(era, first, layout).or_reuse(known),
         }
     });
     pages.collect()
@@ -161,8 +160,8 @@ impl Page {
             Era::Legacy => era::to_legacy_page(result),
             Era::Modern => era::to_client_result(result, era, layout.caching),
         };
-        let open = result.trim_end();
-        let open = open.strip_suffix('}').unwrap_or(open);
+        let object = result.trim_end();
+        let open = object.strip_suffix('}').unwrap_or(object);
         Self {
             open: Bytes::copy_from_slice(open.as_bytes()),
             first,

@@ -71,8 +71,8 @@ pub(crate) fn repair_item(
     let Json::Object(members) = tree else {
         return Err("it is not an object".to_owned());
     };
-    let id = members.iter().find(|(key, _)| key == kind.id_key());
-    let id = id.and_then(|(_, id)| id.as_str()).unwrap_or_default();
+    let member = members.iter().find(|(key, _)| key == kind.id_key());
+    let id = member.and_then(|(_, id)| id.as_str()).unwrap_or_default();
     if id.is_empty() {
         return Err(format!("its `{}` is not a text, or empty", kind.id_key()));
     }
@@ -223,7 +223,7 @@ impl Shape {
             Self::Text => text.is_some(),
             Self::Flag => matches!(value, Json::Bool(_)),
             Self::Integer => number.is_some_and(|it| it.fract() == 0.0 && it.abs() < 1e15),
-            Self::Share => number.is_some_and(|it| (0.0..=1.0).contains(&it)),
+            Self::Share => number.is_some_and(|number| (0.0..=1.0).contains(&number)),
             Self::Time => text.is_some_and(is_time),
             Self::Word(known) => text.is_some_and(|text| known.contains(&text)),
             Self::Table => value.as_object().is_some(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::json::{Json, Members};
+use mcp_vary::json::{Json, Members, string};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::sanitize::excerpt;
 use tracing::warn;
@@ -110,19 +110,20 @@ impl ServerChanges {
     ) {
         if before != after {
             let definition = |text: &str| {
-                let text = mcp_vary::json::string(text);
-                Arc::from(format!(r#"{{"instructions":{text}}}"#))
+                let members = [("instructions", string(text))];
+                Arc::from(Members::from_iter(members).to_json())
             };
-            let (before, after) = (before.map(definition), after.map(definition));
+            let before = before.map(definition);
+            let after = after.map(definition);
             let name = "".into();
-            let change = change(
+            let found = change(
                 server,
                 "instructions",
                 &name,
                 before.as_ref(),
                 after.as_ref(),
             );
-            self.report(server, change.into_iter().collect());
+            self.report(server, found.into_iter().collect());
         }
     }
 
@@ -200,13 +201,12 @@ impl State {
             change: Arc::clone(change),
         }));
         let mut bytes = 0;
-        let fitting = self.kept.iter().rev().take(MAX_KEPT);
-        let fitting = fitting.take_while(|it| {
-            bytes += it.change.bytes();
+        let latest = self.kept.iter().rev().take(MAX_KEPT).take_while(|event| {
+            bytes += event.change.bytes();
             bytes <= MAX_BYTES
         });
-        let fitting = fitting.count().max(1).min(self.kept.len());
-        self.kept.drain(..self.kept.len() - fitting);
+        let count = latest.count().max(1).min(self.kept.len());
+        self.kept.drain(..self.kept.len() - count);
         new
     }
 }
@@ -234,8 +234,8 @@ fn differences(
     before: &[ListedItem],
     after: &[ListedItem],
 ) -> Vec<ServerChange> {
-    let known: BTreeMap<_, _> = before.iter().map(|it| (&*it.id, &it.json)).collect();
-    let listed: BTreeMap<_, _> = after.iter().map(|it| (&*it.id, &it.json)).collect();
+    let known: BTreeMap<_, _> = before.iter().map(|item| (&*item.id, &item.json)).collect();
+    let listed: BTreeMap<_, _> = after.iter().map(|item| (&*item.id, &item.json)).collect();
     let new = after.iter().filter_map(|item| {
         let before = known.get(&*item.id).copied();
         change(server, kind.noun(), &item.id, before, Some(&item.json))
@@ -274,10 +274,8 @@ fn different_members(before: &str, after: &str) -> Vec<String> {
     if before == after {
         return Vec::new();
     }
-    let (before, after) = (
-        Members::parse(before).unwrap_or_default(),
-        Members::parse(after).unwrap_or_default(),
-    );
+    let before = Members::parse(before).unwrap_or_default();
+    let after = Members::parse(after).unwrap_or_default();
     let is_same = |key: &str| match (before.get(key), after.get(key)) {
         (Some(before), Some(after)) => before == after || means_the_same(before, after),
         (before, after) => before == after,

@@ -70,23 +70,23 @@ impl SharedLists {
         let Some(lists) = self.lists.get(&kind) else {
             return Lists::new(kind, parts, layout, before, registry);
         };
-        let mut lists = lists.lock();
+        let mut known_lists = lists.lock();
         let is_same = |known: &Lists| known.layout.is_same(layout) && known.listings == parts;
-        if let Some(same) = find(&mut lists, is_same) {
+        if let Some(same) = find(&mut known_lists, is_same) {
             if is_published {
                 self.registry.publish(&same.merged);
             }
             return same;
         }
         let created = Lists::new(kind, parts, layout, before, registry);
-        lists.push(Arc::downgrade(&created));
+        known_lists.push(Arc::downgrade(&created));
         created
     }
 }
 
 /// The first value that `is_wanted` accepts. Removes values that are no longer in use.
 fn find<T>(known: &mut Vec<Weak<T>>, is_wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
-    known.retain(|it| it.strong_count() > 0);
+    known.retain(|value| value.strong_count() > 0);
     let mut used = known.iter().filter_map(Weak::upgrade);
-    used.find(|it| is_wanted(it))
+    used.find(|value| is_wanted(value))
 }

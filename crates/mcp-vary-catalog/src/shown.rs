@@ -104,8 +104,8 @@ impl ViewItem {
             .then(|| ToolResultRules::new(results, candidate(item, server), &config.variant.id))
             .flatten();
         // What the operator declares replaces the server's own `outputSchema` before the variant's style applies.
-        let declared = rules.as_ref().and_then(|rules| rules.output());
-        let declared = declared.map(|output| item.with_output_schema(output.schema()));
+        let output = rules.as_ref().and_then(|rules| rules.output());
+        let declared = output.map(|output| item.with_output_schema(output.schema()));
         let listed = declared.as_ref().unwrap_or(item);
         let shown = config.show(names, kind, listed, server, &mut diagnostics);
         let visible = shown.map(|shown| {

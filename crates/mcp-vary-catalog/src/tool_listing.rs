@@ -30,7 +30,7 @@ impl View {
             name,
             is_renamed: *name != item.id,
             definition,
-            fixed: tool.prepared.iter().flat_map(|it| it.fixed()).collect(),
+            fixed: tool.prepared.iter().flat_map(|tool| tool.fixed()).collect(),
         })
     }
 }

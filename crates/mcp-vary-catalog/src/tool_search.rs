@@ -61,12 +61,13 @@ impl ToolSearch {
     fn insert(&mut self, item: &Arc<ViewItem>, server: &str, gap: Option<usize>) {
         let described = describe(item);
         let text = |value: &Value, key: &str| {
-            let text = value.get(key).and_then(Value::as_str);
-            text.unwrap_or_default().to_owned()
+            let found = value.get(key).and_then(Value::as_str);
+            found.unwrap_or_default().to_owned()
         };
-        let (name, description) = (text(&described, "name"), text(&described, "description"));
-        let title = Members::parse(&item.item.json).ok();
-        let title = title
+        let name = text(&described, "name");
+        let description = text(&described, "description");
+        let listed = Members::parse(&item.item.json).ok();
+        let title = listed
             .and_then(|tool| tool.get_str("title"))
             .unwrap_or_default();
         let summary = first_sentence(&description);
@@ -80,7 +81,7 @@ impl ToolSearch {
         match gap {
             Some(position) => {
                 let is_replaced = self.index.replace(position, &tool).is_ok();
-                if let Some(slot) = self.tools.get_mut(position).filter(|_| is_replaced) {
+                if is_replaced && let Some(slot) = self.tools.get_mut(position) {
                     *slot = Some(Arc::clone(item));
                 }
             }
@@ -92,8 +93,8 @@ impl ToolSearch {
     /// The best tools for `query`, as JSON with the name and the first sentence.
     pub(super) fn find(&self, query: &Query, limit: usize) -> Vec<String> {
         let found = self.index.search(query, limit).into_iter();
-        let found = found.filter_map(|found| self.tools.get(found.position)?.as_ref());
-        let shown = found.filter_map(|item| {
+        let items = found.filter_map(|found| self.tools.get(found.position)?.as_ref());
+        let shown = items.filter_map(|item| {
             let listed = item.visible.as_ref()?;
             let mut shown = Members::default();
             shown.set("name", string(&listed.id));

@@ -40,8 +40,8 @@ impl Catalog {
                 let missing = items
                     .iter()
                     .flat_map(|items| unmatched(key, kinds, variant, items));
-                let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
-                let shown = shown.flat_map(|view| view.diagnostics.iter().cloned());
+                let views = kinds.iter().filter_map(|kind| self.view(*kind, at));
+                let shown = views.flat_map(|view| view.diagnostics.iter().cloned());
                 mistakes.extend(missing.chain(shown).map(|diagnostic| (at, diagnostic)));
             }
         }
@@ -98,15 +98,15 @@ fn unmatched(
         .chain(items.iter().map(|(item, _)| &*item.item_ref.upstream_name))
         .collect();
     let mut diagnostics = mcp_vary_view::unknown_items(key, variant.overridden(*kind), &names);
-    let candidates = items.iter().map(|(item, server)| candidate(item, server));
-    let candidates: Vec<_> = candidates.collect();
+    let listed = items.iter().map(|(item, server)| candidate(item, server));
+    let candidates: Vec<_> = listed.collect();
     let selection = variant.selection(*kind);
     let mut idle = selection.diagnostics(key, &candidates);
     if kinds.contains(&ListKind::Templates) {
         let rules = || selection.include.iter().chain(&selection.exclude);
         let may_hold = |text: &str| {
-            let mut rules = rules().filter(|rule| rule.to_string() == text);
-            rules.any(|rule| {
+            let mut equal = rules().filter(|rule| rule.to_string() == text);
+            equal.any(|rule| {
                 candidates
                     .iter()
                     .any(|item| may_match_template(rule, *item))
@@ -130,12 +130,12 @@ fn unmatched(
 /// Whether `rule` may match a URI that the template `item` expands to, since clients read templates by such URIs. Only
 /// the literal beginnings are compared.
 fn may_match_template(rule: &Rule, item: Candidate<'_>) -> bool {
-    let (Some(pattern), Some((template, _))) = (&rule.name, item.name.split_once('{')) else {
+    let Some((pattern, (template, _))) = rule.name.as_ref().zip(item.name.split_once('{')) else {
         return false;
     };
-    let is_of_server = rule.server.as_ref();
-    let is_of_server = is_of_server.is_none_or(|server| server.matches(item.server));
-    let literal = pattern.as_str().split(['*', '?', '[', '{', '\\']).next();
-    let literal = literal.unwrap_or_default();
+    let server = rule.server.as_ref();
+    let is_of_server = server.is_none_or(|server| server.matches(item.server));
+    let parts = pattern.as_str().split_once(['*', '?', '[', '{', '\\']);
+    let literal = parts.map_or(pattern.as_str(), |(literal, _)| literal);
     is_of_server && (literal.starts_with(template) || template.starts_with(literal))
 }

@@ -201,7 +201,7 @@ impl VariantConfig {
     pub fn hides_something(&self) -> bool {
         let nothing = Selection::default();
         let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
-        let tools = self.tool_overrides.values().map(|it| &it.arguments);
+        let tools = self.tool_overrides.values().map(|tool| &tool.arguments);
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
@@ -259,8 +259,7 @@ impl VariantConfig {
 
     /// What showing an item of `merged` needs to know about the whole list.
     pub fn names(&self, merged: &MergedList) -> NameScope {
-        let overridden = self.overridden(merged.kind).into_iter();
-        let mut overridden: BTreeSet<&str> = overridden.collect();
+        let mut overridden = BTreeSet::from_iter(self.overridden(merged.kind));
         if !overridden.is_empty() {
             let ids: BTreeSet<&str> = merged.items().iter().map(|item| &*item.id).collect();
             overridden.retain(|name| ids.contains(name));
@@ -283,11 +282,11 @@ impl VariantConfig {
         if !self.may_show(kind, item, server) {
             return None;
         }
-        let candidate = candidate(item, server);
+        let listed = candidate(item, server);
         let json = self.start_of(kind, &item.json)?;
         let is_shown = match kind {
-            ListKind::Resources | ListKind::Templates => self.resources.selects_resource(candidate),
-            ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(candidate),
+            ListKind::Resources | ListKind::Templates => self.resources.selects_resource(listed),
+            ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(listed),
         };
         if !is_shown {
             return None;
@@ -321,8 +320,8 @@ impl VariantConfig {
 
     /// The style in which `item` is listed.
     fn style_of(&self, item: &Item, server: &str) -> Style {
-        let candidate = candidate(item, server);
-        let is_kept = self.keep_schemas.iter().any(|rule| rule.matches(candidate));
+        let listed = candidate(item, server);
+        let is_kept = self.keep_schemas.iter().any(|rule| rule.matches(listed));
         let mut style = self.style;
         if style.schema.is_on_demand() && is_kept {
             style.schema = SchemaStyle::Compact;
@@ -405,21 +404,21 @@ impl VariantConfig {
         if change.is_none() && uris.is_empty() && self.style == Style::default() {
             return Some(());
         }
-        let mut change = change.cloned().unwrap_or_default();
-        diagnostics.extend(unfit_uri(upstream_uri, change.uri.as_deref()));
+        let mut applied = change.cloned().unwrap_or_default();
+        diagnostics.extend(unfit_uri(upstream_uri, applied.uri.as_deref()));
         let Some(uri) = uris.to_view(upstream_uri) else {
             diagnostics.extend(uri_taken(uris, upstream_uri));
             return None;
         };
-        change.uri = (uri != upstream_uri).then(|| uri.clone().into_owned());
-        match change.prepare(&shown.json, self.style) {
+        applied.uri = (uri != upstream_uri).then(|| uri.clone().into_owned());
+        match applied.prepare(&shown.json, self.style) {
             Ok(Some(json)) => shown.json = Cow::Owned(json),
             Ok(None) => {}
             // The item would be listed with a URI that the variant does not use for it.
-            Err(_) if change.uri.is_some() => return None,
+            Err(_) if applied.uri.is_some() => return None,
             Err(_) => {}
         }
-        if let Some(uri) = change.uri {
+        if let Some(uri) = applied.uri {
             shown.id = uri.into();
         }
         Some(())
@@ -443,8 +442,8 @@ fn uri_taken(uris: &UriMap, upstream_uri: &str) -> Option<ViewDiagnostic> {
 
 /// An item that cannot be parsed is listed unchanged, unless the variant hides or fixes one of its arguments.
 fn unless_restricted(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
-    let mut arguments = arguments.into_iter().flat_map(BTreeMap::values);
-    let is_free = arguments.all(|change| !change.hidden && change.fixed.is_none());
+    let mut changes = arguments.into_iter().flat_map(BTreeMap::values);
+    let is_free = changes.all(|change| !change.hidden && change.fixed.is_none());
     is_free.then_some(())
 }
 

@@ -77,19 +77,19 @@ impl VariantSet {
                     other.variant.id == config.variant.id && other.style == style
                 };
                 let at = known.find(is_it).unwrap_or_else(|| {
-                    let mut config = config.clone();
-                    config.style = style;
-                    all.push(config);
+                    let mut styled = config.clone();
+                    styled.style = style;
+                    all.push(styled);
                     all.len() - 1
                 });
                 ViewIndex::at(at)
             };
             (0..declared).map(add_one).collect()
         };
-        let presentations = presentations
+        let presented = presentations
             .iter()
             .map(|presentation| (*presentation, add(presentation)));
-        let presentations = presentations.collect();
+        let presentations = presented.collect();
         Arc::new(Self {
             variants: declared_set.variants.clone(),
             uris: uri_maps(&all),
@@ -122,8 +122,8 @@ impl VariantSet {
     /// The view of `variant` in a presentation.
     pub fn presented_view(&self, variant: VariantIndex, presentation: Presentation) -> ViewIndex {
         let mut known = self.presentations.iter();
-        let known = known.find(|(known, _)| *known == presentation);
-        let view = known.and_then(|(_, views)| variant.get(views).copied());
+        let same = known.find(|(known, _)| *known == presentation);
+        let view = same.and_then(|(_, views)| variant.get(views).copied());
         view.unwrap_or(variant.declared_view())
     }
 
@@ -161,8 +161,8 @@ impl VariantSet {
 
     /// The id of a variant. `None` if there are fewer variants.
     pub fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
-        let variant = variant.get(self.variants.as_slice());
-        variant.map(|variant| &variant.id)
+        let named = variant.get(self.variants.as_slice());
+        named.map(|named| &named.id)
     }
 
     /// The variant that a view shows.

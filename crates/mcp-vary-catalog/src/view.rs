@@ -61,34 +61,35 @@ impl View {
         before: Option<&Arc<Self>>,
         others: &[Arc<Self>],
     ) -> Arc<Self> {
-        let before = before.filter(|view| view.servers == merged.servers);
+        let comparable = before.filter(|view| view.servers == merged.servers);
         let names = variant.names(merged);
-        let same = before.filter(|view| view.names.visible_overrides == names.visible_overrides);
+        let same =
+            comparable.filter(|view| view.names.visible_overrides == names.visible_overrides);
         let (showings, form) = items_in_form((variant, &names), merged, layout, same);
         let mut rules = layout.results.iter();
         let has_output = rules.any(|rule| rule.declares_output_in(&variant.variant.id));
         let is_whole = variant.is_plain() && !has_output && layout.page_size.is_none();
-        let whole = merged.passthrough.as_ref().filter(|_| is_whole);
-        if let Some(view) = before.filter(|view| view.is_current(&showings, merged, whole)) {
+        let passthrough = merged.passthrough.as_ref();
+        let whole = if is_whole { passthrough } else { None };
+        if let Some(view) = comparable.filter(|view| view.is_current(&showings, merged, whole)) {
             return Arc::clone(view);
         }
         let found = showings
             .iter()
-            .flat_map(|it| it.diagnostics.iter().cloned());
+            .flat_map(|item| item.diagnostics.iter().cloned());
         let mut diagnostics: Vec<_> = found.collect();
         let contents = Contents {
             kind: merged.kind,
             frame: Arc::clone(&merged.frame),
             passthrough: whole.cloned(),
-            items: visible_items((variant, &names), merged, &showings, &mut diagnostics),
+            items: visible_items(variant, &names, merged, &showings, &mut diagnostics),
         };
-        log_new_collisions(variant, &diagnostics, before.map(AsRef::as_ref));
-        let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
+        log_new_collisions(variant, &diagnostics, comparable.map(AsRef::as_ref));
+        let known = comparable.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
             Ok(_) => {
-                let others = others.iter().filter_map(|view| view.pages.as_ref().ok());
-                let others: Vec<_> = others.collect();
-                Ok(Pages::new(&contents, layout, known, &others))
+                let pages = others.iter().filter_map(|view| view.pages.as_ref().ok());
+                Ok(Pages::new(&contents, layout, known, &Vec::from_iter(pages)))
             }
             Err(failure) => Err(failure.clone()),
         };
@@ -103,7 +104,7 @@ impl View {
             owners: merged.owners.clone(),
             cursor_index: OnceLock::new(),
             tool_search: OnceLock::new(),
-            previous_search: before.and_then(|view| view.known_search()).cloned(),
+            previous_search: comparable.and_then(|view| view.known_search()).cloned(),
             normalized_uris: OnceLock::new(),
             checks_uris,
             is_complete: merged.is_complete,
@@ -227,7 +228,7 @@ impl View {
             .contents
             .items
             .iter()
-            .filter_map(|it| it.visible.as_ref());
+            .filter_map(|item| item.visible.as_ref());
         listed.map(|listed| &**listed.text(Era::Legacy))
     }
 
@@ -256,7 +257,7 @@ impl View {
         let items = self.contents.items.iter();
         items
             .map(|item| &item.item.item_ref)
-            .any(|it| it == item_ref)
+            .any(|known| known == item_ref)
     }
 
     /// Finds a listed resource or template by the view's URI, in any spelling.
@@ -364,15 +365,15 @@ fn items_in_form(
     before: Option<&Arc<View>>,
 ) -> (Vec<Arc<ViewItem>>, ListForm) {
     let before = |is_compact: bool| {
-        let before = before.filter(|view| (view.form == ListForm::Compact) == is_compact);
-        before.map(AsRef::as_ref)
+        let in_form = before.filter(|view| (view.form == ListForm::Compact) == is_compact);
+        in_form.map(AsRef::as_ref)
     };
     let items = view_items((variant, names), merged, layout, before(false));
     if merged.kind != ListKind::Tools || !variant.style.schema.is_on_demand() {
         return (items, ListForm::Plain);
     }
-    let tools = items.iter().filter_map(|item| item.visible.as_ref());
-    let tools = tools.filter_map(VisibleItem::prepared_tool);
+    let visible = items.iter().filter_map(|item| item.visible.as_ref());
+    let tools = visible.filter_map(VisibleItem::prepared_tool);
     if is_worth_describing(tools.map(PreparedTool::saved_tokens).sum()) {
         return (items, ListForm::Described);
     }
@@ -425,8 +426,7 @@ fn log_new_collisions(
         matches!(diagnostic, ViewDiagnostic::Collision { .. }) && !known.contains(diagnostic)
     });
     for collision in new.take(FEW) {
-        let variant = variant.variant.id.as_str();
-        warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
+        warn!(variant = variant.variant.id.as_str(), %collision, "only one of two can be reached; what the variant renames goes first");
     }
 }
 

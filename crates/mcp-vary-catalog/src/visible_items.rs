@@ -17,24 +17,25 @@ use crate::variant_config::{NameScope, VariantConfig};
 /// If several items have the same name in the variant alone, the first one is shown, and renamed items come before others:
 /// an item that a server adds later cannot take a name that the operator assigned.
 pub(super) fn visible_items(
-    applied: (&VariantConfig, &NameScope),
+    variant: &VariantConfig,
+    names: &NameScope,
     merged: &MergedList,
     showings: &[Arc<ViewItem>],
     diagnostics: &mut Vec<ViewDiagnostic>,
 ) -> Vec<Arc<ViewItem>> {
-    let hidden = showings.iter().filter(|it| it.visible.is_none());
-    let hidden: BTreeSet<_> = hidden.map(|it| server_and_name(&it.item)).collect();
-    let visible = showings
+    let invisible = showings.iter().filter(|it| it.visible.is_none());
+    let hidden: BTreeSet<_> = invisible.map(|it| server_and_name(&it.item)).collect();
+    let shown = showings
         .iter()
         .filter(|it| it.visible.is_some() && !hidden.contains(&server_and_name(&it.item)));
-    let visible: Vec<_> = visible.collect();
-    let owners = owners_in_view(applied, merged, showings, &visible);
-    let owned = visible.into_iter().filter(|it| {
-        let owner = owners.get(&*it.item.id);
-        owner.is_none_or(|owner| *owner == it.item.item_ref.server)
+    let visible: Vec<_> = shown.collect();
+    let owners = owners_in_view(variant, names, merged, showings, &visible);
+    let owned = visible.into_iter().filter(|item| {
+        let owner = owners.get(&*item.item.id);
+        owner.is_none_or(|owner| *owner == item.item.item_ref.server)
     });
-    let named = owned.filter_map(|it| Some((it, &*it.item.id, &*it.visible.as_ref()?.id)));
-    let named: Vec<_> = named.collect();
+    let shown = owned.filter_map(|it| Some((it, &*it.item.id, &*it.visible.as_ref()?.id)));
+    let named: Vec<_> = shown.collect();
     let (renamed, retained): (Vec<_>, Vec<_>) = named
         .iter()
         .partition(|(_, upstream_name, name)| upstream_name != name);
@@ -63,7 +64,8 @@ fn server_and_name(item: &Item) -> (ServerIndex, &str) {
 /// The owner of each name that several servers have, in a view with these `visible` items: the owner in all, or else the first
 /// one. An owner that does not list such an item now keeps its name if the view would show that: clients may still know it.
 fn owners_in_view<'m>(
-    (variant, names): (&VariantConfig, &NameScope),
+    variant: &VariantConfig,
+    names: &NameScope,
     merged: &'m MergedList,
     showings: &[Arc<ViewItem>],
     visible: &[&'m Arc<ViewItem>],
@@ -74,7 +76,7 @@ fn owners_in_view<'m>(
     }
     let listed: BTreeSet<_> = showings
         .iter()
-        .map(|it| server_and_name(&it.item))
+        .map(|item| server_and_name(&item.item))
         .collect();
     let seen: BTreeSet<_> = visible.iter().map(|it| server_and_name(&it.item)).collect();
     for it in visible {

@@ -131,8 +131,8 @@ impl Experiment {
     #[must_use]
     pub fn id(&self, key: &[u8]) -> u64 {
         let weights: Vec<_> = self.arms.iter().map(|it| it.weight.to_be_bytes()).collect();
-        let arms = self.arms.iter().zip(&weights);
-        let arms = arms.flat_map(|(arm, weight)| [arm.variant.as_bytes(), weight]);
+        let weighted = self.arms.iter().zip(&weights);
+        let arms = weighted.flat_map(|(arm, weight)| [arm.variant.as_bytes(), weight]);
         let parts: Vec<_> = [&b"experiment"[..], self.name.as_bytes()]
             .into_iter()
             .chain(arms)

@@ -64,7 +64,7 @@ impl Client {
         let repaired = self
             .failures
             .iter()
-            .rposition(|it| it.tool == call.tool && it.arguments != call.arguments);
+            .rposition(|failure| failure.tool == call.tool && failure.arguments != call.arguments);
         if let Some(at) = repaired {
             self.failures.remove(at);
             self.counts = self.counts.plus(Counts([0, 0, 0, 1, 0, 0]));

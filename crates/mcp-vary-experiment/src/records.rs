@@ -91,8 +91,8 @@ impl SharedUnits {
 
     /// Takes over what was counted elsewhere.
     pub(crate) fn merge(&mut self, sums: &mut [ArmSums], record: &Record) {
-        self.change(sums, record.place, |it| {
-            it.counts = it.counts.max(record.counts);
+        self.change(sums, record.place, |known| {
+            known.counts = known.counts.max(record.counts);
         });
     }
 
@@ -108,7 +108,8 @@ impl SharedUnits {
         if self.is_left_out(unit) {
             return;
         }
-        let (earlier, before) = (self.record(place), self.pairs(unit, arm));
+        let earlier = self.record(place);
+        let before = self.pairs(unit, arm);
         change(self.records.entry(place).or_default());
         replace(arm_sums, before, self.pairs(unit, arm));
         if source == self.source && self.record(place) != earlier {
@@ -144,8 +145,8 @@ impl SharedUnits {
     /// What all replicas together counted of a client.
     fn pairs(&self, unit: Unit, arm: u8) -> [(u64, u64); 6] {
         let records = self.records.range((unit, arm, 0)..=(unit, arm, u64::MAX));
-        let counts = records.map(|(_, client)| client.counts);
-        let counts = counts.reduce(Counts::plus);
+        let of_sources = records.map(|(_, client)| client.counts);
+        let counts = of_sources.reduce(Counts::plus);
         counts.unwrap_or_default().pairs(counts.is_some())
     }
 }

@@ -140,7 +140,7 @@ impl Report {
     /// of other metrics as a part of the control's value.
     #[must_use]
     pub fn of(totals: &Totals, metric: Metric, effect: f64) -> Self {
-        let shares = shares(totals);
+        let split = shares(totals);
         let takers = |arm: &ArmTotals| arm.sums(Metric::Calls).units;
         let fewest = totals.arms.iter().map(takers).fold(f64::INFINITY, f64::min);
         let mut comparisons = Vec::new();
@@ -149,7 +149,7 @@ impl Report {
                 effect,
                 level: 1.0 - (1.0 - LEVEL) / compared(arms),
                 decides: metric,
-                is_uneven: shares.are_uneven(),
+                is_uneven: split.are_uneven(),
             };
             for metric in Metric::ALL {
                 let compared = arms.iter();
@@ -160,7 +160,7 @@ impl Report {
         Self {
             name: totals.name.clone(),
             metric,
-            shares,
+            shares: split,
             comparisons,
             fewest,
         }
@@ -187,8 +187,9 @@ fn shares(totals: &Totals) -> Shares {
     let p = probability_of_shares(&units, &weights);
     let all: f64 = units.iter().sum();
     let sum: f64 = weights.iter().sum();
-    let arms = totals.arms.iter().zip(units.iter().zip(&weights));
-    let arms = arms.map(|(arm, (units, weight))| (arm.variant.clone(), *units, all * weight / sum));
+    let counted = totals.arms.iter().zip(units.iter().zip(&weights));
+    let arms =
+        counted.map(|(arm, (units, weight))| (arm.variant.clone(), *units, all * weight / sum));
     Shares {
         arms: arms.collect(),
         p,
@@ -206,10 +207,8 @@ struct Setting {
 impl Setting {
     fn compare(&self, metric: Metric, control: &ArmTotals, arm: &ArmTotals) -> Option<Comparison> {
         let variant = arm.variant.clone();
-        let (control, arm) = (
-            Ratio::of(&control.sums(metric))?,
-            Ratio::of(&arm.sums(metric))?,
-        );
+        let control = Ratio::of(&control.sums(metric))?;
+        let arm = Ratio::of(&arm.sums(metric))?;
         let difference = Difference::between(&control, &arm, metric.is_share(), self.level);
         let effect = if metric.is_share() {
             self.effect
@@ -241,9 +240,9 @@ impl Setting {
         effect: f64,
     ) -> Verdict {
         let have = control.units.min(arm.units);
-        let need = needed(control, arm, effect, self.level, POWER);
-        let need = if need.is_finite() { need } else { 0.0 };
-        let need = need.ceil().max(MIN_UNITS);
+        let needed = needed(control, arm, effect, self.level, POWER);
+        let finite = if needed.is_finite() { needed } else { 0.0 };
+        let need = finite.ceil().max(MIN_UNITS);
         if self.is_uneven {
             return Verdict::Uneven;
         }

@@ -64,16 +64,17 @@ pub fn probability(p: f64) -> String {
 }
 
 fn sentence(compared: &Comparison, verdict: Verdict, effect: f64) -> String {
-    let (variant, metric) = (&compared.variant, compared.metric.name());
-    let sought = sought(compared.metric, effect);
+    let variant = &compared.variant;
+    let metric = compared.metric.name();
+    let difference = sought(compared.metric, effect);
     match verdict {
         Verdict::TooFew { have, need, .. } => format!(
-            "{variant}: too early: {have:.0} clients in the smaller arm; to find a difference of {sought} in `{metric}`, each arm \
+            "{variant}: too early: {have:.0} clients in the smaller arm; to find a difference of {difference} in `{metric}`, each arm \
              needs {need:.0}. So far: {}.",
             so_far(compared)
         ),
         Verdict::NoDifference => {
-            format!("{variant}: no difference of {sought} or more in `{metric}`.")
+            format!("{variant}: no difference of {difference} or more in `{metric}`.")
         }
         Verdict::Better => format!("{variant}: better than the control by `{metric}`."),
         Verdict::Worse => format!("{variant}: worse than the control by `{metric}`."),
@@ -86,7 +87,8 @@ fn sentence(compared: &Comparison, verdict: Verdict, effect: f64) -> String {
 fn so_far(compared: &Comparison) -> String {
     let Estimate { from, to, .. } = compared.difference;
     let shown = |difference: f64| compared.metric.show_difference(difference);
-    let (least, most) = (shown(from), shown(to));
+    let least = shown(from);
+    let most = shown(to);
     if from > 0.0 || to < 0.0 {
         format!("a difference between {least} and {most}")
     } else {

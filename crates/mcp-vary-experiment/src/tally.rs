@@ -153,7 +153,7 @@ impl Tally {
                 }
             }
         }
-        let arms = arms.iter().zip(totals).map(|(arm, sums)| ArmTotals {
+        let counted = arms.iter().zip(totals).map(|(arm, sums)| ArmTotals {
             variant: arm.variant.clone(),
             weight: arm.weight,
             metrics: Metric::ALL
@@ -164,8 +164,8 @@ impl Tally {
         });
         Totals {
             name: self.experiment.name().to_owned(),
-            arms: arms.collect(),
-            shared: self.sharing.as_ref().map(|it| it.name.clone()),
+            arms: counted.collect(),
+            shared: self.sharing.as_ref().map(|sharing| sharing.name.clone()),
         }
     }
 }

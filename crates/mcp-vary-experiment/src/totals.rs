@@ -107,8 +107,8 @@ impl Totals {
         };
         if self.name != other.name || arms(self) != arms(other) {
             let shown = |totals: &Self| {
-                let arms = totals.arms.iter();
-                let arms: Vec<_> = arms
+                let listed = totals.arms.iter();
+                let arms: Vec<_> = listed
                     .map(|arm| format!("{}: {}", arm.variant, arm.weight))
                     .collect();
                 format!("{} ({})", totals.name, arms.join(", "))

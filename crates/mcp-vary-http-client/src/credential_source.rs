@@ -207,8 +207,8 @@ pub fn status(credentials: &[Credential]) -> Option<CredentialStatus> {
 pub async fn renewed(credentials: &[Credential]) {
     let sources = credentials.iter();
     let renewed = sources.map(|credential| credential.source.renewed());
-    let mut renewed: FuturesUnordered<_> = renewed.collect();
-    if renewed.next().await.is_none() {
+    let mut pending: FuturesUnordered<_> = renewed.collect();
+    if pending.next().await.is_none() {
         std::future::pending().await
     }
 }

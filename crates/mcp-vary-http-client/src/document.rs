@@ -80,8 +80,8 @@ pub async fn post_json(
     limit: usize,
     (timeout, variables): (Duration, Variables),
 ) -> Result<Bytes, DocumentError> {
-    let authorization = authorization.map(|value| (AUTHORIZATION, value.clone()));
-    let headers = authorization.into_iter().collect();
+    let header = authorization.map(|value| (AUTHORIZATION, value.clone()));
+    let headers = header.into_iter().collect();
     let content = ("application/json", body.into());
     let client = DocumentClient::new(url, variables)?;
     client.post(content, headers, (limit, timeout)).await
@@ -135,20 +135,20 @@ impl DocumentClient {
     ) -> Result<Bytes, DocumentError> {
         request.uri_mut().clone_from(&self.url);
         // A document is JSON, unless another kind was sent and is expected back.
-        let accept = request.headers().get(CONTENT_TYPE).cloned();
-        let accept = accept.unwrap_or(HeaderValue::from_static("application/json"));
+        let sent = request.headers().get(CONTENT_TYPE).cloned();
+        let accept = sent.unwrap_or(HeaderValue::from_static("application/json"));
         request.headers_mut().insert(ACCEPT, accept);
         let by_proxy = self.client.proxy.as_deref();
         let sending = async {
-            let response = self.client.send(request).await;
-            let response = response.map_err(|error| failed(&error, by_proxy))?;
+            let sent = self.client.send(request).await;
+            let response = sent.map_err(|error| failed(&error, by_proxy))?;
             match response.status() {
                 StatusCode::OK => {}
                 status if status.is_redirection() => return Err(DocumentError::Redirect(status)),
                 status => return Err(DocumentError::Status(status)),
             }
-            let body = Limited::new(response.into_body(), limit).collect().await;
-            let body = body.map_err(|error| {
+            let received = Limited::new(response.into_body(), limit).collect().await;
+            let body = received.map_err(|error| {
                 if error.is::<http_body_util::LengthLimitError>() {
                     DocumentError::TooLarge(limit)
                 } else {
@@ -191,8 +191,8 @@ pub async fn send_over(
     variables: Variables,
     filter: Option<AddressFilter>,
 ) -> Result<Response<Incoming>, OutgoingError> {
-    let client = OutgoingClient::new(request.uri(), ca, variables, filter);
-    let client = client.map_err(OutgoingError::Setup)?;
+    let created = OutgoingClient::new(request.uri(), ca, variables, filter);
+    let client = created.map_err(OutgoingError::Setup)?;
     let response = client.send(request).await;
     response.map_err(|error| OutgoingError::Transport {
         error,

@@ -53,8 +53,8 @@ impl Proxy {
         if !proxy.contains("://") {
             proxy.insert_str(0, "http://");
         }
-        let no = ["NO_PROXY", "no_proxy"].into_iter().find_map(read);
-        let no = no.map(|(_, no)| no).unwrap_or_default();
+        let exceptions = ["NO_PROXY", "no_proxy"].into_iter().find_map(read);
+        let no = exceptions.map(|(_, no)| no).unwrap_or_default();
         if Matcher::builder()
             .all("http://a")
             .no(no)
@@ -64,9 +64,9 @@ impl Proxy {
         {
             return Ok(None);
         }
-        let intercept = Matcher::builder().all(proxy).build().intercept(url);
-        let intercept = intercept.filter(|it| it.uri().scheme_str() == Some("http"));
-        let intercept = intercept.ok_or_else(|| {
+        let found = Matcher::builder().all(proxy).build().intercept(url);
+        let usable = found.filter(|proxy| proxy.uri().scheme_str() == Some("http"));
+        let intercept = usable.ok_or_else(|| {
             format!(
                 "`{name}` is not the URL of a proxy that Vary can use; write `http://HOST:PORT`, or name `{}` in `NO_PROXY`",
                 url.host().unwrap_or_default()
@@ -86,7 +86,8 @@ impl Proxy {
             values.any(|value| !value.trim().is_empty())
         };
         let is_https = url.scheme_str() == Some("https");
-        let (for_https, for_http) = (is_set(FOR_HTTPS), is_set(FOR_HTTP));
+        let for_https = is_set(FOR_HTTPS);
+        let for_http = is_set(FOR_HTTP);
         match (is_https, for_https, for_http) {
             _ if url.host().is_none_or(is_loopback) => None,
             (true, false, true) => Some(
@@ -111,8 +112,10 @@ impl Proxy {
 
     /// The value of `Proxy-Authorization` for requests that it forwards. In a tunnel, the server would get it.
     pub fn authorization(&self) -> Option<&HeaderValue> {
-        let authorization = self.intercept.basic_auth();
-        authorization.filter(|_| !self.is_tunnel)
+        if self.is_tunnel {
+            return None;
+        }
+        self.intercept.basic_auth()
     }
 }
 
@@ -124,12 +127,12 @@ const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 
 /// Whether `host` is this machine.
 fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_address = host
+    let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
+    let name = unbracketed.trim_end_matches('.').to_ascii_lowercase();
+    let is_address = name
         .parse()
         .is_ok_and(|address: IpAddr| address.is_loopback());
-    is_address || host == "localhost" || host.ends_with(".localhost")
+    is_address || name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Opens connections to one server, through a proxy if there is one.
@@ -151,7 +154,8 @@ impl Service<Uri> for ProxyConnector {
     }
 
     fn call(&mut self, url: Uri) -> Self::Future {
-        let (mut http, proxy) = (self.http.clone(), self.proxy.clone());
+        let mut http = self.http.clone();
+        let proxy = self.proxy.clone();
         Box::pin(async move {
             let is_forwarded = proxy.as_ref().is_some_and(|proxy| !proxy.is_tunnel);
             let stream = match proxy {
@@ -162,8 +166,8 @@ impl Service<Uri> for ProxyConnector {
                     ..
                 }) => {
                     let headers = HeaderMap::from_iter([(USER_AGENT, VARY)]);
-                    let tunnel = Tunnel::new(intercept.uri().clone(), http);
-                    let mut tunnel = tunnel.with_headers(headers);
+                    let mut tunnel =
+                        Tunnel::new(intercept.uri().clone(), http).with_headers(headers);
                     if let Some(authorization) = intercept.basic_auth() {
                         tunnel = tunnel.with_auth(authorization.clone());
                     }

@@ -73,8 +73,8 @@ pub fn connector(
         }
     };
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
-    let builder = builder.https_or_http().enable_http1();
-    Ok(builder.wrap_connector(ProxyConnector { http, proxy }))
+    let http1 = builder.https_or_http().enable_http1();
+    Ok(http1.wrap_connector(ProxyConnector { http, proxy }))
 }
 
 /// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once, since
@@ -101,8 +101,8 @@ fn added_roots(ca: &Path) -> Result<Trusting, String> {
     let unusable = |why: String| format!("`ca`: {} {why}", ca.display());
     let text = std::fs::read(ca)
         .map_err(|error| unusable(format!("cannot be read: {}", io_error::describe(&error))))?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let certificates = certificates.unwrap_or_default();
+    let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = parsed.unwrap_or_default();
     if certificates.is_empty() {
         return Err(unusable(without_certificate(&text)));
     }
@@ -159,7 +159,7 @@ pub fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String
         _ => {
             let advice = known_advice(why)?;
             let unread = is_of_unknown.then(rustls_native_certs::load_native_certs);
-            Some(match unread.as_ref().and_then(|it| it.errors.first()) {
+            Some(match unread.as_ref().and_then(|all| all.errors.first()) {
                 Some(error) => {
                     format!("{advice}; authorities of this machine cannot be read: {error}")
                 }

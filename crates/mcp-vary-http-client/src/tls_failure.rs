@@ -93,9 +93,9 @@ fn describe_certificate(why: &CertificateError) -> String {
             "its certificate is that of an authority, and not of a server".to_owned()
         }
         _ => {
-            let why = format!("{why:?}");
-            let why = why.split('{').next().unwrap_or_default();
-            let inner = why.trim_end_matches([' ', ')']).rsplit('(').next();
+            let written = format!("{why:?}");
+            let outer = written.split('{').next().unwrap_or_default();
+            let inner = outer.trim_end_matches([' ', ')']).rsplit('(').next();
             format!(
                 "its certificate is refused ({})",
                 words(inner.unwrap_or_default())

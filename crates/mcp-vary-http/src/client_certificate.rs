@@ -16,9 +16,9 @@ pub(crate) struct SubjectError;
 /// address (`email:…`), else a DNS name (`DNS:…`), else the distinguished name as RFC 4514 writes it (`CN=ci,O=Acme`).
 pub(crate) fn subject_of(certificate: &CertificateDer<'_>) -> Result<String, SubjectError> {
     let (_, certificate) = X509Certificate::from_der(certificate).map_err(|_| SubjectError)?;
-    let names = certificate.subject_alternative_name();
-    let names = names.map_err(|_| SubjectError)?;
-    let names = names.map_or(&[][..], |names| &names.value.general_names);
+    let extension = certificate.subject_alternative_name();
+    let alternatives = extension.map_err(|_| SubjectError)?;
+    let names = alternatives.map_or(&[][..], |names| &names.value.general_names);
     let find = |prefix: &str, text: fn(&GeneralName<'_>) -> Option<String>| {
         let name = names.iter().find_map(text)?;
         Some(format!("{prefix}:{name}"))

@@ -150,7 +150,8 @@ impl Connections {
             evicted.close();
             let count = self.counters.increment(Counter::EvictedConnections);
             if count.is_power_of_two() {
-                let (limit, activity) = (self.limit, all[at].activity);
+                let limit = self.limit;
+                let activity = all[at].activity;
                 warn!(
                     limit,
                     ?activity,
@@ -210,8 +211,8 @@ struct VictimView {
 /// Connections without a session count one each.
 fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize> {
     let new = || {
-        let all = all.iter().enumerate();
-        all.filter(|(_, it)| it.activity == Activity::New)
+        let indexed = all.iter().enumerate();
+        indexed.filter(|(_, it)| it.activity == Activity::New)
     };
     if new().count() > (limit / NEW_SHARE).max(1) {
         return new().min_by_key(|(_, it)| it.since).map(|(at, _)| at);
@@ -224,8 +225,8 @@ fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize
         0 => 1,
         session => counts.get(&session).copied().unwrap_or_default(),
     };
-    let all = all.iter().enumerate();
-    let may_be_closed = all.filter(|(_, it)| may_end_calls || it.activity != Activity::Calling);
+    let indexed = all.iter().enumerate();
+    let may_be_closed = indexed.filter(|(_, it)| may_end_calls || it.activity != Activity::Calling);
     let first = may_be_closed.min_by_key(|(_, it)| (Reverse(share(it)), it.activity, it.since));
     first.map(|(at, _)| at)
 }
@@ -239,8 +240,8 @@ impl ConnectionGuard {
 
     /// Marks the start of a request.
     pub fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
-        let session = head.headers.get(SESSION_ID);
-        let session = session.map_or(0, |id| start_of(id.as_bytes()));
+        let id = head.headers.get(SESSION_ID);
+        let session = id.map_or(0, |id| start_of(id.as_bytes()));
         self.connection.session.store(session, Ordering::Relaxed);
         self.set_activity(Activity::Calling);
         InFlight(Arc::clone(self))

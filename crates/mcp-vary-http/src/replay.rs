@@ -113,7 +113,8 @@ impl ReplayStreams {
             client,
             request,
             Arc::clone(&self.bytes),
-            (self.copies.clone(), self.ttl),
+            self.copies.clone(),
+            self.ttl,
         ));
         if primed {
             log.prime();

@@ -127,8 +127,8 @@ impl TlsAcceptor {
         let certificate = connection
             .peer_certificates()
             .and_then(|chain| chain.first());
-        let subject = certificate.map(subject_of).transpose();
-        let subject = subject.map_err(io::Error::other)?;
+        let read = certificate.map(subject_of).transpose();
+        let subject = read.map_err(io::Error::other)?;
         Ok((stream, subject))
     }
 
@@ -199,20 +199,20 @@ fn load(config: &TlsConfig) -> Result<ServerConfig, TlsError> {
         Some(ca) => {
             let roots = Arc::new(read_roots(&ca.certificates)?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
-            let verifier = if ca.is_required {
+            let policy = if ca.is_required {
                 verifier
             } else {
                 verifier.allow_unauthenticated()
             };
-            let verifier = verifier.build().map_err(|error| TlsError::ClientCa {
+            let verifier = policy.build().map_err(|error| TlsError::ClientCa {
                 path: ca.certificates.clone(),
                 error: error.to_string(),
             })?;
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let server = builder.with_single_cert(certificates, key);
-    let mut server = server.map_err(TlsError::Pair)?;
+    let configured = builder.with_single_cert(certificates, key);
+    let mut server = configured.map_err(TlsError::Pair)?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
     if config.client_ca.is_some() {
         // A resumed session would skip the check of a certificate that has expired since.

@@ -83,7 +83,8 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
         return Cow::Borrowed(object);
     };
     let key = span(object, member.key);
-    let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
+    let before = &object[..key.start - 1];
+    let after = &object[key.end + 1..];
     let renamed = format!("{before}{}{after}", string(to));
     // The last value of a repeated key counts.
     match members.iter().filter(|member| member.is(from)).count() {
@@ -162,9 +163,9 @@ fn read_any(object: &str) -> Option<Vec<Member<'_>>> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
             while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                let key = key.get();
+                let written = key.get();
                 members.push(Member {
-                    key: &key[1..key.len() - 1],
+                    key: &written[1..written.len() - 1],
                     value: value.get(),
                 });
             }

@@ -27,10 +27,10 @@ impl JsonError {
     /// The error for a repeated `key`.
     #[must_use]
     pub fn duplicate_key_error(key: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
+        let cut: String = key.chars().take(64).collect();
         Self(Box::new(Details {
-            message: format!("the key {} is given twice", quoted(&key)),
-            duplicate: Some(key),
+            message: format!("the key {} is given twice", quoted(&cut)),
+            duplicate: Some(cut),
         }))
     }
 
@@ -49,10 +49,10 @@ impl JsonError {
 
 impl From<serde_json::Error> for JsonError {
     fn from(error: serde_json::Error) -> Self {
-        let fault = fault(&error);
+        let message = fault(&error);
         Self::new(match error.classify() {
-            Category::Data => fault,
-            _ => format!("it is not JSON: {fault}"),
+            Category::Data => message,
+            _ => format!("it is not JSON: {message}"),
         })
     }
 }
@@ -84,7 +84,8 @@ pub fn fault(error: &serde_json::Error) -> String {
             }
         }
         Category::Syntax | Category::Io => {
-            let (line, column) = (error.line(), error.column());
+            let line = error.line();
+            let column = error.column();
             format!("the mistake is at line {line}, column {column}")
         }
     }

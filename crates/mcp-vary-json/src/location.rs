@@ -10,6 +10,6 @@ pub fn span(whole: &str, part: &str) -> Range<usize> {
 
 /// The JSON pointer to the member or element `token` of the value at `parent`.
 pub fn pointer(parent: &str, token: &str) -> String {
-    let token = token.replace('~', "~0").replace('/', "~1");
-    format!("{parent}/{token}")
+    let escaped = token.replace('~', "~0").replace('/', "~1");
+    format!("{parent}/{escaped}")
 }

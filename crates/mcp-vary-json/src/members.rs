@@ -197,10 +197,10 @@ impl<'a> Members<'a> {
     ///
     /// `json` must be valid JSON; it is written unchanged.
     pub fn set(&mut self, key: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) {
-        let key = key.into();
-        match self.position(&key) {
+        let name = key.into();
+        match self.position(&name) {
             Some(at) => self.members[at].1 = json.into(),
-            None => self.members.push((key, json.into())),
+            None => self.members.push((name, json.into())),
         }
     }
 
@@ -251,6 +251,16 @@ impl<'a> Members<'a> {
     }
 }
 
+impl<'a, K: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(K, V)> for Members<'a> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
+        let mut object = Self::default();
+        for (key, json) in members {
+            object.set(key, json);
+        }
+        object
+    }
+}
+
 /// An object with these members, in order, as compact JSON. Each value must be valid JSON; it is written unchanged.
 ///
 /// # Examples
@@ -263,11 +273,8 @@ impl<'a> Members<'a> {
 /// ```
 #[must_use]
 pub fn object(members: &[(&str, &str)]) -> String {
-    let mut object = Members::default();
-    for (key, json) in members {
-        object.set(*key, *json);
-    }
-    object.to_json()
+    let members: Members = members.iter().copied().collect();
+    members.to_json()
 }
 
 /// Few objects of the protocol have more members.

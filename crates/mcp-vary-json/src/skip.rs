@@ -219,7 +219,8 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
 #[must_use]
 pub fn count_values(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let (mut count, mut at) = (1, 0);
+    let mut count = 1;
+    let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
@@ -374,11 +375,11 @@ pub(super) fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// The end of at least one digit.
 fn digits(bytes: &[u8], at: usize) -> Option<usize> {
-    let count = bytes
+    let digits = bytes
         .get(at..)?
         .iter()
         .take_while(|byte| byte.is_ascii_digit());
-    let count = count.count();
+    let count = digits.count();
     (count > 0).then_some(at + count)
 }
 

@@ -45,7 +45,9 @@ pub fn is_string_of(value: &str, text: &str) -> bool {
 /// JSON in a string has an escape every few bytes. Blocks say where all of them are at once, so what lies between two is
 /// compared without looking for its end.
 fn decodes_to(inner: &[u8], text: &[u8]) -> Option<bool> {
-    let (mut at, mut in_text, mut is_first_escaped) = (0, 0, 0);
+    let mut at = 0;
+    let mut in_text = 0;
+    let mut is_first_escaped = 0;
     while let Some(block) = SpecialBytes::of_block(inner, at) {
         let (escaped, is_next_escaped) = block.escaped(is_first_escaped);
         let mut escapes = block.backslashes & !escaped;
@@ -90,7 +92,8 @@ fn decodes_to(inner: &[u8], text: &[u8]) -> Option<bool> {
 /// Whether `inner[from..to]` stands in `text` at `at`; it has at most a block of bytes.
 #[inline]
 fn is_same_part(inner: &[u8], from: usize, to: usize, text: &[u8], at: usize) -> bool {
-    let (mut done, length) = (0, to - from);
+    let mut done = 0;
+    let length = to - from;
     while let (Some(lanes), Some(other)) = (lanes_at(inner, from + done), lanes_at(text, at + done))
     {
         let same = first_lane(!lanes.simd_eq(other).to_bitmask());
@@ -114,7 +117,8 @@ fn decoded(value: &str, inner: &str) -> Option<String> {
 fn unescaped(inner: &[u8]) -> Option<String> {
     // Whole lanes are copied, also where an escape ends the text that is used of them.
     let mut text = vec![0; inner.len() + LANES];
-    let (mut at, mut end) = (0, 0);
+    let mut at = 0;
+    let mut end = 0;
     while at < inner.len() {
         if let Some(lanes) = inner.get(at..at + LANES) {
             text[end..end + LANES].copy_from_slice(lanes);
@@ -328,7 +332,9 @@ impl SpecialBytes {
     /// `None` if fewer bytes than a block remain, or if the block has a control character.
     fn of_block(bytes: &[u8], at: usize) -> Option<Self> {
         let block = bytes.get(at..at + BLOCK)?;
-        let (mut quotes, mut backslashes, mut control) = (0, 0, u8x16::splat(0));
+        let mut quotes = 0;
+        let mut backslashes = 0;
+        let mut control = u8x16::splat(0);
         for (index, lanes) in block.as_chunks().0.iter().enumerate() {
             let lanes = u8x16::new(*lanes);
             let mask = |byte| u64::from(lanes.simd_eq(u8x16::splat(byte)).to_bitmask());
@@ -372,9 +378,9 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
         }
     }
     while let Some(word) = word_at(bytes, at) {
-        let special = special(word);
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
+        let marks = special(word);
+        if marks != 0 {
+            return at + marks.trailing_zeros() as usize / 8;
         }
         at += WORD;
     }

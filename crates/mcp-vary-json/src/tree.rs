@@ -139,7 +139,8 @@ impl<'a> Json<'a> {
                 this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.is_same(b))
             }
             (Self::Object(this), Json::Object(other)) if this.len() == other.len() => {
-                let (this, other) = (by_key(this), by_key(other));
+                let this = by_key(this);
+                let other = by_key(other);
                 let mut pairs = this.iter().zip(&other);
                 pairs.all(|(this, other)| this.0 == other.0 && this.1.is_same(other.1))
             }

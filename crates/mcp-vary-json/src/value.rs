@@ -36,9 +36,9 @@ use super::read::{Reader, Start};
 /// ```
 pub fn to_value(text: &str) -> Result<Value, JsonError> {
     let mut reader = Reader { text, at: 0 };
-    let value = value(&mut reader, 0)?;
+    let read = value(&mut reader, 0)?;
     reader.end()?;
-    Ok(value)
+    Ok(read)
 }
 
 /// Like [`to_value`], for an object.

@@ -44,8 +44,8 @@ impl Address {
         let uri: Uri = text.parse().map_err(|_| AddressError::NotAUrl)?;
         let authority = uri.authority().ok_or(AddressError::NotAUrl)?;
         let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-        let host = authority.host().to_ascii_lowercase();
-        let host = host
+        let lowercase = authority.host().to_ascii_lowercase();
+        let host = lowercase
             .trim_start_matches('[')
             .trim_end_matches(']')
             .to_owned();
@@ -74,10 +74,10 @@ impl Address {
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
-        let authority = self.uri.authority().map(http::uri::Authority::as_str);
-        let authority = authority.unwrap_or_default().to_ascii_lowercase();
+        let written = self.uri.authority().map(http::uri::Authority::as_str);
+        let lowercase = written.unwrap_or_default().to_ascii_lowercase();
         let default = if self.is_https() { ":443" } else { ":80" };
-        let authority = authority.strip_suffix(default).unwrap_or(&authority);
+        let authority = lowercase.strip_suffix(default).unwrap_or(&lowercase);
         format!("{scheme}://{authority}")
     }
 
@@ -171,8 +171,8 @@ impl AddressPolicy {
 /// Whether a host can be read as an address of this machine or of a private network, although it is not written as one. Behind a
 /// proxy, nobody here looks it up.
 fn is_other_spelling(host: &str) -> bool {
-    let host = host.trim_end_matches('.');
-    let last = host.rsplit('.').next().unwrap_or_default();
+    let name = host.trim_end_matches('.');
+    let last = name.rsplit('.').next().unwrap_or_default();
     let is_number = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
     is_number || last == "localhost"
 }

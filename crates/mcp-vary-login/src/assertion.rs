@@ -52,10 +52,10 @@ impl SigningKey {
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| SigningKeyError)?;
         let pair = match &der {
             PrivateKeyDer::Pkcs8(der) => {
-                let der = der.secret_pkcs8_der();
+                let key = der.secret_pkcs8_der();
                 let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-                let pair = EcdsaKeyPair::from_pkcs8(algorithm, der, &SystemRandom::new());
-                let rsa = || RsaKeyPair::from_pkcs8(der).map(KeyPair::Rs256);
+                let pair = EcdsaKeyPair::from_pkcs8(algorithm, key, &SystemRandom::new());
+                let rsa = || RsaKeyPair::from_pkcs8(key).map(KeyPair::Rs256);
                 pair.map(KeyPair::Es256).or_else(|_| rsa())
             }
             PrivateKeyDer::Pkcs1(der) => {
@@ -91,8 +91,8 @@ impl SigningKey {
             "iat": context.now,
             "exp": context.now.saturating_add(LIFETIME_SECONDS),
         });
-        let message = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
-        let message = message.join(".");
+        let parts = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+        let message = parts.join(".");
         let signature = self.pair.sign(message.as_bytes())?;
         Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }

@@ -41,14 +41,15 @@ impl AuthorizationRequest<'_> {
         };
         // With `iss`, a code of another authorization server is refused.
         let endpoint = self.metadata.authorization_endpoint.as_deref();
-        if let Some(endpoint) = endpoint.filter(|_| !expected.has_iss) {
+        let is_unproven = !expected.has_iss;
+        if is_unproven && let Some(endpoint) = endpoint {
             self.confirm_hosts(endpoint).await?;
         }
         let redirect_uri = listener.uri();
         let url = self.url(&redirect_uri, &verifier, &expected.state)?;
         let pasted = async {
-            let pasted = self.user_agent.authorize(&url).await;
-            let pasted = pasted.map_err(CredentialError::UserAgent)?;
+            let shown = self.user_agent.authorize(&url).await;
+            let pasted = shown.map_err(CredentialError::UserAgent)?;
             Ok(expected.pasted_code(&pasted)?)
         };
         let code = async {

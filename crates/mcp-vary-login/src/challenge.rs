@@ -85,7 +85,8 @@ fn is_bearer(scheme: &str) -> bool {
 
 /// `text` split at the commas that are not inside of quotation marks.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
+    let mut is_quoted = false;
+    let mut is_escaped = false;
     let parts = text.split(move |character| {
         let was_escaped = std::mem::take(&mut is_escaped);
         match character {

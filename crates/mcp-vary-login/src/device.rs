@@ -25,8 +25,8 @@ struct DeviceAuthorization {
 impl AuthorizationRequest<'_> {
     /// Shows the person a code, and asks for tokens until they have entered it.
     pub(crate) async fn by_device(&self) -> Result<Tokens, CredentialError> {
-        let url = self.metadata.device_authorization_endpoint.as_deref();
-        let url = url.ok_or(CredentialError::Unsupported(
+        let endpoint = self.metadata.device_authorization_endpoint.as_deref();
+        let url = endpoint.ok_or(CredentialError::Unsupported(
             "the device flow; leave out `--device`",
         ))?;
         let device = TokenEndpoint {

@@ -180,8 +180,8 @@ impl ProtectedResource {
             }
             return Err(DiscoveryError::OtherIssuer(shown(&self.issuers.join(" "))));
         }
-        let last = last.and_then(listed);
-        Ok(last
+        let known = last.and_then(listed);
+        Ok(known
             .or_else(|| self.issuers.first())
             .map_or("", String::as_str))
     }
@@ -226,7 +226,8 @@ pub(crate) async fn server_metadata(
 }
 
 fn metadata_urls(issuer: &Address) -> Vec<String> {
-    let (origin, path) = (issuer.origin(), issuer.path());
+    let origin = issuer.origin();
+    let path = issuer.path();
     let inserted = |name: &str| format!("{origin}/.well-known/{name}{path}");
     let mut urls = vec![
         inserted("oauth-authorization-server"),

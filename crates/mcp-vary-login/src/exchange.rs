@@ -369,8 +369,8 @@ impl Exchange {
         };
         let resource = settings.resource.as_deref();
         let audience = settings.audience.as_deref();
-        parameters.extend(resource.map(|it| ("resource", it)));
-        parameters.extend(audience.map(|it| ("audience", it)));
+        parameters.extend(resource.map(|uri| ("resource", uri)));
+        parameters.extend(audience.map(|name| ("audience", name)));
         if !scope.is_empty() {
             parameters.push(("scope", &scope));
         }
@@ -382,8 +382,10 @@ impl Exchange {
         let tokens = requested?;
         // An authorization server that returns the token unchanged would have it sent to the server.
         let is_same = tokens.access_token.expose() == caller.expose();
-        let value = tokens.access_token.bearer().filter(|_| !is_same);
-        let value = value.ok_or(error::CredentialError::NotExchanged)?;
+        let value = match tokens.access_token.bearer() {
+            Some(value) if !is_same => value,
+            _ => return Err(error::CredentialError::NotExchanged),
+        };
         Ok((value, tokens))
     }
 

@@ -16,8 +16,8 @@ pub(crate) fn encoded(text: &str) -> String {
 
 /// The parameters as a form (`application/x-www-form-urlencoded`).
 pub(crate) fn form<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let pairs = parameters.into_iter();
-    let pairs = pairs.map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    let given = parameters.into_iter();
+    let pairs = given.map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
     pairs.collect::<Vec<_>>().join("&")
 }
 

@@ -151,8 +151,8 @@ impl HttpClient {
             }
         });
         let sending = async {
-            let response = send_over(request, ca.as_deref(), *variables, Some(filter)).await;
-            let response = response.map_err(|error| match error {
+            let sent = send_over(request, ca.as_deref(), *variables, Some(filter)).await;
+            let response = sent.map_err(|error| match error {
                 OutgoingError::Transport { error, proxy } => {
                     through(proxy.as_deref(), failed(&error, ca.as_deref()))
                 }

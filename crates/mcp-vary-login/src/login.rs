@@ -174,7 +174,7 @@ impl LoginCredentials {
             self.0.absent_at.store(now, Ordering::Relaxed);
             return Ok(None);
         };
-        let valid = Some(tokens.access_token.clone()).filter(|_| !tokens.is_expired(now));
+        let valid = (!tokens.is_expired(now)).then(|| tokens.access_token.clone());
         let is_waiting = Failure::recent(state.failure.as_ref(), now);
         let is_refreshed = tokens.refresh_token.is_some() && tokens.is_due(now);
         let token = match (is_refreshed, is_waiting, valid) {
@@ -272,7 +272,8 @@ impl Shared {
     async fn reload(&self, state: &mut State) -> Result<(), CredentialError> {
         let version = self.store.version(&self.key);
         if version != state.version {
-            let (store, key) = (self.store.clone(), self.key.clone());
+            let store = self.store.clone();
+            let key = self.key.clone();
             state.login = blocking(move || store.read(&key)).await?;
             state.version = version;
             state.failure = None;
@@ -282,7 +283,8 @@ impl Shared {
     }
 
     async fn lock(&self) -> Result<LockedLogin, CredentialError> {
-        let (store, key) = (self.store.clone(), self.key.clone());
+        let store = self.store.clone();
+        let key = self.key.clone();
         Ok(blocking(move || store.lock(&key)).await?)
     }
 
@@ -296,21 +298,21 @@ impl Shared {
         };
         let stale = state.login.as_ref().and_then(token);
         let lock = self.lock().await?;
-        let (login, lock) = blocking(move || Ok((lock.read()?, lock))).await?;
+        let (stored, lock) = blocking(move || Ok((lock.read()?, lock))).await?;
         let ended = |reason: &str| CredentialError::LoginNeeded {
             server: self.settings.name.clone(),
             reason: Some(reason.to_owned()),
         };
-        let mut login = login.ok_or_else(|| ended("somebody logged out"))?;
+        let mut login = stored.ok_or_else(|| ended("somebody logged out"))?;
         if let Some(current) = token(&login).filter(|current| Some(current) != stale.as_ref()) {
             self.remember(state, login);
             return Ok(current);
         }
-        let refresh_token = login
+        let last = login
             .tokens
             .as_ref()
             .and_then(|tokens| tokens.refresh_token.clone());
-        let refresh_token = refresh_token.ok_or_else(|| ended("the last login has ended"))?;
+        let refresh_token = last.ok_or_else(|| ended("the last login has ended"))?;
         let http = self.http(&login);
         let endpoint = self.endpoint(&http, &login);
         let refreshed = endpoint.refresh(&refresh_token, &login.resource).await;
@@ -441,7 +443,8 @@ impl Shared {
 
     /// Revokes the tokens (RFC 7009).
     async fn revoke(&self, login: &Login) -> Logout {
-        let (Some(url), Some(tokens)) = (&login.revocation_endpoint, &login.tokens) else {
+        let endpoint = login.revocation_endpoint.as_ref();
+        let Some((url, tokens)) = endpoint.zip(login.tokens.as_ref()) else {
             return Logout::NotRevoked;
         };
         let http = self.http(login);

@@ -52,7 +52,10 @@ impl ConfiguredClient {
     /// Whether the id is the URL of a metadata document: `https` with a path. Such an id means the same at each
     /// authorization server.
     fn document(&self) -> Option<&str> {
-        let id = self.id.as_deref().filter(|_| self.secret.is_none())?;
+        if self.secret.is_some() {
+            return None;
+        }
+        let id = self.id.as_deref()?;
         let (_, path) = id.strip_prefix("https://")?.split_once('/')?;
         (!path.is_empty()).then_some(id)
     }
@@ -91,12 +94,11 @@ pub(crate) async fn register(
     metadata: &ServerMetadata,
     redirect_uri: Option<&str>,
 ) -> Result<Client, RegistrationError> {
-    let endpoint = metadata.registration_endpoint.as_deref();
-    let endpoint = endpoint.ok_or_else(|| RegistrationError::NoWay {
+    let offered = metadata.registration_endpoint.as_deref();
+    let endpoint = offered.ok_or_else(|| RegistrationError::NoWay {
         issuer: shown(&metadata.issuer),
     })?;
-    let methods = [NONE, BASIC, POST];
-    let method = methods
+    let method = [NONE, BASIC, POST]
         .into_iter()
         .find(|method| metadata.supports_method(method));
     let grant = match redirect_uri {

@@ -45,8 +45,8 @@ impl SealKey {
 
     /// The text of a sealed file; `None` if it was sealed with another key or for another file.
     pub(crate) fn open(&self, sealed: &str, name: &str) -> Option<String> {
-        let sealed = sealed.strip_prefix(PREFIX)?.trim_end();
-        let mut bytes = STANDARD_NO_PAD.decode(sealed).ok()?;
+        let encoded = sealed.strip_prefix(PREFIX)?.trim_end();
+        let mut bytes = STANDARD_NO_PAD.decode(encoded).ok()?;
         let (nonce, bytes) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let opened = self

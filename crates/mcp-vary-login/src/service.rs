@@ -169,10 +169,10 @@ impl ServiceCredentials {
         } else if let Some(error) = Failure::recent(state.failure.as_ref(), now) {
             return Err(error);
         }
-        let valid = valid.cloned();
+        let unexpired = valid.cloned();
         match (
             self.0.request(&mut state, &Challenge::default()).await,
-            valid,
+            unexpired,
         ) {
             (Ok(value), _) => Ok(value),
             // It is refreshed before it ends, so that there is time to try again.
@@ -200,7 +200,7 @@ impl ServiceCredentials {
             }
             RefusalKind::InsufficientScope => {
                 let requested = refusal.challenge.scope.as_ref();
-                let (Some(requested), Some(grant)) = (requested, &mut state.grant) else {
+                let Some((requested, grant)) = requested.zip(state.grant.as_mut()) else {
                     return Ok(Retry::Pointless);
                 };
                 if grant.scope.contains_all(requested) {
@@ -222,9 +222,8 @@ impl Service {
         state: &mut State,
         challenge: &Challenge,
     ) -> Result<HeaderValue, CredentialError> {
-        let requested = self.tokens(state, challenge).await;
-        let requested = requested.and_then(|tokens| Ok((bearer(&tokens)?, tokens)));
-        match requested {
+        let received = self.tokens(state, challenge).await;
+        match received.and_then(|tokens| Ok((bearer(&tokens)?, tokens))) {
             Ok((value, tokens)) => {
                 state.tokens = Some(tokens);
                 state.failure = None;
@@ -261,9 +260,8 @@ impl Service {
         if !scope.is_empty() {
             parameters.push(("scope", &scope));
         }
-        let tokens = endpoint.request(&parameters).await;
         // A failure forgets the grant: the metadata may have changed.
-        let tokens = tokens?;
+        let tokens = endpoint.request(&parameters).await?;
         state.grant = Some(grant);
         Ok(tokens)
     }

@@ -103,7 +103,8 @@ impl CredentialSource for AuthorizationSource {
 
 /// The words of the authorization server are for the operator alone.
 fn shown(error: &error::CredentialError) -> CredentialError {
-    let (message, details) = (error.for_clients(), error.to_string());
+    let message = error.for_clients();
+    let details = error.to_string();
     let is_whole = message == details;
     let shown = CredentialError::new(message);
     if is_whole {

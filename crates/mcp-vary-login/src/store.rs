@@ -69,8 +69,8 @@ impl LoginKey {
     /// The name of its file: nothing of an address can leave the directory.
     fn file_name(&self) -> String {
         let text = format!("{}\0{}", self.principal, self.server);
-        let digest = digest(&SHA256, text.as_bytes());
-        let start = digest.as_ref().iter().take(16);
+        let hash = digest(&SHA256, text.as_bytes());
+        let start = hash.as_ref().iter().take(16);
         start.map(|byte| format!("{byte:02x}")).collect()
     }
 }
@@ -234,8 +234,8 @@ impl TokenStore {
         if form.is_ok_and(|form| form.version > VERSION) {
             return Err(StoreError::Newer(path.display().to_string()));
         }
-        let login = serde_json::from_str(&text);
-        let login = login.map_err(|_| StoreError::Damaged(path.display().to_string()))?;
+        let parsed = serde_json::from_str(&text);
+        let login = parsed.map_err(|_| StoreError::Damaged(path.display().to_string()))?;
         Ok(Some(login))
     }
 

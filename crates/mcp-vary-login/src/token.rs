@@ -107,8 +107,8 @@ impl OAuthError {
             error: String,
             error_description: Option<String>,
         }
-        let document = answer.json::<Document>();
-        let document = document.map_err(|_| HttpError::Status(answer.status))?;
+        let parsed = answer.json::<Document>();
+        let document = parsed.map_err(|_| HttpError::Status(answer.status))?;
         Ok(Self::new(
             &document.error,
             document.error_description.as_deref(),
@@ -219,29 +219,30 @@ impl TokenEndpoint<'_> {
     ///
     /// Also if the answer is an OAuth error.
     pub(crate) async fn post(&self, parameters: &[(&str, &str)]) -> Result<Answer, TokenError> {
-        let authenticated = self.client.authenticate(&AssertionContext {
+        let authentication = self.client.authenticate(&AssertionContext {
             issuer: self.issuer,
             now: (self.environment.now)(),
             id: self.environment.random_name(),
         });
-        let authenticated = authenticated.ok_or(TokenError::Authentication)?;
-        let added = authenticated.parameters.iter();
-        let added = added.map(|(name, value)| (*name, value.as_str()));
+        let authenticated = authentication.ok_or(TokenError::Authentication)?;
+        let given = authenticated.parameters.iter();
+        let added = given.map(|(name, value)| (*name, value.as_str()));
         let sent: Vec<_> = parameters.iter().copied().chain(added).collect();
         let header = authenticated.header;
-        let answer = self
+        let posting = self
             .http
             .post_form(self.url, form(sent.iter().copied()), header.clone());
-        let answer = answer.await?;
+        let answer = posting.await?;
         let refused = OAuthError::parse(&answer);
         if answer.status != StatusCode::OK || refused.is_ok() {
-            let secrets = sent.iter().filter(|(name, _)| !PUBLIC.contains(name));
-            let secrets = secrets.flat_map(|(_, value)| [(*value).to_owned(), encoded(value)]);
-            let header = header
+            let private = sent.iter().filter(|(name, _)| !PUBLIC.contains(name));
+            let values = private.flat_map(|(_, value)| [(*value).to_owned(), encoded(value)]);
+            let headers = header
                 .iter()
                 .map(|value| String::from_utf8_lossy(value.as_bytes()));
-            let header = header.map(|value| value.trim_start_matches("Basic ").to_owned());
-            let secrets: Vec<_> = secrets.chain(header).chain(self.client.secret()).collect();
+            let credentials = headers.map(|value| value.trim_start_matches("Basic ").to_owned());
+            let all = values.chain(credentials).chain(self.client.secret());
+            let secrets: Vec<_> = all.collect();
             return Err(TokenError::Refused(refused?.without(&secrets)));
         }
         Ok(answer)
@@ -250,18 +251,18 @@ impl TokenEndpoint<'_> {
 
 /// `text` with `***` in place of what is part of a secret: of eight characters and more, or of the whole of a shorter one.
 fn hide(text: &str, secrets: &[String]) -> String {
-    let text: Vec<char> = text.chars().collect();
-    let mut is_hidden = vec![false; text.len()];
+    let characters: Vec<char> = text.chars().collect();
+    let mut is_hidden = vec![false; characters.len()];
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         let length = secret.chars().count().min(SHORTEST_PART);
-        for (start, part) in text.windows(length).enumerate() {
+        for (start, part) in characters.windows(length).enumerate() {
             if secret.contains(&part.iter().collect::<String>()) {
                 is_hidden[start..start + length].fill(true);
             }
         }
     }
     let mut shown = String::new();
-    for (at, character) in text.into_iter().enumerate() {
+    for (at, character) in characters.into_iter().enumerate() {
         if !is_hidden[at] {
             shown.push(character);
         } else if at == 0 || !is_hidden[at - 1] {

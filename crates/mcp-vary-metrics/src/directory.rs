@@ -166,8 +166,8 @@ impl<V: Owner> Directory<V> {
     /// All owners with their names, the other one last.
     pub(crate) fn all(&self) -> Vec<(Arc<str>, Arc<V>)> {
         let owners = self.owners.load();
-        let named = owners.iter();
-        let named = named.map(|(name, owner)| (Arc::clone(name), Arc::clone(owner)));
+        let entries = owners.iter();
+        let named = entries.map(|(name, owner)| (Arc::clone(name), Arc::clone(owner)));
         let other = (Arc::from(OTHER), Arc::clone(&self.other));
         named.chain([other]).collect()
     }

@@ -54,9 +54,9 @@ impl Exposition {
         family: &'static Family,
         series: impl IntoIterator<Item = (Labels, Value)>,
     ) {
-        let series: Vec<_> = series.into_iter().collect();
-        if !series.is_empty() {
-            self.0.push((family, series));
+        let all: Vec<_> = series.into_iter().collect();
+        if !all.is_empty() {
+            self.0.push((family, all));
         }
     }
 
@@ -70,10 +70,10 @@ impl Exposition {
             let labels = family.labels.iter().copied();
             labels.zip(values.map(str::to_owned)).collect()
         };
-        let series = series.into_iter();
+        let unlabelled = series.into_iter();
         self.add(
             family,
-            series.map(|(values, value)| (labels(values), value)),
+            unlabelled.map(|(values, value)| (labels(values), value)),
         );
     }
 
@@ -150,9 +150,9 @@ fn text_form(open_metrics: &str) -> String {
             } else {
                 ""
             };
-            let help = help.strip_prefix(name).unwrap_or_default();
+            let description = help.strip_prefix(name).unwrap_or_default();
             text.push_str(&format!(
-                "# HELP {name}{suffix}{help}\n# TYPE {name}{suffix} {kind}\n"
+                "# HELP {name}{suffix}{description}\n# TYPE {name}{suffix} {kind}\n"
             ));
         } else if line != "# EOF" {
             text.push_str(line);

@@ -43,8 +43,8 @@ fn weight_of(range: &str, media: &str) -> Option<f32> {
     let mut parts = range.split(';').map(str::trim);
     let named = parts.next()?;
     let is_named = named.eq_ignore_ascii_case(media);
-    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-    let weight = weight.and_then(|weight| weight.trim().parse::<f32>().ok());
+    let written = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let weight = written.and_then(|weight| weight.trim().parse::<f32>().ok());
     is_named.then(|| weight.unwrap_or(1.0).clamp(0.0, 1.0))
 }
 

@@ -82,7 +82,7 @@ impl Histogram {
     pub(crate) fn count(&self) -> u64 {
         self.counts
             .iter()
-            .map(|it| it.load(Ordering::Relaxed))
+            .map(|count| count.load(Ordering::Relaxed))
             .sum()
     }
 
@@ -158,8 +158,8 @@ impl Counts {
 
     /// Those above zero, with their positions.
     pub(crate) fn used(&self) -> impl Iterator<Item = (usize, Value)> {
-        let counts = self.0.iter().enumerate();
-        let counts = counts.map(|(position, count)| (position, count.load(Ordering::Relaxed)));
+        let counters = self.0.iter().enumerate();
+        let counts = counters.map(|(position, count)| (position, count.load(Ordering::Relaxed)));
         let used = counts.filter(|(_, count)| *count > 0);
         used.map(|(position, count)| (position, Value::Counter(count)))
     }

@@ -158,7 +158,7 @@ impl Metrics {
         self.expose_servers(exposition);
         self.expose_variants(exposition);
         let credentials = self.credentials.all();
-        let credentials = credentials.iter().flat_map(|(issuer, it)| {
+        let by_issuer = credentials.iter().flat_map(|(issuer, it)| {
             let used = it.counts.used();
             used.map(move |(outcome, value)| {
                 let outcome = AUTH_OUTCOMES.value(outcome).to_owned();
@@ -166,18 +166,18 @@ impl Metrics {
                 (labels, value)
             })
         });
-        exposition.add(&families::AUTH, credentials);
+        exposition.add(&families::AUTH, by_issuer);
         let denials = self.denials.all();
-        let denials = denials.iter().flat_map(|(rule, it)| {
+        let by_rule = denials.iter().flat_map(|(rule, it)| {
             let used = it.counts.used();
             used.map(move |(_, value)| (vec![("rule", rule.to_string())], value))
         });
-        exposition.add(&families::DENIED, denials);
+        exposition.add(&families::DENIED, by_rule);
         // Shown at zero, too, so that an alert can compare.
-        let reloads = ["ok", "failed"].into_iter().zip(&self.reloads);
-        let reloads = reloads.map(|(outcome, count)| {
-            let count = Value::Counter(count.load(Ordering::Relaxed));
-            (vec![("outcome", outcome.to_owned())], count)
+        let outcomes = ["ok", "failed"].into_iter().zip(&self.reloads);
+        let reloads = outcomes.map(|(outcome, count)| {
+            let value = Value::Counter(count.load(Ordering::Relaxed));
+            (vec![("outcome", outcome.to_owned())], value)
         });
         exposition.add(&families::RELOADS, reloads);
     }

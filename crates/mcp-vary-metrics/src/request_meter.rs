@@ -113,7 +113,7 @@ impl RequestMeter {
     /// was not measured.
     pub fn exchanged(&self, outcome: RequestOutcome, exchange: Option<ExchangeMeter>) {
         self.end(outcome.code, exchange.map(|exchange| exchange.duration()));
-        if let (Some(exchange), Some(bytes)) = (exchange, outcome.result_bytes)
+        if let Some((exchange, bytes)) = exchange.zip(outcome.result_bytes)
             && self.is_call()
             && exchange.result_bytes > 0
         {
@@ -128,8 +128,8 @@ impl RequestMeter {
 
     /// The request opened a stream of notifications, which has no response.
     pub fn stream_opened(&self) {
-        let position = position(self.method, self.era, Code::OK);
-        self.variant().count(position);
+        let cell = position(self.method, self.era, Code::OK);
+        self.variant().count(cell);
     }
 
     /// The request until its outcome.
@@ -141,14 +141,14 @@ impl RequestMeter {
     /// Counts the request. `waited`: the time that is not the gateway's, if that is known.
     fn end(&self, code: Code, waited: Option<Duration>) {
         let duration = self.arrived.elapsed();
-        let position = position(self.method, self.era, code);
+        let cell = position(self.method, self.era, code);
         let variant = self.variant();
-        variant.count(position);
+        variant.count(cell);
         if self.is_call() {
             variant.observe_call(duration);
         }
-        let waited = waited.map(|waited| (self.method, duration.saturating_sub(waited)));
-        self.metrics.observe_request(position, duration, waited);
+        let in_gateway = waited.map(|waited| (self.method, duration.saturating_sub(waited)));
+        self.metrics.observe_request(cell, duration, in_gateway);
     }
 
     fn variant(&self) -> &Arc<VariantMetrics> {

@@ -107,13 +107,14 @@ impl ServerMetrics {
         let of_tools = tools.iter().flat_map(|(name, tool)| {
             let used = tool.calls.used();
             used.map(move |(code, value)| {
-                let mut labels = labels(server, TOOLS_CALL, code);
-                labels.push(("gen_ai_tool_name", name.to_string()));
-                (labels, value)
+                let mut of_tool = labels(server, TOOLS_CALL, code);
+                of_tool.push(("gen_ai_tool_name", name.to_string()));
+                (of_tool, value)
             })
         });
         let others = self.operations.used().map(|(position, value)| {
-            let (method, code) = (position / CODES.len(), position % CODES.len());
+            let method = position / CODES.len();
+            let code = position % CODES.len();
             (labels(server, METHODS.value(method), code), value)
         });
         of_tools.chain(others).collect()

@@ -122,14 +122,14 @@ impl VariantMetrics {
 
     pub(crate) fn result_tokens(&self, variant: &str) -> Vec<(Labels, Value)> {
         let stages = ["server", "client"].into_iter().zip(&self.result_bytes);
-        let stages = stages.map(|(stage, bytes)| {
+        let series = stages.map(|(stage, bytes)| {
             let mut labels = of_variant(variant);
             labels.push(("stage", stage.to_owned()));
             let tokens = bytes.load(Ordering::Relaxed) / BYTES_OF_TOKEN;
             (labels, Value::Counter(tokens))
         });
         let is_used = self.result_bytes[0].load(Ordering::Relaxed) > 0;
-        stages.filter(|_| is_used).collect()
+        series.filter(|_| is_used).collect()
     }
 }
 

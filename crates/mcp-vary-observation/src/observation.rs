@@ -61,7 +61,7 @@ impl Observation {
         };
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));
         let trace = span.as_ref().and_then(|span| span.trace_id());
-        if let (Some(record), Some(id)) = (&record, trace) {
+        if let Some((record, id)) = record.as_ref().zip(trace) {
             record.set_trace(id);
         }
         Ok(Self {
@@ -126,10 +126,10 @@ impl Observation {
         variant: Option<&str>,
         reason: &'static str,
     ) {
-        if let (Some(meter), Some(series)) = (&self.meter, series) {
+        if let Some((meter, series)) = self.meter.as_ref().zip(series) {
             meter.enter(series, reason);
         }
-        if let (Some(span), Some(variant)) = (&self.span, variant) {
+        if let Some((span, variant)) = self.span.as_ref().zip(variant) {
             span.set_variant(variant, reason);
         }
     }
@@ -343,7 +343,8 @@ impl ExchangeObservation {
     pub fn cancelled(&mut self) {
         self.request.cancelled();
         self.span = None;
-        if let (Some(meter), true) = (&self.request.meter, std::mem::take(&mut self.is_measured)) {
+        let is_measured = std::mem::take(&mut self.is_measured);
+        if is_measured && let Some(meter) = &self.request.meter {
             meter.cancelled();
         }
         if let Some(call) = &mut self.call {

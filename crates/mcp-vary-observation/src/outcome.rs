@@ -22,7 +22,8 @@ static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"isEr
 pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) {
     let start = response.get(..START).unwrap_or(response);
     // In the id, quotes are escaped, so these are the members of the response.
-    let (result, error) = (RESULT.find(start), ERROR.find(start));
+    let result = RESULT.find(start);
+    let error = ERROR.find(start);
     let is_error = error.is_some_and(|error| result.is_none_or(|result| error < result));
     if is_error {
         return (Outcome::Error, code(response));

@@ -20,12 +20,15 @@ use crate::outcome::outcome;
 /// The part that the client of one request takes in an experiment, and its call, if the request is one.
 #[derive(Debug)]
 pub struct Participation {
-    /// What came of the experiment, since when.
-    tally: (Arc<Tally>, Instant),
+    tally: Arc<Tally>,
+    /// When the tally began.
+    since: Instant,
     unit: Unit,
     arm: usize,
-    /// The variant of its arm, and the name of the experiment.
-    choice: (VariantIndex, Arc<str>),
+    /// The variant of its arm.
+    variant: VariantIndex,
+    /// The name of the experiment.
+    experiment: Arc<str>,
     pending: ScopedLock<Option<PendingCall>>,
 }
 
@@ -39,29 +42,34 @@ struct PendingCall {
 }
 
 impl Participation {
-    /// The part of a client that has this arm, counted in `tally` from this time on.
+    /// The part of a client that has this arm of `experiment`, counted in `tally`, which began at `since`.
     pub fn new(
-        tally: (Arc<Tally>, Instant),
-        (unit, arm): (Unit, usize),
-        choice: (VariantIndex, Arc<str>),
+        tally: Arc<Tally>,
+        since: Instant,
+        unit: Unit,
+        arm: usize,
+        variant: VariantIndex,
+        experiment: Arc<str>,
     ) -> Self {
         Self {
             tally,
+            since,
             unit,
             arm,
-            choice,
+            variant,
+            experiment,
             pending: ScopedLock::default(),
         }
     }
 
     /// The variant of the client's arm, and the name of the experiment.
     pub fn choice(&self) -> (VariantIndex, Arc<str>) {
-        self.choice.clone()
+        (self.variant, Arc::clone(&self.experiment))
     }
 
     /// Counts the client, whether it will call anything or not.
     pub(crate) fn count_client(&self) {
-        self.tally.0.take_part(self.unit, self.arm);
+        self.tally.take_part(self.unit, self.arm);
     }
 
     /// A call of a tool begins. One that ends without an outcome, because its client left, is not counted.
@@ -97,14 +105,13 @@ impl Participation {
             _ if pending.is_invalid => CallOutcome::InvalidArguments,
             _ => CallOutcome::Failed,
         };
-        let (tally, since) = &self.tally;
-        tally.record(&Call {
+        self.tally.record(&Call {
             unit: self.unit,
             arm: self.arm,
             tool: pending.tool,
             arguments: pending.arguments,
             outcome,
-            ended: since.elapsed(),
+            ended: self.since.elapsed(),
             duration: pending.began.elapsed(),
             tokens: model_tokens(&reply.body) as u64,
         });
@@ -130,8 +137,8 @@ fn model_tokens(response: &[u8]) -> usize {
             _ => (*block).to_owned(),
         }
     });
-    let texts: usize = texts.map(|text| tokens(&text)).sum();
-    tokens(message.get("error").unwrap_or_default()) + tokens(value) + texts
+    let of_texts: usize = texts.map(|text| tokens(&text)).sum();
+    tokens(message.get("error").unwrap_or_default()) + tokens(value) + of_texts
 }
 
 #[cfg(test)]

@@ -197,10 +197,8 @@ impl FinishedRequest {
                 name: client.name.as_str().to_owned(),
                 version: client.version.as_str().to_owned(),
             }),
-            principal: actor.map(|actor| {
-                let name = actor.key.as_ref().unwrap_or(&actor.id);
-                name.as_str().to_owned()
-            }),
+            principal: actor
+                .map(|actor| actor.key.as_ref().unwrap_or(&actor.id).as_str().to_owned()),
             variant: variant.map(|variant| variant.id.as_str().to_owned()),
             reason: variant.map(|variant| variant.reason.as_str().to_owned()),
             variant_rule: variant.and_then(|variant| text(&variant.rule)),
@@ -234,7 +232,7 @@ impl RequestWatch {
 impl Drop for RequestWatch {
     fn drop(&mut self) {
         let mut viewers = self.viewers.lock();
-        if let Some(at) = viewers.iter().position(|it| *it == self.viewer) {
+        if let Some(at) = viewers.iter().position(|watching| *watching == self.viewer) {
             viewers.swap_remove(at);
         }
         self.watchers.store(viewers.len(), Ordering::Relaxed);

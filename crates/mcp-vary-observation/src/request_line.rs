@@ -18,19 +18,19 @@ pub(super) fn write(server: Option<&str>, record: &Record) {
     let target = record.target.as_ref();
     let name = |kind| {
         target
-            .filter(|it| it.kind == kind)
-            .map(|it| it.name.as_str())
+            .filter(|target| target.kind == kind)
+            .map(|target| target.name.as_str())
     };
     let client = record.client.as_ref();
-    let client = client.map(|it| match (it.name.as_str(), it.version.as_str()) {
+    let product = client.map(|it| match (it.name.as_str(), it.version.as_str()) {
         (name, "") => name.to_owned(),
         (name, version) => format!("{name}/{version}"),
     });
     tracing::info!(
         target: TARGET,
         method = record.method.as_ref().map(Text::as_str),
-        client,
-        variant = record.variant.as_ref().map(|it| it.id.as_str()),
+        client = product,
+        variant = record.variant.as_ref().map(|variant| variant.id.as_str()),
         server,
         tool = name(TargetKind::Tool),
         prompt = name(TargetKind::Prompt),

@@ -289,7 +289,7 @@ impl RequestRecord {
             };
             if service.is_new_variant(key, choice.id.as_str()) {
                 let mut selected = pending.record.variant_selected();
-                if let (Some(choice), Some(details)) = (&mut selected.variant, details()) {
+                if let Some((choice, details)) = selected.variant.as_mut().zip(details()) {
                     (choice.hints, choice.order) = (details.hints, details.order);
                 }
                 service.record(selected);
@@ -364,8 +364,8 @@ impl RequestRecord {
         });
         let server = pending.server.filter(|_| pending.is_forwarded);
         if let Some(feed) = &self.feed {
-            let arguments = self.service.as_ref().zip(record.arguments.as_ref());
-            let arguments = arguments.and_then(|(service, it)| service.log.excerpt(it));
+            let audited = self.service.as_ref().zip(record.arguments.as_ref());
+            let arguments = audited.and_then(|(service, it)| service.log.excerpt(it));
             feed.send(&record, server.as_deref(), arguments);
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {

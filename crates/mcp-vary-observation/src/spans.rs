@@ -23,7 +23,7 @@ pub(super) fn begin(
     };
     // Requests without sessions may have the header of a session, which means nothing.
     let session = origin.session.as_ref();
-    let session = session.filter(|_| request.era == Era::Legacy);
+    let legacy_session = session.filter(|_| request.era == Era::Legacy);
     tracer.begin(&Arrival {
         method: METHODS.entry(request.method),
         id: request.id,
@@ -33,7 +33,7 @@ pub(super) fn begin(
         principal: principal.map(|principal| principal.id_text()),
         transport,
         address: origin.address,
-        session: session.map(|session| session.secret()),
+        session: legacy_session.map(|session| session.secret()),
     })
 }
 

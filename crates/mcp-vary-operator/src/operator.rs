@@ -93,8 +93,10 @@ impl Operator {
     /// The token of the page, for a header `Authorization` with a code that works.
     #[must_use]
     pub fn page_token(&self, authorization: &[u8], now: Instant) -> Option<&AdminToken> {
-        let works = self.page_codes.take(sent_token(authorization)?, now);
-        self.page_token.as_ref().filter(|_| works)
+        if !self.page_codes.take(sent_token(authorization)?, now) {
+            return None;
+        }
+        self.page_token.as_ref()
     }
 
     /// Sets the page. The first one stays.

@@ -106,11 +106,10 @@ impl Request<'_> {
             return Err(format!("`clients` must have 1 to {MAX_CLIENTS} clients"));
         }
         let clients = self.clients.iter().enumerate().map(|(at, client)| {
-            let description = client.description();
-            let description = description.map_err(|why| format!("`clients[{at}]`: {why}"))?;
-            let name = client.name.clone();
-            let name = name.unwrap_or_else(|| format!("client {}", at + 1));
-            Ok((name, description))
+            let described = client.description();
+            let description = described.map_err(|why| format!("`clients[{at}]`: {why}"))?;
+            let number = || format!("client {}", at + 1);
+            Ok((client.name.clone().unwrap_or_else(number), description))
         });
         clients.collect()
     }
@@ -124,7 +123,8 @@ pub(crate) fn respond(called: &[Called]) -> PageAnswer {
 
 /// Whether the tool exists, and may be called without a confirmation.
 fn check_tool(gateway: &Gateway, request: &Request<'_>) -> Result<(), (StatusCode, String)> {
-    let (server, tool) = (&request.server, &request.tool);
+    let server = &request.server;
+    let tool = &request.tool;
     let mut listed = gateway.server_tools(server).into_iter();
     let Some((_, definition)) = listed.find(|(name, _)| name == tool) else {
         let why = format!("`tool`: no server `{server}` lists a tool `{tool}` now");
@@ -178,8 +178,8 @@ fn to_json(called: &Called) -> Value {
         shown["result"] = serde_json::from_str(result).unwrap_or(Value::Null);
     } else {
         let error = members.get("error").unwrap_or_default();
-        let message = Members::parse(error).unwrap_or_default().get_str("message");
-        let message = message.unwrap_or_else(|| "the response cannot be read".to_owned());
+        let given = Members::parse(error).unwrap_or_default().get_str("message");
+        let message = given.unwrap_or_else(|| "the response cannot be read".to_owned());
         shown["bytes"] = json!(error.len());
         shown["tokens"] = json!(count(&message));
         shown["error"] = json!(message);

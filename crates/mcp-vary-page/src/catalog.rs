@@ -49,10 +49,10 @@ impl CountedCatalog {
         }
         let variants: Vec<_> = listed.variants.iter().map(CountedVariant::of).collect();
         let text = listed.to_json(&variants).to_string();
-        let tokens = variants.iter().map(|it| (it.id().to_owned(), it.tokens));
-        let tokens = tokens.collect();
-        let digest = Sha256::digest(&text);
-        let digest: String = digest
+        let totals = variants.iter().map(|it| (it.id().to_owned(), it.tokens));
+        let tokens = totals.collect();
+        let hash = Sha256::digest(&text);
+        let digest: String = hash
             .iter()
             .take(16)
             .map(|byte| format!("{byte:02x}"))
@@ -90,12 +90,12 @@ impl Listed {
     }
 
     fn to_json(&self, variants: &[CountedVariant<'_>]) -> Value {
-        let standard = variants.iter().find(|it| it.id() == STANDARD);
+        let standard = variants.iter().find(|variant| variant.id() == STANDARD);
         let baseline = standard.or(variants.first());
         let servers: Vec<_> = self.servers.iter().map(|(name, _)| name).collect();
         let tools = self.servers.iter().flat_map(|(server, tools)| {
-            let tools = tools.iter();
-            tools.map(|(name, definition)| tool_json(server, name, definition, variants))
+            let listed = tools.iter();
+            listed.map(|(name, definition)| tool_json(server, name, definition, variants))
         });
         json!({
             "encoding": "o200k_base",
@@ -128,8 +128,8 @@ impl<'l> CountedVariant<'l> {
         let gateway_tools = listed.gateway_tools.iter();
         let gateway_tools =
             gateway_tools.map(|definition| (name_of(definition), count_tool(definition)));
-        let all = listed.tools.iter().map(|tool| &tool.definition);
-        let all: Vec<_> = all.chain(&listed.gateway_tools).collect();
+        let definitions = listed.tools.iter().map(|tool| &tool.definition);
+        let all: Vec<_> = definitions.chain(&listed.gateway_tools).collect();
         Self {
             listed,
             tools: tools.collect(),
@@ -151,8 +151,8 @@ impl<'l> CountedVariant<'l> {
     fn to_json(&self) -> Value {
         let variant = &self.listed.variant;
         let tools = self.listed.tools.iter();
-        let all = tools.clone().map(|tool| &tool.definition);
-        let all = all.chain(&self.listed.gateway_tools);
+        let definitions = tools.clone().map(|tool| &tool.definition);
+        let all = definitions.chain(&self.listed.gateway_tools);
         let mut by_server = BTreeMap::<_, Vec<_>>::new();
         for tool in tools {
             by_server
@@ -160,9 +160,9 @@ impl<'l> CountedVariant<'l> {
                 .or_default()
                 .push(&tool.definition);
         }
-        let by_server = by_server.into_iter();
-        let by_server =
-            by_server.map(|(server, tools)| (server.clone(), count_tools(&tools).into()));
+        let counts = by_server
+            .into_iter()
+            .map(|(server, tools)| (server.clone(), count_tools(&tools).into()));
         let gateway_tools: Vec<_> = self.listed.gateway_tools.iter().collect();
         let whole: Vec<_> = all.map(|tool| compact(tool)).collect();
         json!({
@@ -173,7 +173,7 @@ impl<'l> CountedVariant<'l> {
             "deprecationInfo": variant.deprecation_info,
             "tokens": self.tokens,
             "wholeTokens": count_array(&whole),
-            "byServer": by_server.collect::<Map<_, _>>(),
+            "byServer": counts.collect::<Map<_, _>>(),
             "ownTokens": if gateway_tools.is_empty() { 0 } else { count_tools(&gateway_tools) },
             "tools": whole.len(),
         })
@@ -187,8 +187,8 @@ fn tool_json(server: &str, name: &str, definition: &str, variants: &[CountedVari
         let shown = variant.tools.get(&(server, name)).map(|(tool, tokens)| {
             let mut shown = json!({"name": tool.name, "tokens": tokens});
             let changed = changed_members(&original, tool);
-            if let (false, Value::Object(members)) = (changed.is_empty(), &mut shown) {
-                members.insert("changed".to_owned(), json!(changed));
+            if !changed.is_empty() {
+                shown["changed"] = json!(changed);
             }
             if tool.is_renamed {
                 shown["renamed"] = json!(true);
@@ -200,8 +200,8 @@ fn tool_json(server: &str, name: &str, definition: &str, variants: &[CountedVari
         });
         (variant.id().to_owned(), json!(shown))
     });
-    let annotations = original.get("annotations");
-    let annotations = annotations.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let written = original.get("annotations");
+    let annotations = written.and_then(|text| serde_json::from_str::<Value>(text).ok());
     json!({
         "server": server,
         "name": name,
@@ -215,8 +215,8 @@ fn tool_json(server: &str, name: &str, definition: &str, variants: &[CountedVari
 fn changed_members(original: &Members<'_>, tool: &VariantTool) -> Vec<String> {
     let shown = Members::parse(&tool.definition).unwrap_or_default();
     let keys = original.iter().map(|(key, _)| key);
-    let added = shown.iter().map(|(key, _)| key);
-    let added = added.filter(|key| !original.contains(key));
+    let all = shown.iter().map(|(key, _)| key);
+    let added = all.filter(|key| !original.contains(key));
     let is_changed = |key: &&str| match *key {
         "name" => tool.is_renamed,
         key => original.get(key).map(compact) != shown.get(key).map(compact),
@@ -234,8 +234,8 @@ fn gateway_tools_json(variants: &[CountedVariant<'_>]) -> Value {
             shown.insert(variant.id().to_owned(), json!({"tokens": tokens}));
         }
     }
-    let tools = tools.into_iter();
-    tools
+    let by_name = tools.into_iter();
+    by_name
         .map(|(name, variants)| json!({"name": name, "variants": variants}))
         .collect()
 }
@@ -252,18 +252,16 @@ pub(crate) fn tool(gateway: &Gateway, server: &str, name: &str) -> PageAnswer {
     let variants = gateway.variant_tools().into_iter().filter_map(|variant| {
         let mut tools = variant.tools.into_iter();
         let shown = tools.find(|tool| tool.server == server && tool.upstream_name == name)?;
-        let id = string(variant.variant.id.as_str());
-        Some(format!("{id}:{}", shown.definition))
+        Some((variant.variant.id.to_string(), shown.definition))
     });
-    let variants: Vec<_> = variants.collect();
     // The definitions stay as they are written, with the order of their members.
-    let text = format!(
-        r#"{{"server":{},"name":{},"original":{original},"variants":{{{}}}}}"#,
-        string(server),
-        string(name),
-        variants.join(",")
-    );
-    crate::response::json_text(text)
+    let members = [
+        ("server", string(server)),
+        ("name", string(name)),
+        ("original", original),
+        ("variants", Members::from_iter(variants).to_json()),
+    ];
+    crate::response::json_text(Members::from_iter(members).to_json())
 }
 
 /// The tokens that a model gets of one tool.
@@ -273,8 +271,8 @@ fn count_tool(tool: &str) -> usize {
 
 /// The tokens that a model gets of a list of tools.
 fn count_tools(tools: &[&String]) -> usize {
-    let tools: Vec<_> = tools.iter().map(|tool| model_tool(tool)).collect();
-    count_array(&tools)
+    let shown: Vec<_> = tools.iter().map(|tool| model_tool(tool)).collect();
+    count_array(&shown)
 }
 
 fn name_of(definition: &str) -> String {

@@ -86,9 +86,9 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
 pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
     match source.rules() {
         Ok(rules) => {
-            let rules = rules.into_iter();
-            let rules = rules.map(|(rule, text)| json!({"rule": rule, "text": text}));
-            json_answer(&json!({"rules": rules.collect::<Value>()}))
+            let written = rules.into_iter();
+            let all = written.map(|(rule, text)| json!({"rule": rule, "text": text}));
+            json_answer(&json!({"rules": all.collect::<Value>()}))
         }
         Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
@@ -127,7 +127,7 @@ fn to_json(gateway: &Gateway, id: &str, written: &str, drafted: &DraftedVariant)
         tools.map(move |(name, _)| {
             let shown = counted
                 .as_ref()
-                .and_then(|it| it.shown(&server.name, &name));
+                .and_then(|counted| counted.shown(&server.name, &name));
             let (shown, tokens) = shown.unzip();
             json!({
                 "server": server.name,
@@ -137,14 +137,14 @@ fn to_json(gateway: &Gateway, id: &str, written: &str, drafted: &DraftedVariant)
             })
         })
     });
-    let mut diff = TextDiff::configure();
-    let diff = diff
+    let mut settings = TextDiff::configure();
+    let diff = settings
         .timeout(DIFF_TIMEOUT)
         .diff_lines(written, &drafted.yaml);
     json!({
         "id": id,
         "tools": tools.collect::<Value>(),
-        "tokens": counted.as_ref().map_or(0, |it| it.tokens),
+        "tokens": counted.as_ref().map_or(0, |counted| counted.tokens),
         "yaml": drafted.yaml,
         "diff": diff.unified_diff().header(id, id).to_string(),
     })

@@ -38,13 +38,13 @@ fn read(
     let now = clock() / 1_000_000;
     let experiments = gateway.status().experiments;
     histories.retain(|name| experiments.iter().any(|it| it.totals.name == name));
-    let experiments = experiments.into_iter().map(|experiment| {
+    let reported = experiments.into_iter().map(|experiment| {
         let ExperimentStatus { totals, effect, .. } = &experiment;
         let report = Report::of(totals, experiment.metric, *effect);
         let points = histories.add(totals, &report, now);
         (experiment, report, points)
     });
-    experiments.collect()
+    reported.collect()
 }
 
 fn to_json(experiment: &ExperimentStatus, report: &Report, history: &[Point]) -> Value {

@@ -11,8 +11,7 @@ use crate::response::{PageAnswer, failure, json as json_answer};
 
 /// The response to `POST /api/explain`.
 pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
-    let explained = read(body).and_then(|client| gateway.explain_client(&client));
-    match explained {
+    match read(body).and_then(|client| gateway.explain_client(&client)) {
         Ok(explanation) => json_answer(&to_json(&explanation)),
         Err(why) => failure(StatusCode::BAD_REQUEST, &why),
     }
@@ -55,14 +54,14 @@ impl Question<'_> {
     pub(crate) fn description(&self) -> Result<ClientDescription, String> {
         let initialize = self
             .initialize
-            .map(|it| inner("initialize", it, &["params"]));
+            .map(|text| inner("initialize", text, &["params"]));
         let meta = self.meta.map(|it| inner("meta", it, &["params", "_meta"]));
         Ok(ClientDescription {
             initialize: initialize.transpose()?,
             meta: meta.transpose()?,
             headers: headers(&self.headers)?,
             path: self.path.clone(),
-            claims: self.claims.map(|it| it.get().to_owned()),
+            claims: self.claims.map(|claims| claims.get().to_owned()),
             key: self.key.clone(),
         })
     }
@@ -91,11 +90,11 @@ fn headers(texts: &Map<String, Value>) -> Result<HeaderMap, String> {
     }
     let pairs = texts.iter().map(|(name, value)| {
         let is_no_header = || format!("`headers`: `{name}` is not a header with a text");
-        let value = value
+        let sent = value
             .as_str()
             .and_then(|text| HeaderValue::from_str(text).ok());
         let known = HeaderName::from_bytes(name.as_bytes()).ok();
-        known.zip(value).ok_or_else(is_no_header)
+        known.zip(sent).ok_or_else(is_no_header)
     });
     pairs.collect()
 }
@@ -105,8 +104,8 @@ fn to_json(explanation: &ClientExplanation) -> Value {
     let steps =
         steps.map(|it| json!({"step": it.step, "decided": it.decided, "detail": it.detail}));
     let ranking = explanation.ranking.ranking.entries().iter().map(|ranked| {
-        let why = ranked.reasons.iter();
-        let why = why.map(|reason| format!("{}: {:+}", reason.label, reason.points));
+        let reasons = ranked.reasons.iter();
+        let why = reasons.map(|reason| format!("{}: {:+}", reason.label, reason.points));
         json!({"id": ranked.id, "points": ranked.score, "why": why.collect::<Vec<_>>()})
     });
     let rules = explanation.rules.iter().map(|rule| json!({"rule": rule}));
@@ -123,8 +122,8 @@ fn to_json(explanation: &ClientExplanation) -> Value {
 }
 
 fn tool_json(tool: &ExplainedTool) -> Value {
-    let hidden = tool.shown.as_ref().err().into_iter().flatten();
-    let hidden = hidden.map(|it| json!({"by": it.by, "rule": it.rule, "detail": it.detail}));
+    let reasons = tool.shown.as_ref().err().into_iter().flatten();
+    let hidden = reasons.map(|it| json!({"by": it.by, "rule": it.rule, "detail": it.detail}));
     json!({
         "server": tool.server,
         "name": tool.name,

@@ -57,8 +57,8 @@ impl Histories {
         let setting = (setting, report.metric);
         let point = Point::of(totals, report, now);
         let mut histories = self.0.lock();
-        let history = histories.entry(totals.name.clone());
-        let history = history.or_insert_with(|| History::new(setting.clone()));
+        let entry = histories.entry(totals.name.clone());
+        let history = entry.or_insert_with(|| History::new(setting.clone()));
         if history.setting != setting {
             *history = History::new(setting);
         }
@@ -116,8 +116,8 @@ impl Point {
             ArmPoint {
                 clients: *clients,
                 calls: sums.sums(Metric::Calls).x,
-                difference: compared.map(|it| it.difference),
-                verdict: compared.and_then(|it| it.verdict),
+                difference: compared.map(|compared| compared.difference),
+                verdict: compared.and_then(|compared| compared.verdict),
             }
         });
         Self {

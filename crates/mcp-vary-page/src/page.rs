@@ -122,7 +122,8 @@ impl GatewayPage {
         request: &Request<Bytes>,
         access: PageAccess,
     ) -> PageAnswer {
-        let (query, body) = (request.uri().query().unwrap_or_default(), request.body());
+        let query = request.uri().query().unwrap_or_default();
+        let body = request.body();
         match data {
             Data::Status => {
                 let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
@@ -148,11 +149,12 @@ impl GatewayPage {
             Data::Review => apart(gateway, review::respond).await,
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
             Data::Explain => {
-                let body = body.clone();
-                apart(gateway, move |gateway| explain::respond(gateway, &body)).await
+                let client = body.clone();
+                apart(gateway, move |gateway| explain::respond(gateway, &client)).await
             }
             Data::Tool => {
-                let (server, name) = (parameter(query, "server"), parameter(query, "name"));
+                let server = parameter(query, "server");
+                let name = parameter(query, "name");
                 apart(gateway, move |gateway| {
                     catalog::tool(gateway, &server, &name)
                 })
@@ -166,7 +168,8 @@ impl GatewayPage {
                 let Some(variants) = self.variants.clone() else {
                     return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
                 };
-                let (id, body) = (parameter(query, "id"), body.clone());
+                let id = parameter(query, "id");
+                let body = body.clone();
                 let catalog = Arc::clone(&self.catalog);
                 apart(gateway, move |gateway| match data {
                     Data::Variant => draft::variant(&*variants, &id),

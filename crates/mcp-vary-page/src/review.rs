@@ -12,19 +12,19 @@ use crate::response::{PageAnswer, json as json_answer};
 /// The response to `GET /api/review`.
 pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
     let status = gateway.status();
-    let deprecated = status.deprecated_use.iter();
-    let deprecated = deprecated.map(|used| deprecated_json(used, &status));
+    let used = status.deprecated_use.iter();
+    let deprecated = used.map(|used| deprecated_json(used, &status));
     let unmatched = gateway.unmatched_overrides().into_iter();
     let unmatched =
         unmatched.map(|(id, problem)| json!({"variant": id, "problem": problem.to_string()}));
     let collisions = gateway.collisions().into_iter().map(
         |it| json!({"list": it.list, "id": it.id, "reachable": it.reachable, "hidden": it.hidden}),
     );
-    let limits = status.rate_limits.iter();
-    let limits = limits.map(|(limit, count)| json!({"limit": limit, "count": count}));
+    let counts = status.rate_limits.iter();
+    let limits = counts.map(|(limit, count)| json!({"limit": limit, "count": count}));
     let denials = gateway.denials().map(|denials| {
-        let denials = denials.into_iter();
-        denials
+        let counts = denials.into_iter();
+        counts
             .map(|(rule, count)| json!({"rule": rule, "count": count}))
             .collect::<Value>()
     });
@@ -52,7 +52,7 @@ fn change_json(SeenChange { at, change }: &SeenChange) -> Value {
         [] => &description,
         members => members,
     };
-    let members = members.iter().map(|member| {
+    let texts = members.iter().map(|member| {
         let before = of(&change.before, member).unwrap_or_default();
         let after = of(&change.after, member).unwrap_or_default();
         let (before, after) = around_difference(&before, &after);
@@ -64,14 +64,14 @@ fn change_json(SeenChange { at, change }: &SeenChange) -> Value {
         "subject": change.subject,
         "name": &*change.name,
         "summary": change.summary(),
-        "members": members.collect::<Value>(),
+        "members": texts.collect::<Value>(),
     })
 }
 
 /// Two texts from a little before their first difference, bounded in length.
 fn around_difference(before: &str, after: &str) -> (String, String) {
-    let same = before.chars().zip(after.chars());
-    let same = same.take_while(|(before, after)| before == after).count();
+    let pairs = before.chars().zip(after.chars());
+    let same = pairs.take_while(|(before, after)| before == after).count();
     let start = same.saturating_sub(MAX_BEFORE);
     let part = |text: &str| {
         let cut = if start > 0 { "…" } else { "" };

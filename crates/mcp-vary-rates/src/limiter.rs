@@ -230,7 +230,8 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         P: fmt::Display,
     {
         let buckets = self.limits.iter().filter_map(|active| {
-            let (limit, bucket) = (&active.limit, active.limit.bucket(caller, operation)?);
+            let limit = &active.limit;
+            let bucket = active.limit.bucket(caller, operation)?;
             Some(SharedBucket {
                 limit: limit.name(),
                 name: format!("{}\0{}\0{bucket}", limit.name(), limit.rate()),

@@ -136,13 +136,13 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, RateError> {
         let (number, period) = text.split_once('/').ok_or(RateError::Form)?;
-        let period = PERIODS.iter().find(|known| known.name == period);
-        let period = *period.ok_or(RateError::Form)?;
+        let known = PERIODS.iter().find(|known| known.name == period);
+        let period = *known.ok_or(RateError::Form)?;
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(RateError::Form);
         }
-        let number = number.parse().map_err(|_| too_large("count"))?;
-        let number = count(number, "count")?;
+        let parsed = number.parse().map_err(|_| too_large("count"))?;
+        let number = count(parsed, "count")?;
         Ok(Self {
             count: number,
             period,

@@ -61,10 +61,10 @@ impl<K: Clone + Eq + Hash> Table<K> {
     /// Lets a bucket be full again at this time, unless it is later already.
     pub(crate) fn delay(&self, key: &K, full_at: Nanos) {
         let Some(shard) = self.shard(key) else { return };
-        let mut shard = shard.lock();
-        let known = shard.get(key).copied();
+        let mut entries = shard.lock();
+        let known = entries.get(key).copied();
         if known.is_none_or(|known| known < full_at) {
-            self.insert(&mut shard, key, full_at);
+            self.insert(&mut entries, key, full_at);
         }
     }
 
@@ -111,9 +111,9 @@ impl<K: Clone + Eq + Hash> StateStore for SharedTable<K> {
         let Some(shard) = self.0.shard(key) else {
             return decide(None).map(|(outcome, _)| outcome);
         };
-        let mut shard = shard.lock();
-        let (outcome, full_at) = decide(shard.get(key).copied())?;
-        self.0.insert(&mut shard, key, full_at);
+        let mut entries = shard.lock();
+        let (outcome, full_at) = decide(entries.get(key).copied())?;
+        self.0.insert(&mut entries, key, full_at);
         Ok(outcome)
     }
 }

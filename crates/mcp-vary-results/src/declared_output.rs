@@ -76,16 +76,16 @@ impl DeclaredOutput {
         }
         let content = members.get("content").unwrap_or("[]");
         let blocks: Vec<_> = elements(content).unwrap_or_default();
-        let blocks: Vec<String> = blocks.into_iter().map(str::to_owned).collect();
-        match self.project(members.get(STRUCTURED_CONTENT), &blocks) {
+        let texts: Vec<String> = blocks.into_iter().map(str::to_owned).collect();
+        match self.project(members.get(STRUCTURED_CONTENT), &texts) {
             Ok(value) => {
-                members.set("content", with_text(&blocks, &value));
+                members.set("content", with_text(&texts, &value));
                 members.set(STRUCTURED_CONTENT, value);
             }
             Err(why) => {
                 let CallContext { name, server, .. } = called;
                 self.failures.record(server, name, "output-schema", &why);
-                members.set("content", with_notice(&blocks));
+                members.set("content", with_notice(&texts));
                 members.remove(STRUCTURED_CONTENT);
                 members.set("isError", "true");
             }
@@ -95,8 +95,8 @@ impl DeclaredOutput {
 
     /// The value for clients, from the structured value of the result or its only text.
     fn project(&self, structured: Option<&str>, blocks: &[String]) -> Result<String, String> {
-        let structured = structured.filter(|value| *value != "null");
-        let original = match structured {
+        let present = structured.filter(|value| *value != "null");
+        let original = match present {
             Some(value) => Cow::Borrowed(value),
             None => Cow::Owned(only_text(blocks).ok_or("the result has no value")?),
         };
@@ -112,8 +112,10 @@ impl DeclaredOutput {
 /// The text of a result that has a single one.
 fn only_text(blocks: &[String]) -> Option<String> {
     let mut texts = blocks.iter().filter(|block| is_text(block));
-    let text = texts.next().filter(|_| texts.next().is_none())?;
-    Members::parse(text).ok()?.get_str("text")
+    match (texts.next(), texts.next()) {
+        (Some(text), None) => Members::parse(text).ok()?.get_str("text"),
+        _ => None,
+    }
 }
 
 /// The blocks with `value` as their only text, where the first one was.
@@ -121,26 +123,26 @@ fn only_text(blocks: &[String]) -> Option<String> {
 /// > For backwards compatibility, a tool that returns structured content **SHOULD** also return the serialized JSON in
 /// > a TextContent block. (MCP 2025-11-25, server/tools, "Structured Content")
 fn with_text(blocks: &[String], value: &str) -> String {
-    let position = blocks.iter().position(|block| is_text(block));
-    let position = position.unwrap_or(blocks.len());
+    let first = blocks.iter().position(|block| is_text(block));
+    let position = first.unwrap_or(blocks.len());
     let text = text_block(value);
     let before = blocks.iter().take(position);
     let after = blocks.iter().skip(position).filter(|block| !is_text(block));
     let all = before.chain([&text]).chain(after);
-    let all: Vec<_> = all.map(String::as_str).collect();
-    format!("[{}]", all.join(","))
+    let texts: Vec<_> = all.map(String::as_str).collect();
+    format!("[{}]", texts.join(","))
 }
 
 /// The blocks, after a text that says why they are the server's.
 fn with_notice(blocks: &[String]) -> String {
     let notice = text_block(NOTICE);
     let all = [&notice].into_iter().chain(blocks);
-    let all: Vec<_> = all.map(String::as_str).collect();
-    format!("[{}]", all.join(","))
+    let texts: Vec<_> = all.map(String::as_str).collect();
+    format!("[{}]", texts.join(","))
 }
 
 fn text_block(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, string(text))
+    Members::from_iter([("type", string("text")), ("text", string(text))]).to_json()
 }
 
 const NOTICE: &str = "The tool was called, but its result does not have the form that `outputSchema` promises. The \

@@ -101,15 +101,15 @@ impl LinkIndex {
         let mut near: Vec<Arc<str>> = vec![uri.into()];
         let mut left = MAX_SOURCES;
         for _ in 0..MAX_STEPS {
-            let origins = near.iter().flat_map(|uri| self.sources(server, uri));
-            let origins: Vec<_> = origins.take(left).collect();
+            let sources = near.iter().flat_map(|uri| self.sources(server, uri));
+            let origins: Vec<_> = sources.take(left).collect();
             if origins.iter().any(|origin| shows(origin)) {
                 return true;
             }
             left -= origins.len();
             let resources = origins.iter().filter(|it| it.kind == ListKind::Resources);
-            let resources = resources.map(|origin| Arc::clone(&origin.upstream_name));
-            near = resources
+            let uris = resources.map(|origin| Arc::clone(&origin.upstream_name));
+            near = uris
                 .filter(|upstream_uri| seen.insert(Arc::clone(upstream_uri)))
                 .collect();
         }
@@ -120,9 +120,10 @@ impl LinkIndex {
     fn sources(&self, server: &str, uri: &str) -> Vec<Arc<LinkSource>> {
         let servers = self.servers.lock();
         let uri = uri_identity(uri);
-        let origins = servers.get(server).and_then(|it| it.sources.get(&*uri));
-        let origins = origins.into_iter().flatten();
-        origins.take(MAX_SOURCES).cloned().collect()
+        let links = servers.get(server);
+        let origins = links.and_then(|links| links.sources.get(&*uri));
+        let all = origins.into_iter().flatten();
+        all.take(MAX_SOURCES).cloned().collect()
     }
 }
 
@@ -199,8 +200,8 @@ fn resource_uris(result: &str) -> Vec<String> {
         edit::get(block, "resource")
             .map_or_else(|| edit::get(block, "uri"), |inner| edit::get(inner, "uri"))
     });
-    let of_contents = array("contents").unwrap_or_default();
-    let of_contents = of_contents
+    let contents = array("contents").unwrap_or_default();
+    let of_contents = contents
         .into_iter()
         .filter_map(|part| edit::get(part, "uri"));
     of_blocks

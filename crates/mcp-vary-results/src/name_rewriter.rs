@@ -34,8 +34,7 @@ impl NameRewriter {
         let mut copied = 0;
         for (at, context) in name_starts(text) {
             let after = &text[at..];
-            let pairs = self.pairs(context);
-            let found = pairs.filter(|(upstream_name, _)| {
+            let found = self.pairs(context).filter(|(upstream_name, _)| {
                 after
                     .strip_prefix(upstream_name)
                     .is_some_and(|after| is_name_end(context, after.chars().next()))
@@ -76,8 +75,8 @@ impl NameRewriter {
     }
 
     fn rewrite_block<'t>(&self, block: &'t str) -> Cow<'t, str> {
-        let text = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
-        let text: String = text.unwrap_or_default();
+        let read = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
+        let text: String = read.unwrap_or_default();
         match self.rewrite(&text) {
             Cow::Owned(reported) => edit::set(block, "text", &string(&reported)),
             Cow::Borrowed(_) => Cow::Borrowed(block),
@@ -90,10 +89,10 @@ impl NameRewriter {
             .iter()
             .map(|(upstream_name, shown)| (&**upstream_name, &**shown));
         let arguments = self.arguments.iter();
-        let arguments = arguments
+        let renamed = arguments
             .filter(move |_| context != NameContext::KindWord)
             .map(|(upstream_name, shown)| (upstream_name.as_str(), shown.as_str()));
-        item.chain(arguments)
+        item.chain(renamed)
             .filter(|(upstream_name, _)| !upstream_name.is_empty())
     }
 }
@@ -123,8 +122,8 @@ fn name_starts(text: &str) -> impl Iterator<Item = (usize, NameContext)> {
 }
 
 fn ends_with_kind_word(before: &str) -> bool {
-    let before = before.strip_suffix(':').unwrap_or(before);
-    let word = before.rsplit(|c: char| !c.is_alphabetic()).next();
+    let phrase = before.strip_suffix(':').unwrap_or(before);
+    let word = phrase.rsplit(|c: char| !c.is_alphabetic()).next();
     word.is_some_and(|word| {
         word.eq_ignore_ascii_case("tool") || word.eq_ignore_ascii_case("prompt")
     })

@@ -43,15 +43,15 @@ fn write_list(
     items: impl Iterator<Item = impl AsRef<str>>,
 ) -> fmt::Result {
     let mut room = MAX_LOGGED_BYTES;
-    let mut items = items.peekable();
+    let mut remaining = items.peekable();
     let mut separator = "";
-    while let Some(item) = items.next_if(|item| item.as_ref().len() < room) {
-        let item = item.as_ref();
-        room -= item.len() + 1;
-        write!(f, "{separator}{item}")?;
+    while let Some(item) = remaining.next_if(|item| item.as_ref().len() < room) {
+        let text = item.as_ref();
+        room -= text.len() + 1;
+        write!(f, "{separator}{text}")?;
         separator = ",";
     }
-    match items.count() {
+    match remaining.count() {
         0 => Ok(()),
         remaining => write!(f, "{separator}and {remaining} more"),
     }
@@ -71,8 +71,7 @@ impl IgnoredCounter {
     pub fn features_declared(&self, features: Option<&Features>, ignored: &Ignored) {
         self.add("content-negotiation", ignored);
         if let Some(features) = features {
-            let ignored = ignored.count();
-            debug!(tags = %Tags(features), ignored, "feature tags declared");
+            debug!(tags = %Tags(features), ignored = ignored.count(), "feature tags declared");
             self.unsupported(features);
         }
     }
@@ -103,8 +102,7 @@ impl IgnoredCounter {
     pub fn hints_declared(&self, hints: &VariantHints, ignored: &Ignored) {
         self.add("server-variants", ignored);
         if !hints.is_empty() {
-            let ignored = ignored.count();
-            debug!(hints = %HintKeys(hints), ignored, "hints declared");
+            debug!(hints = %HintKeys(hints), ignored = ignored.count(), "hints declared");
         }
     }
 

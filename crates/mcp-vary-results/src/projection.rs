@@ -46,12 +46,12 @@ impl Projection {
             code: NAME,
             path: (),
         };
-        let modules = loader.load(&arena, file);
-        let modules = modules.map_err(|_| "is not a jq filter".to_owned())?;
+        let loaded = loader.load(&arena, file);
+        let modules = loaded.map_err(|_| "is not a jq filter".to_owned())?;
         let compiler = Compiler::default().with_funs(library::functions());
         let filter = compiler.compile(modules).map_err(|errors| {
-            let unknown = errors.iter().flat_map(|(_, errors)| errors);
-            let unknown: Vec<_> = unknown.map(|(name, kind)| missing(name, kind)).collect();
+            let all = errors.iter().flat_map(|(_, errors)| errors);
+            let unknown: Vec<_> = all.map(|(name, kind)| missing(name, kind)).collect();
             format!("uses {}, which is not there", unknown.join(", "))
         })?;
         Ok(Self {
@@ -78,8 +78,8 @@ impl Projection {
         };
         let context = Ctx::<Kind>::new(run, Vars::new([]));
         let mut values = self.filter.id.run((context, input)).map(unwrap_valr);
-        let first = values.next().ok_or("it makes no value")?;
-        let first = first.map_err(|error| error.to_string())?;
+        let computed = values.next().ok_or("it makes no value")?;
+        let first = computed.map_err(|error| error.to_string())?;
         if values.next().is_some() {
             return Err("it makes more than one value; put it in [ ]".to_owned());
         }
@@ -90,8 +90,7 @@ impl Projection {
 }
 
 fn term(source: &str) -> Result<parse::Term<&str>, String> {
-    let tokens = lex::Lexer::new(source).lex();
-    let tokens = tokens.map_err(|errors| {
+    let tokens = lex::Lexer::new(source).lex().map_err(|errors| {
         let what = errors
             .first()
             .map(|(expected, at)| (expected.as_str(), *at));
@@ -99,8 +98,8 @@ fn term(source: &str) -> Result<parse::Term<&str>, String> {
     })?;
     let term = parse::Parser::new(&tokens).parse(parse::Parser::term);
     term.map_err(|errors| {
-        let what = errors.first();
-        let what = what.map(|(expected, at)| (expected.as_str(), at.map_or("", |token| token.0)));
+        let first = errors.first();
+        let what = first.map(|(expected, at)| (expected.as_str(), at.map_or("", |token| token.0)));
         misplaced(source, what)
     })
 }

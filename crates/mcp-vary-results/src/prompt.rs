@@ -55,8 +55,8 @@ pub fn apply_prompt_rules(
             && rule.variants.contains(variant)
             && rule.prompts.selects(candidate)
     });
-    let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
-    let chosen = choose_with_condition(&about, features);
+    let conditions: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
+    let chosen = choose_with_condition(&conditions, features);
     let alternative = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
     match alternative {
         Some((_, alternative)) if !negotiates => replace_prompt(result, &alternative),
@@ -73,12 +73,12 @@ impl PromptRule {
         let text = texts(result);
         let named = [("prompt", &*called.name), ("server", &*called.server)];
         let scope = Scope::new("null", &text, &called.arguments, &named);
-        let rendered = scope.and_then(|scope| self.text.render(&scope));
+        let result = scope.and_then(|scope| self.text.render(&scope));
         let failed = |why: &String| {
             self.failures
                 .record(&called.server, &called.name, "text", why)
         };
-        let rendered = rendered.inspect_err(failed).ok()?;
+        let rendered = result.inspect_err(failed).ok()?;
         let alternative = PromptAlternative::new(self.role, &rendered);
         Some(match &self.description {
             Some(description) => alternative.with_description(description),

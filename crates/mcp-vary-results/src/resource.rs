@@ -59,14 +59,14 @@ pub fn apply_resource_rules(
     let applies = |rule: &&ResourceRule| {
         (negotiates || rule.applies_to_all) && rule.variants.contains(variant)
     };
-    let rules: Vec<_> = rules.iter().filter(applies).collect();
-    if rules.is_empty() && !negotiates {
+    let applied: Vec<_> = rules.iter().filter(applies).collect();
+    if applied.is_empty() && !negotiates {
         return Shaped::Unchanged;
     }
-    let known = representations(&rules, (server, uris), result);
+    let known = representations(&applied, (server, uris), result);
     let of = |uri: &str| {
-        let mut known = known.iter();
-        known.find(|(known, _)| known == uri).map(|(_, all)| all)
+        let of_uri = known.iter().find(|(known, _)| known == uri);
+        of_uri.map(|(_, all)| all)
     };
     resource_result(result, features, of, report)
 }
@@ -79,8 +79,8 @@ pub fn any_rule_matches(rules: &[ResourceRule], server: &str, upstream_uri: &str
         server,
         hints: None,
     };
-    let mut rules = rules.iter();
-    rules.any(|rule| rule.uris.selects_resource(candidate))
+    let selects = |rule: &ResourceRule| rule.uris.selects_resource(candidate);
+    rules.iter().any(selects)
 }
 
 /// Whether one of `rules` applies to one of the contents of the server's result.
@@ -98,16 +98,16 @@ pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &
 pub fn has_json_contents(result: &str) -> bool {
     let result = Members::parse(result).unwrap_or_default();
     let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
-    let mut contents = contents
+    let mut parsed = contents
         .into_iter()
         .filter_map(|content| Members::parse(content).ok());
-    contents.any(|content| is_json(&content))
+    parsed.any(|content| is_json(&content))
 }
 
 /// Whether the media type of a content is JSON. A content without a media type stays as it is.
 fn is_json(content: &Members<'_>) -> bool {
-    let media_type = content.get_str("mimeType");
-    let media_type = media_type.and_then(|it| it.parse::<MediaType>().ok());
+    let declared = content.get_str("mimeType");
+    let media_type = declared.and_then(|text| text.parse::<MediaType>().ok());
     media_type.and_then(|media_type| media_type.format()) == Some(Format::Json)
 }
 
@@ -131,7 +131,8 @@ fn representations(
     let contents = elements(contents).unwrap_or_default();
     let known = contents.into_iter().filter_map(|content| {
         let content = Members::parse(content).ok()?;
-        let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
+        let uri = content.get_str("uri")?;
+        let text = content.get_str("text")?;
         let upstream_uri = uris
             .to_upstream(&uri)
             .unwrap_or_else(|| uri.as_str().into());
@@ -181,10 +182,10 @@ impl ResourceRule {
             ResourceFormat::Template(template, media_type) => {
                 let scope =
                     |value| Scope::new(value, text, "{}", &[("uri", uri), ("server", server)]);
-                let scope = scope(text).or_else(|_| scope("null"));
-                let rendered = scope.and_then(|scope| template.render(&scope));
+                let built = scope(text).or_else(|_| scope("null"));
+                let result = built.and_then(|scope| template.render(&scope));
                 let rendered =
-                    rendered.inspect_err(|why| self.failures.record(server, uri, "template", why));
+                    result.inspect_err(|why| self.failures.record(server, uri, "template", why));
                 Some(Representation::Text {
                     media_type: media_type.clone(),
                     text: rendered.ok()?,

@@ -103,7 +103,8 @@ impl ResultPage {
         if let Some((next, text)) = &self.next_page {
             contents.push(text_content(next, "text/plain", text));
         }
-        format!(r#"{{"contents":[{}]}}"#, contents.join(","))
+        let list = format!("[{}]", contents.join(","));
+        Members::from_iter([("contents", list)]).to_json()
     }
 }
 
@@ -177,11 +178,11 @@ impl ResultStore {
 
     /// The URI of a result, from its id or from one of its URIs.
     pub fn uri_of(id: &str) -> String {
-        let id = id.trim();
-        if Self::is_uri(id) {
-            id.to_owned()
+        let trimmed = id.trim();
+        if Self::is_uri(trimmed) {
+            trimmed.to_owned()
         } else {
-            format!("{PREFIX}{id}")
+            format!("{PREFIX}{trimmed}")
         }
     }
 
@@ -190,8 +191,7 @@ impl ResultStore {
         let Some(id) = uri.strip_prefix(PREFIX) else {
             return;
         };
-        let now = (self.environment.now)();
-        let expires_at = now.saturating_add(self.ttl.as_secs());
+        let expires_at = (self.environment.now)().saturating_add(self.ttl.as_secs());
         let encode = || encode(&json, &owner, expires_at);
         self.copies.add(id, self.ttl, json.len(), encode);
         self.insert_until(id, json.into(), owner, expires_at);
@@ -263,10 +263,11 @@ impl ResultStore {
         let next = page.next.map(|next| {
             let mut following = part.clone().with_offset(next);
             following.limit = part.limit;
-            let following = format!("{PREFIX}{id}?{}", following.to_query());
-            let (from, total) = (page.offset, page.total);
-            let text = format!("{from} to {next} of {total}; the next part: {following}");
-            (following, text)
+            let uri = format!("{PREFIX}{id}?{}", following.to_query());
+            let from = page.offset;
+            let total = page.total;
+            let text = format!("{from} to {next} of {total}; the next part: {uri}");
+            (uri, text)
         });
         Ok(ResultPage {
             uri: uri.to_owned(),

@@ -93,11 +93,11 @@ impl ToolResultRules {
         tool: Candidate<'_>,
         variant: &VariantId,
     ) -> Option<Arc<Self>> {
-        let about = rules.iter().filter(|rule| rule.variants.contains(variant));
-        let about = about.filter(|rule| rule.tools.selects(tool));
-        let mut outputs = about.clone().filter_map(|rule| rule.output.as_ref());
+        let of_variant = rules.iter().filter(|rule| rule.variants.contains(variant));
+        let of_tool = of_variant.filter(|rule| rule.tools.selects(tool));
+        let mut outputs = of_tool.clone().filter_map(|rule| rule.output.as_ref());
         let output = outputs.next().map(Arc::clone);
-        let about = about.filter(|rule| rule.output.is_none());
+        let about = of_tool.filter(|rule| rule.output.is_none());
         let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.transform));
         let negotiated: Vec<_> = about.clone().map(of).collect();
         let others = about.filter(|rule| rule.applies_to_all).map(of).collect();
@@ -154,7 +154,8 @@ impl ResultTransform {
     ) -> Result<TransformedResult, (&'static str, String)> {
         let mut alternative = Alternative::default();
         let mut value = output.value.clone();
-        if let (Some(projection), Some(original)) = (&self.projection, &output.value) {
+        let projected = self.projection.as_ref().zip(output.value.as_ref());
+        if let Some((projection, original)) = projected {
             let projected = projection.apply(original).map_err(|why| ("project", why))?;
             alternative = alternative.with_value(projected.as_str());
             value = Some(projected);
@@ -167,9 +168,8 @@ impl ResultTransform {
         };
         let (markdown, text) = self.templates(features);
         if markdown.is_some() || text.is_some() || !hints.is_empty() {
-            let value = value.as_deref().unwrap_or("null");
-            let scope = scope(value, &output.text, called);
-            let scope = scope.map_err(|why| ("project", why))?;
+            let json = value.as_deref().unwrap_or("null");
+            let scope = scope(json, &output.text, called).map_err(|why| ("project", why))?;
             if let Some(template) = markdown {
                 let rendered = template.render(&scope).map_err(|why| ("markdown", why))?;
                 rendered_text = Some(rendered.clone());
@@ -215,13 +215,13 @@ impl ResultTransform {
             (Some(markdown), _) => ("markdown", markdown),
             (None, text) => ("text", text?),
         };
-        let scope = scope(&value.to_json(), &transformed.original_text, called);
-        let rendered = scope.and_then(|scope| template.render(&scope));
-        let rendered = rendered.inspect_err(|why| {
+        let built = scope(&value.to_json(), &transformed.original_text, called);
+        let rendered = built.and_then(|scope| template.render(&scope));
+        let failed = |why: &String| {
             self.failures
                 .record(&called.server, &called.name, part, why);
-        });
-        rendered.ok()
+        };
+        rendered.inspect_err(failed).ok()
     }
 
     /// The markdown and text templates for the format that the client prefers. At most one is set.

@@ -222,15 +222,15 @@ impl ResultShaper {
         };
         let rule = self.matched_rule.as_ref();
         let readable = rule.and_then(|_| ReadableResult::read(result));
-        let transformed = readable.as_ref();
-        let transformed = transformed.and_then(|result| self.transformed(result, features));
+        let read = readable.as_ref();
+        let transformed = read.and_then(|result| self.transformed(result, features));
         let tell = |policy: &Policy<'_>| {
             let output = self.check().map(|check| check as &dyn OutputSchema);
-            let (result, transformed) = (readable.as_ref()?, transformed.as_ref()?);
-            let alternative = &transformed.alternative;
-            Some(alternative.apply_to(result, features, self.tool, output, policy))
+            let alternative = &transformed.as_ref()?.alternative;
+            let read = readable.as_ref()?;
+            Some(alternative.apply_to(read, features, self.tool, output, policy))
         };
-        let shaped = (features.shortens() || self.bounds() != Bounds::default()).then(|| {
+        let compacted = (features.shortens() || self.bounds() != Bounds::default()).then(|| {
             // The report of what was applied is added only once, at the end.
             let first = tell(&Policy {
                 report: false,
@@ -238,8 +238,7 @@ impl ResultShaper {
             });
             self.compact(result, first, transformed.as_ref(), features, &policy)
         });
-        let shaped = shaped.flatten();
-        let shaped = shaped.or_else(|| tell(&policy));
+        let shaped = compacted.flatten().or_else(|| tell(&policy));
         shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy))
     }
 
@@ -352,8 +351,10 @@ impl ResultShaper {
 fn structured_only(result: &str) -> Cow<'_, str> {
     let has_structure = edit::get(result, STRUCTURED_CONTENT).is_some_and(|value| value != "null");
     let is_error = edit::get(result, "isError") == Some("true");
-    let blocks = edit::get(result, "content").and_then(|text| elements(text).ok());
-    let (true, false, Some(blocks)) = (has_structure, is_error, blocks) else {
+    if !has_structure || is_error {
+        return Cow::Borrowed(result);
+    }
+    let Some(blocks) = edit::get(result, "content").and_then(|text| elements(text).ok()) else {
         return Cow::Borrowed(result);
     };
     let remaining: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();

@@ -73,8 +73,7 @@ impl Scope {
             ("text", Value::from(text)),
             ("arguments", arguments),
         ];
-        let named = named.iter().map(|(name, what)| (*name, Value::from(*what)));
-        built_in.extend(named);
+        built_in.extend(named.iter().map(|(name, what)| (*name, Value::from(*what))));
         let value = if is_object { value } else { Value::UNDEFINED };
         Ok(Self {
             names: Value::from_object(Names { built_in, value }),
@@ -93,8 +92,8 @@ impl Template {
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // A line that only has a block does not produce an empty line.
-        let mut syntax = SyntaxConfig::builder();
-        let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
+        let mut builder = SyntaxConfig::builder();
+        let syntax = builder.trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| describe(&error))?);
         environment.set_fuel(Some(MAX_STEPS));
         environment.set_recursion_limit(MAX_RECURSION);
@@ -132,8 +131,8 @@ impl Template {
     ///
     /// If the template fails. The error may contain a part of the value, so only the operator may see it.
     pub fn render(&self, scope: &Scope) -> Result<String, String> {
-        let template = self.environment.get_template(NAME);
-        let template = template.map_err(|error| describe(&error))?;
+        let found = self.environment.get_template(NAME);
+        let template = found.map_err(|error| describe(&error))?;
         let _turn = self.has_operators.then(|| ONE_AT_A_TIME.lock());
         WRITTEN_BYTES.set(0);
         let mut text = Text::default();
@@ -233,10 +232,10 @@ const SPECIAL_IN_CELLS: fn(char) -> bool =
 
 /// The value as the gateway itself renders it.
 fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Error> {
-    let json = serde_json::to_string(value);
-    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
-    let json = Json::parse(&json);
-    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+    let invalid =
+        |error: &dyn fmt::Display| Error::new(ErrorKind::InvalidOperation, error.to_string());
+    let text = serde_json::to_string(value).map_err(|error| invalid(&error))?;
+    let json = Json::parse(&text).map_err(|error| invalid(&error))?;
     Ok(render(&json))
 }
 
@@ -274,8 +273,8 @@ impl<'a> Builder<'a> for Values {
     }
 
     fn object(members: Vec<(Cow<'a, str>, Value)>) -> Value {
-        let members = members.into_iter();
-        object(members.map(|(key, value)| (Value::from(&*key), value)))
+        let entries = members.into_iter();
+        object(entries.map(|(key, value)| (Value::from(&*key), value)))
     }
 }
 

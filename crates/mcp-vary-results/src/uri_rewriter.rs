@@ -108,12 +108,12 @@ fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     let mut out = String::new();
     let mut copied = 0;
     for word in text.split(is_between) {
-        let word = word.trim_end_matches(is_end);
-        let at = span(text, word).start;
-        if let Some(shown) = renamed_uri(uris, word) {
+        let candidate = word.trim_end_matches(is_end);
+        let at = span(text, candidate).start;
+        if let Some(shown) = renamed_uri(uris, candidate) {
             out.push_str(&text[copied..at]);
             out.push_str(&shown);
-            copied = at + word.len();
+            copied = at + candidate.len();
         }
     }
     if copied == 0 {
@@ -148,8 +148,8 @@ fn map_elements<'t>(
     key: &str,
     change: impl Fn(&str) -> Cow<'_, str>,
 ) -> Cow<'t, str> {
-    let elements = edit::get(object, key).and_then(|array| elements(array).ok());
-    let elements = elements.unwrap_or_default();
+    let array = edit::get(object, key).and_then(|array| elements(array).ok());
+    let elements = array.unwrap_or_default();
     let rewritten: Vec<_> = elements.iter().map(|element| change(element)).collect();
     if rewritten
         .iter()

@@ -109,8 +109,8 @@ impl ToolIndex {
     /// If the index has no such position.
     pub fn remove(&mut self, position: usize) -> Result<(), PositionError> {
         let len = self.documents.len();
-        let slot = self.documents.get_mut(position);
-        let slot = slot.ok_or(PositionError { position, len })?;
+        let found = self.documents.get_mut(position);
+        let slot = found.ok_or(PositionError { position, len })?;
         let Some(document) = slot.take() else {
             return Ok(());
         };

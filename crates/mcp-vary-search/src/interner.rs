@@ -34,8 +34,8 @@ impl<T: Default> Interner<T> {
         if let Some(number) = self.number(text) {
             return number;
         }
-        let text: Arc<str> = text.into();
-        let entry = (Arc::clone(&text), T::default());
+        let shared: Arc<str> = text.into();
+        let entry = (Arc::clone(&shared), T::default());
         let reused = self.free.pop();
         let slot = reused.and_then(|number| self.entries.get_mut(number as usize));
         let number = match (reused, slot) {
@@ -48,7 +48,7 @@ impl<T: Default> Interner<T> {
                 u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
             }
         };
-        self.numbers.insert(text, number);
+        self.numbers.insert(shared, number);
         number
     }
 

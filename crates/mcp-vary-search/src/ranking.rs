@@ -27,16 +27,16 @@ impl ToolIndex {
     /// found at all.
     #[must_use]
     pub fn search(&self, query: &Query, limit: usize) -> Vec<Match> {
-        let limit = limit.min(MAX_RESULTS);
+        let most = limit.min(MAX_RESULTS);
         let mut scores = Scores::new(self);
         for clause in query.clauses() {
             scores.add(clause);
         }
         let mut found = scores.finish();
-        let candidates = (limit * CANDIDATES_PER_RESULT).max(MIN_CANDIDATES);
+        let candidates = (most * CANDIDATES_PER_RESULT).max(MIN_CANDIDATES);
         keep_best(&mut found, candidates);
         self.mix_servers(&mut found);
-        found.truncate(limit);
+        found.truncate(most);
         found
     }
 
@@ -91,11 +91,8 @@ impl<'a> Scores<'a> {
             }
         }
         for position in self.touched.drain(..) {
-            let position = position as usize;
-            let entries = (
-                self.of_clause.get_mut(position),
-                self.squares.get_mut(position),
-            );
+            let index = position as usize;
+            let entries = (self.of_clause.get_mut(index), self.squares.get_mut(index));
             if let (Some(of_clause), Some(squares)) = entries {
                 *squares += *of_clause * *of_clause;
                 *of_clause = 0.0;
@@ -117,7 +114,7 @@ impl<'a> Scores<'a> {
                 stem(&mut term);
                 self.index.postings(&term)
             };
-            if let (Some(first), Some(second)) = (postings(first), postings(second)) {
+            if let Some((first, second)) = postings(first).zip(postings(second)) {
                 self.add_term(first);
                 self.add_term(second);
                 return;
@@ -126,7 +123,7 @@ impl<'a> Scores<'a> {
     }
 
     fn add_term(&mut self, postings: &[Posting]) {
-        let rarity = rarity(self.index.count(), postings.len());
+        let weight = rarity(self.index.count(), postings.len());
         for posting in postings {
             let Some(document) = self.index.document(posting.position) else {
                 continue;
@@ -136,7 +133,7 @@ impl<'a> Scores<'a> {
                 if *score == 0.0 {
                     self.touched.push(posting.position);
                 }
-                *score += rarity * frequency / (frequency + SATURATION);
+                *score += weight * frequency / (frequency + SATURATION);
             }
         }
     }

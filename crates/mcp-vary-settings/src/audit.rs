@@ -92,8 +92,8 @@ impl AuditSettings {
         (environment.random)(&mut random);
         let SealingKey(key) = self.key.unwrap_or(SealingKey(random));
         let run = environment.random_name();
-        let run = run.get(..16).unwrap_or_default();
-        let mut config = AuditConfig::new(now, AuditKey::new(key), run);
+        let start = run.get(..16).unwrap_or_default();
+        let mut config = AuditConfig::new(now, AuditKey::new(key), start);
         config.replica = self.replica.as_ref().map(Text::new);
         config.identity = self.identities;
         config.arguments = self.arguments;

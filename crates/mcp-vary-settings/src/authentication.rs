@@ -120,12 +120,11 @@ impl Authentication {
             .iter()
             .map(|issuer| issuer.trusted.issuer.clone())
             .collect();
-        let metadata = Metadata::new(public.clone(), names, scopes.clone());
-        let metadata = metadata.with_resource_form(tokens.resource_form);
-        let metadata = match tokens.documentation {
-            Some(url) => metadata.with_documentation(url),
-            None => metadata,
-        };
+        let mut metadata = Metadata::new(public.clone(), names, scopes.clone())
+            .with_resource_form(tokens.resource_form);
+        if let Some(url) = tokens.documentation {
+            metadata = metadata.with_documentation(url);
+        }
         let (trusted, key_sources) = tokens
             .issuers
             .into_iter()

@@ -301,8 +301,8 @@ impl Config {
         let known = self.variant_set.ids().find(|known| known.as_str() == id);
         let Some(found) = known else {
             let ids: Vec<_> = self.variant_set.ids().map(|id| format!("`{id}`")).collect();
-            let ids = ids.join(", ");
-            return Err(format!("there is no variant `{id}`; choose one of {ids}"));
+            let list = ids.join(", ");
+            return Err(format!("there is no variant `{id}`; choose one of {list}"));
         };
         self.selection.default = Some(found);
         Ok(self)

@@ -109,8 +109,8 @@ impl ModelRankingConfig {
     ///
     /// When the key is not valid in a header.
     pub fn with_key(mut self, key: &str) -> Result<Self, ModelRankingError> {
-        let value = HeaderValue::try_from(format!("Bearer {key}"));
-        let mut value = value.map_err(|_| ModelRankingError::Key)?;
+        let header = HeaderValue::try_from(format!("Bearer {key}"));
+        let mut value = header.map_err(|_| ModelRankingError::Key)?;
         value.set_sensitive(true);
         self.authorization = Some(value);
         Ok(self)
@@ -136,8 +136,8 @@ impl ModelRankingConfig {
 fn endpoint(base: &str) -> Result<String, ModelRankingError> {
     let url = format!("{}/chat/completions", base.trim_end_matches('/'));
     let parsed: Uri = url.parse().map_err(|_| ModelRankingError::Url)?;
-    let host = parsed.host().filter(|host| !host.is_empty());
-    let host = host.ok_or(ModelRankingError::Url)?;
+    let named = parsed.host().filter(|host| !host.is_empty());
+    let host = named.ok_or(ModelRankingError::Url)?;
     let authority = parsed.authority().map_or("", |it| it.as_str());
     if authority.contains('@') {
         return Err(ModelRankingError::UserInfo);
@@ -154,8 +154,8 @@ fn endpoint(base: &str) -> Result<String, ModelRankingError> {
 }
 
 fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    let address = address.parse::<std::net::IpAddr>();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<std::net::IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 

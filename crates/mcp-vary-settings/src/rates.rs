@@ -221,8 +221,7 @@ impl ActiveLimits {
             (Ok(None), _) => Ok(()),
             (Ok(Some(limit)), _) => Err(SharedRefusal::Limit(limit)),
             (Err(_), StoreFailure::Open) => {
-                let checked = self.check(caller, operation);
-                checked.map_err(SharedRefusal::Limit)
+                self.check(caller, operation).map_err(SharedRefusal::Limit)
             }
             (Err(_), StoreFailure::Closed) => Err(SharedRefusal::StoreAway),
         }
@@ -265,9 +264,11 @@ impl ActiveLimits {
         if let Some(limit) = self.blocked(sender, &failure) {
             return Some(limit);
         }
-        let store = store.filter(|_| self.limiter.has_counted(sender, &failure))?;
+        if !self.limiter.has_counted(sender, &failure) {
+            return None;
+        }
         let buckets = self.limiter.shared_buckets(sender, &failure);
-        let verdict = Box::pin(store.would_refuse(counts(&buckets))).await;
+        let verdict = Box::pin(store?.would_refuse(counts(&buckets))).await;
         let limit = self.refusal(&buckets, verdict.ok()?)?;
         self.limiter.block(sender, &failure, &limit);
         Some(limit)
@@ -352,7 +353,8 @@ impl ActiveLimits {
             .limiter
             .shared_buckets(caller, &Operation::SwitchVariant);
         let names: Vec<_> = available.iter().map(|variant| variant.as_str()).collect();
-        let (client, counts) = (user.to_string(), counts(&buckets));
+        let client = user.to_string();
+        let counts = counts(&buckets);
         let used = VariantUse {
             client: &client,
             variant: variant.as_str(),

@@ -32,9 +32,9 @@ impl Account {
     /// Removes bytes that were added, and are not in the store.
     pub(crate) fn remove(&mut self, expires: u64, bytes: usize) {
         if let Some(known) = self.by_expiry.get_mut(&expires) {
-            let bytes = bytes.min(*known);
-            *known -= bytes;
-            self.total -= bytes;
+            let removed = bytes.min(*known);
+            *known -= removed;
+            self.total -= removed;
         }
     }
 }

@@ -176,13 +176,15 @@ impl Store {
         };
         let limit = self.url.patience() + 2 * BACKGROUND_TIMEOUT;
         let opened = timeout(limit, opened).await;
-        let connection = opened.map_err(|_| SLOW)?.map_err(|it| cause(&it))?;
+        let connection = opened.map_err(|_| SLOW)?.map_err(|error| cause(&error))?;
         if self.state() != StoreState::Connecting {
             self.set_state(StoreState::Reading);
         }
-        let exchanged = timeout(READ_TIMEOUT, self.exchange(connection.clone(), learn)).await;
-        let exchanged = exchanged.map_err(|_| SLOW.to_owned());
-        let exchanged = exchanged.and_then(|it| it.map_err(|it| cause(&it)));
+        let in_time = timeout(READ_TIMEOUT, self.exchange(connection.clone(), learn)).await;
+        let exchanged = match in_time {
+            Ok(exchanged) => exchanged.map_err(|error| cause(&error)),
+            Err(_) => Err(SLOW.to_owned()),
+        };
         let outcome = exchanged.as_ref().map_or(Outcome::Failed, |()| Outcome::Ok);
         self.operations.add(Operation::Read, outcome);
         exchanged.map(|()| Connected {
@@ -224,7 +226,8 @@ impl Store {
         mut connection: MultiplexedConnection,
         namespace: &Namespace,
     ) -> RedisResult<BTreeSet<SessionKey>> {
-        let (mut read, mut cursor) = (BTreeSet::new(), 0_u64);
+        let mut read = BTreeSet::new();
+        let mut cursor = 0_u64;
         for _ in 0..MAX_PAGES {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(&namespace.ended).arg(cursor);
@@ -254,12 +257,13 @@ impl Store {
     ) -> Result<(), String> {
         match self.namespaces.first() {
             Some(namespace) => {
-                let (saving, operations) = (&self.saving, &self.operations);
+                let saving = &self.saving;
+                let operations = &self.operations;
                 let delivered = self.mailbox.deliver(namespace, connection.clone(), end);
                 tokio::select! {
                     () = self.counting.run(namespace, connection.clone()) => return Ok(()),
                     () = saving.run(namespace, connection.clone(), operations) => return Ok(()),
-                    delivered = delivered => delivered.map_err(|it| cause(&it))?,
+                    delivered = delivered => delivered.map_err(|error| cause(&error))?,
                 }
                 saving.flush(namespace, connection, operations).await;
                 Ok(())

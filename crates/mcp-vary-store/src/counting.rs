@@ -95,7 +95,7 @@ impl Counting {
                 batch.push(next);
             }
             // Those that waited too long are not counted.
-            batch.retain(|it| !it.verdict.is_closed());
+            batch.retain(|request| !request.verdict.is_closed());
             if batch.is_empty() {
                 continue;
             }

@@ -39,8 +39,8 @@ impl Store {
         let skipped = |_: &ForwardError| self.operations.add(Operation::Forward, Outcome::Skipped);
         let (sending, response) = begun.inspect_err(skipped)?;
         request.extend_from_slice(body);
-        let answer = self.exchange_with(to, sending, response, request.freeze());
-        let answer = answer.await;
+        let exchange = self.exchange_with(to, sending, response, request.freeze());
+        let answer = exchange.await;
         let outcome = answer.as_ref().map_or(Outcome::Failed, |_| Outcome::Ok);
         self.operations.add(Operation::Forward, outcome);
         answer
@@ -57,8 +57,8 @@ impl Store {
         let head = {
             let mut sent = pin!(sending.send(Kind::Open, request, true));
             let mut answered = pin!(async {
-                let first = timeout(SILENCE, response.next_frame()).await;
-                let first = first.unwrap_or_else(|_| {
+                let in_time = timeout(SILENCE, response.next_frame()).await;
+                let first = in_time.unwrap_or_else(|_| {
                     self.mailbox.avoid_if_silent(to, began);
                     Err(ForwardError::Unanswered)
                 })?;

@@ -129,10 +129,10 @@ impl Namespace {
     }
 
     pub(crate) fn seal_replica(&self, tag: u32) -> [u8; REPLICA] {
-        let tag = tag.to_be_bytes();
-        let seal = self.derived("replica", &[&tag]);
+        let bytes = tag.to_be_bytes();
+        let seal = self.derived("replica", &[&bytes]);
         let mut sealed = [0; REPLICA];
-        sealed[..4].copy_from_slice(&tag);
+        sealed[..4].copy_from_slice(&bytes);
         sealed[4..].copy_from_slice(&seal[..REPLICA - 4]);
         sealed
     }

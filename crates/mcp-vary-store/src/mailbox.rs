@@ -160,8 +160,7 @@ impl Mailbox {
             number: exchanges.next,
         };
         exchanges.next += 1;
-        let begun = self.insert(&mut exchanges, key);
-        let begun = begun.ok_or(ForwardError::Full)?;
+        let begun = self.insert(&mut exchanges, key).ok_or(ForwardError::Full)?;
         begun.0.exchange.take_share(share);
         Ok(begun)
     }
@@ -218,8 +217,8 @@ impl Mailbox {
         payload: Bytes,
         is_last: bool,
     ) -> Result<(), ForwardError> {
-        let permit = self.queue.reserve().await;
-        let permit = permit.map_err(|_| ForwardError::Unanswered)?;
+        let reserved = self.queue.reserve().await;
+        let permit = reserved.map_err(|_| ForwardError::Unanswered)?;
         if exchange.has_failed() {
             return Err(exchange.failure());
         }
@@ -246,8 +245,8 @@ impl Mailbox {
     /// Fails the exchanges that are selected. A request that was not sent yet has not been handled.
     fn fail(&self, why: ForwardError, select: impl Fn(&Exchange) -> bool) -> BTreeSet<u32> {
         let mut exchanges = self.exchanges.lock();
-        let failed = exchanges.open.extract_if(.., |_, it| select(it));
-        let failed: Vec<_> = failed.map(|(_, exchange)| exchange).collect();
+        let removed = exchanges.open.extract_if(.., |_, it| select(it));
+        let failed: Vec<_> = removed.map(|(_, exchange)| exchange).collect();
         drop(exchanges);
         for exchange in &failed {
             let is_sent = exchange.is_sent();
@@ -275,8 +274,8 @@ impl Mailbox {
             exchanges.gone.extract_if(.., is_over).collect()
         };
         for (peer, since) in gone {
-            self.fail(ForwardError::Unanswered, |it| {
-                it.key.peer == peer && it.began <= since
+            self.fail(ForwardError::Unanswered, |exchange| {
+                exchange.key.peer == peer && exchange.began <= since
             });
         }
     }
@@ -288,11 +287,11 @@ impl Mailbox {
         for exchange in open.iter().filter(|it| it.began.elapsed() >= BEAT) {
             self.acknowledge(exchange);
         }
-        let peers: BTreeSet<_> = open.iter().map(|it| it.key.peer).collect();
+        let peers: BTreeSet<_> = open.iter().map(|exchange| exchange.key.peer).collect();
         for peer in peers {
-            let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
+            let last_seen = self.peers.lock().get(&peer).map(|known| known.last_seen);
             let is_silent = |exchange: &Exchange| {
-                let since = last_seen.map_or(exchange.began, |it| it.max(exchange.began));
+                let since = last_seen.map_or(exchange.began, |seen| seen.max(exchange.began));
                 exchange.key.peer == peer && since.elapsed() > SILENCE
             };
             if !self.fail(ForwardError::Unanswered, is_silent).is_empty() {
@@ -304,8 +303,8 @@ impl Mailbox {
 
     /// Avoids a replica of which nothing has come since. One that lives has lost a request with its connection to the store.
     pub(crate) fn avoid_if_silent(&self, peer: u32, since: Instant) {
-        let last_seen = self.peers.lock().get(&peer).map(|it| it.last_seen);
-        if last_seen.is_none_or(|it| it < since) {
+        let last_seen = self.peers.lock().get(&peer).map(|known| known.last_seen);
+        if last_seen.is_none_or(|seen| seen < since) {
             self.avoid(peer);
         }
     }
@@ -321,7 +320,8 @@ impl Mailbox {
     /// Whether a message is new, and of the only replica with its tag.
     fn admit(&self, opened: &Opened) -> bool {
         let mut peers = self.peers.lock();
-        let (peer, count) = (tag(opened.from), opened.count);
+        let peer = tag(opened.from);
+        let count = opened.count;
         if let Some(known) = peers.get_mut(&peer) {
             if known.id != opened.from || count <= known.count {
                 return false;
@@ -354,7 +354,8 @@ impl Mailbox {
         if !self.admit(&opened) {
             return false;
         }
-        let (peer, frame) = (tag(opened.from), opened.frame);
+        let peer = tag(opened.from);
+        let frame = opened.frame;
         self.exchanges.lock().silent.remove(&peer);
         let key = ExchangeKey {
             peer,
@@ -366,8 +367,8 @@ impl Mailbox {
             Kind::Reset => {
                 // It is the peer's first message on its new connection: what it has not acknowledged may have come later.
                 let is_older = |it: &Exchange| it.key.is_owner || it.was_heard();
-                self.fail(ForwardError::Unanswered, |it| {
-                    it.key.peer == peer && is_older(it)
+                self.fail(ForwardError::Unanswered, |exchange| {
+                    exchange.key.peer == peer && is_older(exchange)
                 });
             }
             Kind::Open => self.answer(key, frame, serve),
@@ -416,7 +417,8 @@ impl Mailbox {
         mut connection: MultiplexedConnection,
         end: impl Future<Output = ()>,
     ) -> RedisResult<()> {
-        let (mut end, mut has_ended) = (pin!(end), false);
+        let mut end = pin!(end);
+        let mut has_ended = false;
         let mut queued = self.queued.lock().await;
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -425,7 +427,7 @@ impl Mailbox {
             tokio::select! {
                 _ = beat.tick() => self.beat(),
                 _ = queued.recv_many(&mut batch, BATCH) => {
-                    batch.retain(|it| self.begin_sending(it));
+                    batch.retain(|queued| self.begin_sending(queued));
                     self.publish(namespace, &mut connection, &batch).await?;
                     batch.clear();
                 }
@@ -449,7 +451,7 @@ impl Mailbox {
         };
         let exchanges = self.exchanges.lock();
         let exchange = exchanges.open.get(&key);
-        exchange.inspect(|it| it.note_sent()).is_some()
+        exchange.inspect(|exchange| exchange.note_sent()).is_some()
     }
 
     async fn publish(
@@ -468,17 +470,17 @@ impl Mailbox {
             pipe.cmd("PUBLISH").arg(namespace.mailbox(*to)).arg(sealed);
         }
         let receivers: Vec<u64> = pipe.query_async(connection).await?;
-        let unread = batch.iter().zip(receivers).filter(|(_, it)| *it == 0);
-        let unread: Vec<_> = unread.map(|(queued, _)| queued).collect();
+        let without_reader = batch.iter().zip(receivers).filter(|(_, it)| *it == 0);
+        let unread: Vec<_> = without_reader.map(|(queued, _)| queued).collect();
         let is_open = |queued: &Queued| queued.frame.kind == Kind::Open;
-        for Queued { to, frame } in unread.iter().filter(|it| is_open(it)) {
+        for Queued { to, frame } in unread.iter().filter(|queued| is_open(queued)) {
             let is_it = |it: &Exchange| {
                 it.key.peer == *to && it.key.number == frame.exchange && !it.key.is_owner
             };
             self.fail(ForwardError::Ended, is_it);
         }
         let mut exchanges = self.exchanges.lock();
-        for Queued { to, .. } in unread.iter().filter(|it| !is_open(it)) {
+        for Queued { to, .. } in unread.iter().filter(|queued| !is_open(queued)) {
             exchanges.gone.entry(*to).or_insert_with(Instant::now);
         }
         Ok(())

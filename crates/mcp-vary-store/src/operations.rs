@@ -55,9 +55,8 @@ pub(crate) struct Operations([[AtomicU64; OUTCOMES.len()]; OPERATIONS.len()]);
 
 impl Operations {
     pub(crate) fn add(&self, operation: Operation, outcome: Outcome) {
-        let (operation, outcome) = (operation as usize, outcome as usize);
-        let number = self.0.get(operation).and_then(|it| it.get(outcome));
-        if let Some(number) = number {
+        let outcomes = self.0.get(operation as usize);
+        if let Some(number) = outcomes.and_then(|numbers| numbers.get(outcome as usize)) {
             number.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -55,13 +55,13 @@ impl SavedValue {
         value: Vec<u8>,
         (lifetime, now): (Duration, u64),
     ) -> Self {
-        let lifetime = lifetime.as_secs().max(1);
+        let seconds = lifetime.as_secs().max(1);
         Self {
             kind,
             id: id.to_owned(),
             value,
-            lifetime,
-            expires: now.saturating_add(lifetime),
+            lifetime: seconds,
+            expires: now.saturating_add(seconds),
         }
     }
 
@@ -145,7 +145,7 @@ impl Saving {
                 return;
             }
             let mut set = redis::pipe();
-            for command in batch.iter().filter_map(|it| namespace.set_saved(it)) {
+            for command in batch.iter().filter_map(|value| namespace.set_saved(value)) {
                 set.add_command(command).ignore();
             }
             let written = set.query_async::<()>(&mut connection).await;
@@ -172,7 +172,8 @@ impl Queue {
     }
 
     fn next_batch(&mut self) -> Vec<SavedValue> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         while bytes < MAX_BATCH
             && let Some(value) = self.waiting.pop_front()
         {
@@ -213,10 +214,8 @@ impl Namespace {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).ok()?;
         let mut text = value.to_vec();
-        let (key, nonce_of_key) = (
-            self.saved_key(kind, id),
-            Nonce::assume_unique_for_key(nonce),
-        );
+        let key = self.saved_key(kind, id);
+        let nonce_of_key = Nonce::assume_unique_for_key(nonce);
         let sealed = key.seal_in_place_append_tag(nonce_of_key, Aad::empty(), &mut text);
         sealed.ok()?;
         Some([&nonce[..], &text].concat())

@@ -328,7 +328,8 @@ impl Store {
         ask: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,
     ) -> Result<T, StoreAway> {
         let connection = self.connection.load_full();
-        let (Some(connection), Ok(_permit)) = (connection, self.permits.try_acquire()) else {
+        let permit = self.permits.try_acquire();
+        let Some((connection, _permit)) = connection.zip(permit.ok()) else {
             self.operations.add(operation, Outcome::Skipped);
             return Err(StoreAway);
         };

@@ -157,13 +157,16 @@ impl Store {
     ) -> RedisResult<()> {
         *self.heirs.connected.lock() = Some(Instant::now());
         let known = self.heirs.known.load_full();
-        let Some(namespace) = self.namespaces.first().filter(|_| !known.is_empty()) else {
+        let Some(namespace) = self.namespaces.first() else {
             return Ok(());
         };
+        if known.is_empty() {
+            return Ok(());
+        }
         let mut pipe = redis::pipe();
         for (replica, heirs) in known.iter() {
-            let sealed = heirs.iter().flat_map(|it| namespace.seal_replica(*it));
-            let sealed: Vec<u8> = sealed.collect();
+            let seals = heirs.iter().flat_map(|heir| namespace.seal_replica(*heir));
+            let sealed: Vec<u8> = seals.collect();
             pipe.cmd("SET").arg(namespace.heirs(*replica)).arg(sealed);
             pipe.arg("NX").arg("EX").arg(LIFETIME).ignore();
         }

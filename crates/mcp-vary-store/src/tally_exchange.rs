@@ -40,7 +40,7 @@ impl Store {
     pub fn share_tallies(&self, mut tallies: Vec<Arc<dyn SharedTally>>) {
         let earlier = self.tallies.all.load_full();
         for tally in earlier.iter() {
-            let is_known = tallies.iter().any(|it| it.source() == tally.source());
+            let is_known = tallies.iter().any(|known| known.source() == tally.source());
             if !is_known && !tally.unwritten(1).is_empty() {
                 tallies.push(Arc::clone(tally));
             }
@@ -53,7 +53,7 @@ impl Store {
     pub fn tally_name(&self, id: u64) -> String {
         let namespace = self.namespaces.first();
         let url = self.url.to_string();
-        namespace.map_or_else(String::new, |it| it.tally_name(id, &url))
+        namespace.map_or_else(String::new, |namespace| namespace.tally_name(id, &url))
     }
 
     /// Reads each tally every now and then, and writes what was counted, for as long as the connection is used.
@@ -70,10 +70,10 @@ impl Store {
                     let read = self.read_tally(connection.clone(), &**tally).await;
                     self.note_tally(Operation::Read, &read);
                     if read.is_ok() {
-                        let number = number.unwrap_or(0_u32).saturating_add(1);
-                        let next = Instant::now() + pause_after(number, source);
-                        reads.insert(source, (number, next));
-                        if number > 1 {
+                        let read_count = number.unwrap_or(0_u32).saturating_add(1);
+                        let next = Instant::now() + pause_after(read_count, source);
+                        reads.insert(source, (read_count, next));
+                        if read_count > 1 {
                             self.write_tally(connection.clone(), &**tally, true).await;
                         }
                     } else if number.is_none() {
@@ -173,8 +173,7 @@ impl Store {
         if let Err(error) = result
             && self.tallies.failures.next().is_some()
         {
-            let cause = cause(error);
-            warn!(store = %self.url, cause, "counts of experiments not shared; trying again");
+            warn!(store = %self.url, cause = cause(error), "counts of experiments not shared; trying again");
         }
     }
 }

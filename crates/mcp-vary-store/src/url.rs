@@ -105,8 +105,8 @@ fn server(text: &str) -> Result<ConnectionInfo, StoreUrlError> {
         return Err(StoreUrlError);
     }
     // Messages of other replicas come over the same connection.
-    let settings = info.redis_settings().clone();
-    let settings = settings
+    let given = info.redis_settings().clone();
+    let settings = given
         .set_protocol(ProtocolVersion::RESP3)
         .set_skip_set_lib_name();
     Ok(info.set_redis_settings(settings))
@@ -122,13 +122,13 @@ fn sentinels(scheme: &str, address: &str) -> Result<Sentinels, StoreUrlError> {
     if name.is_empty() || !name.bytes().all(is_of_names) {
         return Err(StoreUrlError);
     }
-    let all = hosts.split(',').map(|host| {
+    let urls = hosts.split(',').map(|host| {
         // A colon in brackets belongs to an address of IPv6.
         let has_port = host.rsplit(']').next().is_some_and(|it| it.contains(':'));
         let port = if has_port { "" } else { SENTINEL_PORT };
         server(&format!("{scheme}://{user}{host}{port}/{database}"))
     });
-    let all: Vec<_> = all.take(MAX_SENTINELS + 1).collect::<Result<_, _>>()?;
+    let all: Vec<_> = urls.take(MAX_SENTINELS + 1).collect::<Result<_, _>>()?;
     if all.len() > MAX_SENTINELS {
         return Err(StoreUrlError);
     }

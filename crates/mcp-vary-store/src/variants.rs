@@ -79,12 +79,12 @@ impl Variants {
         now: u64,
     ) -> RedisResult<Option<RefusedChange>> {
         let token = |variant: &str| namespace.variant_token(used.client, variant);
-        let lifetime = lifetime(used.counts);
-        let expires = now.saturating_add(lifetime);
+        let seconds = lifetime(used.counts);
+        let expires = now.saturating_add(seconds);
         let mut script = self.script.prepare_invoke();
         script.key(namespace.hashed("variant", used.client));
         script.arg(&token(used.variant)[..]);
-        script.arg(lifetime).arg(expires);
+        script.arg(seconds).arg(expires);
         script.arg(used.counts.len()).arg(used.available.len());
         for variant in used.available {
             script.arg(&token(variant)[..]);

@@ -47,8 +47,8 @@ pub fn count(text: &str) -> usize {
 /// ```
 #[must_use]
 pub fn count_array<T: AsRef<str>>(items: &[T]) -> usize {
-    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
-    count(&format!("[{}]", items.join(",")))
+    let texts: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    count(&format!("[{}]", texts.join(",")))
 }
 
 static ENCODING: LazyLock<Encoding> = LazyLock::new(Encoding::o200k);

@@ -48,9 +48,9 @@ impl Table {
     }
 
     fn token(&self, rank: u32) -> &[u8] {
-        let rank = rank as usize;
-        let start = rank.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[rank]]
+        let index = rank as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
     }
 }
 

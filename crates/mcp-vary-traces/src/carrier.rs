@@ -47,10 +47,10 @@ impl Carrier {
         Self::read(|name| {
             // Several headers are one list (RFC 9110, section 5.3).
             let values = headers.get_all(name).iter();
-            let values: Option<Vec<&str>> = values.map(|value| value.to_str().ok()).collect();
-            values
-                .map(|values| values.join(","))
-                .filter(|it| !it.is_empty())
+            let texts: Option<Vec<&str>> = values.map(|value| value.to_str().ok()).collect();
+            texts
+                .map(|texts| texts.join(","))
+                .filter(|list| !list.is_empty())
         })
     }
 
@@ -62,8 +62,8 @@ impl Carrier {
 
     /// The names and the texts.
     pub fn texts(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        let texts = [&self.traceparent, &self.tracestate, &self.baggage];
-        let texts = texts.map(|text| text.as_deref());
+        let headers = [&self.traceparent, &self.tracestate, &self.baggage];
+        let texts = headers.map(|text| text.as_deref());
         std::iter::zip(Self::KEYS, texts)
     }
 }

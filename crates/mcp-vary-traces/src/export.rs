@@ -69,7 +69,8 @@ impl Exporter {
     pub(crate) fn start(target: Target, service_name: &str, instance: &str) -> Self {
         let (queue, spans) = mpsc::channel(QUEUE);
         let (counts, filled) = <(Arc<Counts>, Arc<Notify>)>::default();
-        let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
+        let closing = CancellationToken::new();
+        let closed = CancellationToken::new();
         let resource = [
             ("service.name", service_name),
             ("service.version", VERSION),
@@ -167,7 +168,8 @@ impl Worker {
 
     /// Sends the spans that wait, at most a batch.
     async fn send_batch(&mut self, queue: &mut Receiver<Vec<u8>>) {
-        let (mut spans, mut count) = (Vec::new(), 0);
+        let mut spans = Vec::new();
+        let mut count = 0;
         while count < BATCH
             && let Ok(span) = queue.try_recv()
         {
@@ -211,8 +213,9 @@ impl Worker {
                 Ok(rejected) => return Ok(rejected),
                 Err(error) => error,
             };
-            let Some(pause) = retries.next().filter(|_| is_temporary(&error)) else {
-                return Err(error);
+            let pause = match retries.next() {
+                Some(pause) if is_temporary(&error) => pause,
+                _ => return Err(error),
             };
             let slept = self.closing.run_until_cancelled(tokio::time::sleep(pause));
             if slept.await.is_none() {

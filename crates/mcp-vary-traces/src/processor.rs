@@ -39,9 +39,9 @@ impl SpanProcessor {
     pub(crate) fn child_of(&self, parent: Option<TraceContext>) -> TraceContext {
         let trace = parent.map(|parent| parent.trace());
         loop {
-            let trace = trace.unwrap_or_else(|| self.ids.next_trace());
+            let id = trace.unwrap_or_else(|| self.ids.next_trace());
             let span = self.ids.next().to_be_bytes();
-            if let Some(context) = TraceContext::new(trace, span, true) {
+            if let Some(context) = TraceContext::new(id, span, true) {
                 return context;
             }
         }

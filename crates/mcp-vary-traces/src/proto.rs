@@ -60,14 +60,15 @@ impl Span {
 
     /// What vendors added, unless it is longer than programs must pass on (W3C Trace Context, section 3.3.1.5).
     pub(crate) fn trace_state(&mut self, state: Option<&str>) {
-        if let Some(state) = state.filter(|it| (1..=MAX_TEXT).contains(&it.len())) {
+        if let Some(state) = state.filter(|text| (1..=MAX_TEXT).contains(&text.len())) {
             self.message.bytes(3, state.as_bytes());
         }
     }
 
     /// Another span that the request belongs to.
     pub(crate) fn link(&mut self, link: TraceContext) {
-        let (trace, span) = (link.trace(), link.span());
+        let trace = link.trace();
+        let span = link.span();
         self.message
             .begin(13, bytes_len(trace.len()) + bytes_len(span.len()));
         self.message.bytes(1, &trace);
@@ -76,11 +77,11 @@ impl Span {
 
     /// The method and its tool or prompt, of which at most [`MAX_TEXT`] bytes are written.
     pub(crate) fn name(&mut self, method: &str, target: Option<&str>) {
-        let target = target.map(cut);
-        let length = method.len() + target.map_or(0, |target| 1 + target.len());
+        let short = target.map(cut);
+        let length = method.len() + short.map_or(0, |short| 1 + short.len());
         self.message.begin(5, length);
         self.message.0.extend_from_slice(method.as_bytes());
-        if let Some(target) = target {
+        if let Some(target) = short {
             self.message.0.push(b' ');
             self.message.0.extend_from_slice(target.as_bytes());
         }

@@ -151,8 +151,8 @@ impl TracesSettings {
     }
 
     pub(crate) fn service_name_or_default(&self, variables: Variables) -> String {
-        let name = self.service_name.clone();
-        let name = name.or_else(|| set(variables, SERVICE_NAME));
+        let configured = self.service_name.clone();
+        let name = configured.or_else(|| set(variables, SERVICE_NAME));
         name.unwrap_or_else(|| "vary".to_owned())
     }
 

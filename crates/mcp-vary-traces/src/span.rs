@@ -84,13 +84,13 @@ impl Outcome {
             Self::ToolError => Some("tool_error".to_owned()),
             Self::Cancelled => Some("cancelled".to_owned()),
             Self::Error(code) => {
-                let code = code.to_string();
-                span.attribute("rpc.response.status_code", &*code);
-                Some(code)
+                let text = code.to_string();
+                span.attribute("rpc.response.status_code", &*text);
+                Some(text)
             }
         };
         let is_callers = matches!(self, Self::Error(code) if caller_codes.contains(&code));
-        if let Some(error) = error.filter(|_| !is_callers) {
+        if !is_callers && let Some(error) = error {
             span.attribute("error.type", &*error);
             span.error();
         }

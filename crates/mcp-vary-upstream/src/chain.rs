@@ -62,8 +62,8 @@ impl Ancestors {
     ///
     /// One line with the problem and its fix, if the gateway would be its own server or the chain is too long.
     pub fn check(&self, servers: &[UpstreamConfig]) -> Result<(), String> {
-        let digest = digest(servers);
-        let is_circle = self.0.iter().any(|link| link.serves(&digest));
+        let configured = digest(servers);
+        let is_circle = self.0.iter().any(|link| link.serves(&configured));
         if is_circle || self.0.len() >= MAX_DEPTH {
             return Err(loop_error(self.0.len() + 1, is_circle));
         }
@@ -103,13 +103,13 @@ impl ChainPosition {
         servers: &[UpstreamConfig],
         upstream_gateways: Arc<UpstreamGateways>,
     ) -> Self {
-        let digest = digest(servers);
-        let link = GatewayLink::new(id, &digest);
+        let configured = digest(servers);
+        let link = GatewayLink::new(id, &configured);
         let all = ancestors.0.iter().chain([&link]);
-        let all: Vec<_> = all.map(ToString::to_string).collect();
+        let path: Vec<_> = all.map(ToString::to_string).collect();
         Self {
-            digest,
-            path: all.join(",").into(),
+            digest: configured,
+            path: path.join(",").into(),
             link,
             upstream_gateways,
         }
@@ -136,7 +136,7 @@ impl ChainPosition {
         let is_self = |link: &GatewayLink| link.id == self.link.id || link.serves(&self.digest);
         let is_circle = passed
             .iter()
-            .any(|it| is_self(it) || self.upstream_gateways.contains(it));
+            .any(|link| is_self(link) || self.upstream_gateways.contains(link));
         if is_circle || passed.len() >= MAX_DEPTH {
             return Err(loop_error(passed.len() + 1, is_circle));
         }
@@ -147,8 +147,8 @@ impl ChainPosition {
     pub fn add_via(&self, headers: &mut HeaderMap) {
         let mut all = vec![self.link.clone()];
         all.extend(self.upstream_gateways.links());
-        let all: Vec<_> = all.iter().map(|link| format!("1.1 {link}")).collect();
-        if let Ok(value) = HeaderValue::try_from(all.join(", ")) {
+        let values: Vec<_> = all.iter().map(|link| format!("1.1 {link}")).collect();
+        if let Ok(value) = HeaderValue::try_from(values.join(", ")) {
             headers.insert(VIA, value);
         }
     }
@@ -192,7 +192,7 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
             Target::InProcess(_) => add(b"in process"),
         }
         let claim_headers = server.claim_headers.iter().map(|(name, _)| name);
-        let credentials = server.credentials.iter().map(|it| &it.header);
+        let credentials = server.credentials.iter().map(|sent| &sent.header);
         let of_clients = server.client_credentials.as_ref().map(|_| &AUTHORIZATION);
         let others = claim_headers.chain(credentials).chain(of_clients);
         others.for_each(|name| add(name.as_str().as_bytes()));

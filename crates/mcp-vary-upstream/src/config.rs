@@ -345,9 +345,9 @@ impl UpstreamConfig {
     ) -> Self {
         let mut config = self.clone();
         let source = self.client_credentials.as_ref().zip(caller);
-        let source = source.map(|(credentials, caller)| credentials.for_client(caller));
-        let has_no_token = self.client_credentials.is_some() && source.is_none();
-        if let Some(source) = source {
+        let of_client = source.map(|(credentials, caller)| credentials.for_client(caller));
+        let has_no_token = self.client_credentials.is_some() && of_client.is_none();
+        if let Some(source) = of_client {
             config = config.with_credential(AUTHORIZATION, source);
         }
         let why = match (values, &mut config.target) {

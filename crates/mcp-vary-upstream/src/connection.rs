@@ -86,9 +86,9 @@ impl UpstreamConnection {
                 (Transport::Stdio(connection), handshake)
             }
             Target::Http { url, headers } => {
-                let opening = opening.await;
+                let chosen = opening.await;
                 let connecting =
-                    http::Connection::connect(&config, (url, headers), opening, &channel.0);
+                    http::Connection::connect(&config, (url, headers), chosen, &channel.0);
                 let connected = stop.run_until_cancelled(connecting).await;
                 let (connection, handshake) = connected.unwrap_or_else(|| {
                     let server = config.name.as_str().into();
@@ -263,8 +263,8 @@ impl UpstreamConnection {
         method: impl Into<Cow<'static, str>>,
         params: Option<String>,
     ) -> Result<(), UpstreamError> {
-        let method = method.into();
-        self.transport.notify(&method, params.as_deref()).await
+        let name = method.into();
+        self.transport.notify(&name, params.as_deref()).await
     }
 
     /// Ends the process or the session, and waits until that is done.

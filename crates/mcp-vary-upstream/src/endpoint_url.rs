@@ -25,9 +25,11 @@ pub fn parse_endpoint(text: &str) -> Option<Uri> {
 pub fn endpoint_example(written: &str) -> String {
     const USUAL: &str = "http://127.0.0.1:8800/mcp";
     // A query may be secret, and so may a user.
-    let written = written.split('?').next().unwrap_or_default();
-    let uri = format!("http://{written}").parse::<Uri>().ok();
-    let uri = uri.filter(|_| !written.contains(['@', '$']) && !written.contains("://"));
+    let address = written.split('?').next().unwrap_or_default();
+    if address.contains(['@', '$']) || address.contains("://") {
+        return USUAL.to_owned();
+    }
+    let uri = format!("http://{address}").parse::<Uri>().ok();
     let Some((uri, host)) = uri.as_ref().and_then(|uri| Some((uri, uri.host()?))) else {
         return USUAL.to_owned();
     };
@@ -37,6 +39,6 @@ pub fn endpoint_example(written: &str) -> String {
         true if has_port => "http",
         true => "https",
     };
-    let path = if written.contains('/') { "" } else { "/mcp" };
-    format!("{scheme}://{written}{path}")
+    let path = if address.contains('/') { "" } else { "/mcp" };
+    format!("{scheme}://{address}{path}")
 }

@@ -216,9 +216,9 @@ pub enum UpstreamError {
 /// ```
 #[must_use]
 pub fn without_server<'t>(text: &'t str, server: &str) -> &'t str {
-    let named = text.strip_prefix("server `");
-    let named = named.and_then(|text| text.strip_prefix(server)?.strip_prefix('`'));
-    named.map_or(text, |remaining| remaining.trim_start_matches([':', ' ']))
+    let unquoted = text.strip_prefix("server `");
+    let unnamed = unquoted.and_then(|text| text.strip_prefix(server)?.strip_prefix('`'));
+    unnamed.map_or(text, |remaining| remaining.trim_start_matches([':', ' ']))
 }
 
 /// Whether an HTTP status suggests that a server of another era has replaced the one of the handshake.

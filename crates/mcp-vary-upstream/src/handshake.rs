@@ -176,10 +176,10 @@ fn read_initialize_error(
 /// The newest revision of the JSON array `versions` that the gateway supports.
 fn newest_common_revision(server: &Arc<str>, versions: &str) -> Result<Revision, ConnectError> {
     let names = elements(versions).unwrap_or_default();
-    let names = names
+    let listed = names
         .iter()
         .filter_map(|name| serde_json::from_str::<String>(name).ok());
-    names
+    listed
         .filter_map(|name| Revision::parse(&name))
         .max()
         .ok_or_else(|| ConnectError::Revision {
@@ -298,9 +298,12 @@ pub(super) fn initialize_params(
     capabilities: &str,
     info: Option<&str>,
 ) -> String {
-    let revision = string(revision.as_str());
     let info = info.map_or_else(client_info, str::to_owned);
-    format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
+    let mut params = Members::default();
+    params.set("protocolVersion", string(revision.as_str()));
+    params.set("capabilities", capabilities);
+    params.set("clientInfo", info);
+    params.to_json()
 }
 
 /// Whether the JSON text of an error has one of the codes that only modern servers use.

@@ -34,13 +34,13 @@ impl HandshakeProgress {
         let requests = self.0.lock();
         let methods = |is_answered: bool, conjunction: &str| {
             let found = requests.iter().filter(|it| it.is_answered == is_answered);
-            let mut names: Vec<_> = found.map(|it| format!("`{}`", it.method)).collect();
+            let mut names: Vec<_> = found.map(|sent| format!("`{}`", sent.method)).collect();
             names.dedup();
             (!names.is_empty()).then(|| names.join(conjunction))
         };
         let answered = methods(true, " and ")?;
         let missing = methods(false, " or ");
-        let missing = missing.map_or_else(String::new, |methods| format!(", but not {methods}"));
-        Some(format!("answered {answered}{missing}"))
+        let clause = missing.map_or_else(String::new, |methods| format!(", but not {methods}"));
+        Some(format!("answered {answered}{clause}"))
     }
 }

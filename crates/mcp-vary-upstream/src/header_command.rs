@@ -95,8 +95,8 @@ impl HeaderCommand {
         let previous = latest.and_then(|run| run.result.as_ref().ok());
         let limit = self.settings.timeout;
         let output = tokio::time::timeout(limit, self.output(previous)).await;
-        let output = output.unwrap_or_else(|_| Err(format!("did not end within {limit:?}")));
-        let result = output.map_err(|why| {
+        let in_time = output.unwrap_or_else(|_| Err(format!("did not end within {limit:?}")));
+        let result = in_time.map_err(|why| {
             let error =
                 CredentialError::new("the program that prints the value of a header failed");
             error.with_details(format!("`{}` {why}", self.settings.program))
@@ -121,10 +121,10 @@ impl HeaderCommand {
             (None, |_| None),
         );
         let mut process = started.map_err(|error| {
-            let error = error.to_string();
+            let message = error.to_string();
             format!(
                 "cannot be started: {}",
-                without_server(&error, &self.server)
+                without_server(&message, &self.server)
             )
         })?;
         let (stdin, stdout, stderr) = process.take_streams().ok_or("has no standard streams")?;
@@ -135,7 +135,8 @@ impl HeaderCommand {
             read_start(stderr, MAX_STDERR)
         );
         let broken = |error: io::Error| format!("broke off: {error}");
-        let (status, printed) = (status.map_err(broken)?, printed.map_err(broken)?);
+        let status = status.map_err(broken)?;
+        let printed = printed.map_err(broken)?;
         if !status.success() {
             let mut secrets: Vec<String> = args.clone();
             let printed = String::from_utf8_lossy(&printed);
@@ -151,23 +152,23 @@ impl HeaderCommand {
 
     fn value(&self, printed: &[u8]) -> Result<HeaderValue, String> {
         let text = String::from_utf8_lossy(printed);
-        let text = text.trim_end_matches(['\r', '\n']);
-        if text.is_empty() {
+        let line = text.trim_end_matches(['\r', '\n']);
+        if line.is_empty() {
             return Err("printed nothing".to_owned());
         }
-        if !is_sent(text) {
+        if !is_sent(line) {
             return Err(
                 "printed something else than one line of visible ASCII; let it print the value alone"
                     .to_owned(),
             );
         }
         let value = match &self.settings.scheme {
-            Some(scheme) => format!("{scheme} {text}"),
-            None => text.to_owned(),
+            Some(scheme) => format!("{scheme} {line}"),
+            None => line.to_owned(),
         };
-        let value = Some(value).filter(|value| value.len() <= MAX_HEADER);
-        let value = value.and_then(|value| HeaderValue::try_from(value).ok());
-        value.ok_or_else(|| format!("printed more than the {MAX_HEADER} bytes of a header"))
+        let all = Some(value).filter(|value| value.len() <= MAX_HEADER);
+        let header = all.and_then(|value| HeaderValue::try_from(value).ok());
+        header.ok_or_else(|| format!("printed more than the {MAX_HEADER} bytes of a header"))
     }
 }
 

@@ -97,7 +97,8 @@ impl Connection {
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
         shared.endpoint.check_open()?;
-        let (session, id) = (shared.session.load(), shared.next_id());
+        let session = shared.session.load();
+        let id = shared.next_id();
         let body =
             server_message::write_request(Some(id), &request.method, request.params.as_deref());
         let (routes, mut headers) = match session.era {

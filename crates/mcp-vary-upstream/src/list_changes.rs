@@ -26,10 +26,8 @@ pub(super) struct ListSubscription {
 impl ListSubscription {
     /// The subscription to a server with this handshake; `None` if it announces no changes.
     pub(super) fn new(config: &UpstreamConfig, handshake: &Handshake) -> Option<Self> {
-        let kinds = Kind::ALL.into_iter();
-        let kinds =
-            kinds.filter(|kind| handshake.has_capability_flag(kind.capability(), "listChanged"));
-        let kinds: Vec<_> = kinds.collect();
+        let reports = |kind: &Kind| handshake.has_capability_flag(kind.capability(), "listChanged");
+        let kinds: Vec<_> = Kind::ALL.into_iter().filter(reports).collect();
         let mut request = request(&config.capabilities, &kinds);
         if let Some(variant) = &config.variant {
             upstream_variant::select(variant, &mut request);

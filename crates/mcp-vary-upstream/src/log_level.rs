@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::log_level::level_params;
 use mcp_vary_wire::method_names::SET_LEVEL;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -98,16 +98,15 @@ impl SupervisedConnection {
             Err(_) => return,
         }
         if let Err(failure) = self.set_log_level(level).await {
-            let (server, error) = (&self.config().name, failure.message());
-            let error = without_server(error, server);
+            let server = &self.config().name;
+            let error = without_server(failure.message(), server);
             warn!(server, error, "the server's log level was not set");
         }
     }
 }
 
 async fn set_level(upstream: &UpstreamConnection, level: u8) -> Result<(), RpcError> {
-    let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
-    let request = Request::new(SET_LEVEL, Some(params));
+    let request = Request::new(SET_LEVEL, Some(level_params(level)));
     let exchange = upstream.request(request).await?;
     match exchange.answer().await?.outcome() {
         Ok(_) => Ok(()),

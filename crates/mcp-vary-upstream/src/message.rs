@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error_code::INTERNAL_ERROR;
-use mcp_vary::json::{MAX_DEPTH, Members};
+use mcp_vary::json::{MAX_DEPTH, Members, string};
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::list_kind::Kind;
@@ -308,21 +308,21 @@ pub enum Event {
 impl Event {
     /// The event of `notifications/resources/updated`; `None` when `params` names no resource.
     pub(super) fn resource_updated(params: Option<&str>) -> Option<Self> {
-        let params = params?;
-        let uri = Members::parse(params).ok()?.get_str("uri")?;
+        let written = params?;
+        let uri = Members::parse(written).ok()?.get_str("uri")?;
         Some(Self::ResourceUpdated {
             uri: uri.into(),
-            params: Some(params.into()),
+            params: Some(written.into()),
         })
     }
 
     /// The event of a task notification; `None` when `params` names no task.
     pub(super) fn task_changed(params: Option<&str>) -> Option<Self> {
-        let params = params?;
-        let id = Members::parse(params).ok()?.get_str("taskId")?;
+        let written = params?;
+        let id = Members::parse(written).ok()?.get_str("taskId")?;
         Some(Self::TaskChanged {
             id: id.into(),
-            params: params.into(),
+            params: written.into(),
         })
     }
 
@@ -355,6 +355,9 @@ pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 /// The parameters of `notifications/cancelled`.
 pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {
-    let reason = reason.map(|reason| format!(r#","reason":{}"#, mcp_vary::json::string(reason)));
-    format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default())
+    let mut params = Members::from_iter([("requestId", id.to_string())]);
+    if let Some(reason) = reason {
+        params.set("reason", string(reason));
+    }
+    params.to_json()
 }

@@ -28,7 +28,7 @@ impl OutgoingChain {
         let links: Vec<_> = self
             .variable()?
             .split(',')
-            .map(|it| format!("1.1 {it}"))
+            .map(|link| format!("1.1 {link}"))
             .collect();
         HeaderValue::try_from(links.join(", ")).ok()
     }
@@ -83,9 +83,9 @@ impl ConnectionGateways {
         if !headers.contains_key(VIA) {
             return;
         }
-        let links = links(headers);
-        if !links.is_empty() {
-            self.gateways.lock().insert(self.connection_id, links);
+        let received = links(headers);
+        if !received.is_empty() {
+            self.gateways.lock().insert(self.connection_id, received);
         }
     }
 }
@@ -99,10 +99,10 @@ impl Drop for ConnectionGateways {
 /// The gateways that `Via` names; other intermediaries are left out.
 pub(crate) fn links(headers: &HeaderMap) -> Vec<GatewayLink> {
     let values = headers.get_all(VIA).iter();
-    let values = values.filter_map(|value| value.to_str().ok());
-    let names = values.flat_map(|value| value.split(','));
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let entries = texts.flat_map(|value| value.split(','));
     // `received-protocol RWS received-by`
-    let names = names.filter_map(|it| it.split_whitespace().nth(1));
+    let names = entries.filter_map(|entry| entry.split_whitespace().nth(1));
     names
         .filter_map(GatewayLink::read)
         .take(MAX_LINKS)
@@ -127,7 +127,8 @@ impl GatewayLink {
     /// Reads `vary-ID-MARK`.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (id, mark) = text.trim().strip_prefix("vary-")?.split_once('-')?;
-        let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_hex =
+            |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         (is_hex(id) && is_hex(mark)).then(|| Self {
             id: id.to_owned(),
             fingerprint: mark.to_owned(),

@@ -2,15 +2,15 @@
 
 /// Whether a value with this `name` is probably secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
-    let value = value.trim();
-    let value = ["Bearer ", "Basic ", "Token "]
+    let trimmed = value.trim();
+    let secret = ["Bearer ", "Basic ", "Token "]
         .iter()
-        .find_map(|scheme| value.strip_prefix(scheme))
-        .unwrap_or(value);
-    if value.len() < SHORTEST || value.contains("${") {
+        .find_map(|scheme| trimmed.strip_prefix(scheme))
+        .unwrap_or(trimmed);
+    if secret.len() < SHORTEST || secret.contains("${") {
         return false;
     }
-    is_called_so(name) || STARTS.iter().any(|start| value.starts_with(start))
+    is_called_so(name) || STARTS.iter().any(|start| secret.starts_with(start))
 }
 
 /// Whether a part of an argument or address is probably secret, as in `--api-key=...` and `?token=...`.
@@ -33,8 +33,8 @@ pub fn holds_secret(text: &str) -> bool {
 }
 
 pub(crate) fn is_called_so(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name == "key" || NAMES.iter().any(|part| name.contains(part))
+    let lowercase = name.to_ascii_lowercase();
+    lowercase == "key" || NAMES.iter().any(|part| lowercase.contains(part))
 }
 
 /// Parts of names.

@@ -99,12 +99,11 @@ impl Secrets {
 
     /// All of them, the longest first.
     fn all(&self) -> Cow<'_, [String]> {
-        let sent = self.sent.iter().flat_map(|values| values.texts());
-        let sent: Vec<String> = sent.collect();
-        if sent.is_empty() {
+        let values: Vec<String> = self.sent.iter().flat_map(|values| values.texts()).collect();
+        if values.is_empty() {
             return Cow::Borrowed(&self.fixed);
         }
-        let found = sent.into_iter().chain(self.fixed.iter().cloned());
+        let found = values.into_iter().chain(self.fixed.iter().cloned());
         Cow::Owned(all_spellings(found.collect()))
     }
 
@@ -155,8 +154,8 @@ fn texts(value: &HeaderValue) -> Vec<String> {
 fn all_spellings(found: Vec<String>) -> Vec<String> {
     let mut all = Vec::new();
     for secret in found {
-        let decoded = decoded(&secret);
-        for text in [secret, decoded] {
+        let without_escapes = decoded(&secret);
+        for text in [secret, without_escapes] {
             let quoted = json::string(&text);
             all.push(quoted[1..quoted.len() - 1].to_owned());
             all.push(text);
@@ -171,20 +170,20 @@ fn all_spellings(found: Vec<String>) -> Vec<String> {
 
 /// `url` without its user, and `headers` with that user as `Authorization`, unless they have one: libraries log URLs.
 pub(super) fn without_user(url: &Uri, headers: &HeaderMap) -> (Uri, HeaderMap) {
-    let mut headers = headers.clone();
+    let mut sent = headers.clone();
     let Some((user, host)) = user_and_host(url) else {
-        return (url.clone(), headers);
+        return (url.clone(), sent);
     };
-    if !headers.contains_key(AUTHORIZATION)
+    if !sent.contains_key(AUTHORIZATION)
         && let Ok(value) = HeaderValue::from_str(&basic(user))
     {
-        headers.insert(AUTHORIZATION, value);
+        sent.insert(AUTHORIZATION, value);
     }
     let mut parts = Parts::from(url.clone());
     parts.authority = host.parse::<Authority>().ok();
     // It was a URL before, and its host has not changed.
     let plain = Uri::from_parts(parts).unwrap_or_else(|_| url.clone());
-    (plain, headers)
+    (plain, sent)
 }
 
 fn user_and_host(url: &Uri) -> Option<(&str, &str)> {

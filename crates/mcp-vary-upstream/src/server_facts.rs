@@ -192,8 +192,7 @@ impl ServerFacts {
     /// Whether the server was reached before, and it is not known yet whether it supports `era`.
     pub fn is_undecided(&self, era: Era) -> bool {
         let mut facts = self.lock();
-        let is_known = facts.modern.support != facts.legacy.support;
-        is_known && facts.era(era).support == Support::Unknown
+        facts.modern.support != facts.legacy.support && facts.era(era).support == Support::Unknown
     }
 
     /// Records that the server declares more of its variants than is kept. Returns whether that is new.
@@ -216,11 +215,11 @@ impl ServerFacts {
     pub fn known_revisions(&self) -> Vec<&'static str> {
         let facts = self.lock();
         let spoken = [facts.legacy.support, facts.modern.support].into_iter();
-        let spoken = spoken.filter_map(|spoken| match spoken {
+        let revisions = spoken.filter_map(|spoken| match spoken {
             Support::Supported(revision) => Some(revision.as_str()),
             Support::Unknown | Support::Unsupported => None,
         });
-        spoken.collect()
+        revisions.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Eras> {

@@ -154,8 +154,8 @@ impl HeaderTemplate {
         if value.len() > MAX_HEADER {
             return Err(ClaimFault::new(last, ClaimProblem::TooLong));
         }
-        let value = HeaderValue::try_from(value);
-        let mut value = value.map_err(|_| ClaimFault::new(last, ClaimProblem::Characters))?;
+        let header = HeaderValue::try_from(value);
+        let mut value = header.map_err(|_| ClaimFault::new(last, ClaimProblem::Characters))?;
         value.set_sensitive(true);
         Ok(value)
     }

@@ -241,8 +241,9 @@ impl Shared {
             if let Err(error) = shared.send(message).await
                 && !matches!(error, UpstreamError::Closed { .. })
             {
-                let (server, error) = (&*shared.server, error.details());
-                let error = without_server(&error, server);
+                let server = &*shared.server;
+                let details = error.details();
+                let error = without_server(&details, server);
                 tracing::warn!(server, error, "answer to the server not delivered");
             }
             drop(place);
@@ -265,8 +266,8 @@ impl Shared {
 
     fn closed(&self) -> UpstreamError {
         let closed = self.in_flight().closed().cloned();
-        let closed = closed.or_else(|| self.liveness.end_reason().cloned());
-        closed.unwrap_or_else(|| UpstreamError::Closed {
+        let reason = closed.or_else(|| self.liveness.end_reason().cloned());
+        reason.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
             output: Arc::default(),
@@ -315,7 +316,8 @@ impl Shared {
 
     /// Handles a line over the limit: fails the call that it answered, or every call that it may have answered.
     fn on_oversized_line(&self, lost: LostMessage) {
-        let (server, limit) = (&self.server, self.limits.message);
+        let server = &self.server;
+        let limit = self.limits.message;
         if let Some(count) = self.long_lines.next() {
             tracing::warn!(server = %server, limit, ?lost, count, "line over the limit skipped");
         }

@@ -274,10 +274,10 @@ impl SupervisedConnection {
         }
         let lines = output.split_once(STDERR_LINES).map(|(_, lines)| lines);
         let last = lines.and_then(|lines| lines.rsplit(" | ").next());
-        let last = last.map(|line| excerpt(line.as_bytes(), 200));
-        let last = last.map_or_else(String::new, |line| format!(" and wrote `{line}`"));
+        let shown = last.map(|line| excerpt(line.as_bytes(), 200));
+        let wrote = shown.map_or_else(String::new, |line| format!(" and wrote `{line}`"));
         format!(
-            "; it was a process beside the first one, for a client with other capabilities{last}; if only one can run at a \
+            "; it was a process beside the first one, for a client with other capabilities{wrote}; if only one can run at a \
              time, set `processes: one` for the server"
         )
     }

@@ -50,8 +50,7 @@ pub(crate) fn select(variant: &VariantId, request: &mut Request) {
     };
     let mut meta = Members::parse(params.get("_meta").unwrap_or("{}")).unwrap_or_default();
     meta.set(SERVER_VARIANT_META, string(variant.as_str()));
-    let meta = meta.to_json();
-    params.set("_meta", meta);
+    params.set("_meta", meta.to_json());
     request.params = Some(params.to_json());
 }
 

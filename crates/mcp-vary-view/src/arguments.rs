@@ -85,7 +85,8 @@ impl ArgumentOverride {
     }
 
     fn conflicts(&self) -> impl Iterator<Item = [&'static str; 2]> {
-        let (fixed, default) = (self.fixed.is_some(), self.default.is_some());
+        let fixed = self.fixed.is_some();
+        let default = self.default.is_some();
         let gone = if fixed { "fixed" } else { "hidden" };
         let renamed = self.name.is_some();
         [
@@ -292,8 +293,10 @@ impl Arguments {
         back: Option<&ArgumentDecoder>,
         fill: bool,
     ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
-        let (mut used, mut there) = (Vec::new(), BTreeSet::new());
-        let (mut faults, mut changed) = (Vec::new(), false);
+        let mut used = Vec::new();
+        let mut there = BTreeSet::new();
+        let mut faults = Vec::new();
+        let mut changed = false;
         for (name, value) in given.iter() {
             let Some(native) = self.upstream_name(name) else {
                 if faults.len() < MAX_ERRORS {
@@ -301,11 +304,11 @@ impl Arguments {
                 }
                 continue;
             };
-            let returned = match back {
+            let reversed = match back {
                 Some(back) => back.argument(native, value),
                 None => Ok(Some(Cow::Borrowed(value))),
             };
-            let returned = returned.map_err(|error| vec![unreadable(&error)])?;
+            let returned = reversed.map_err(|error| vec![unreadable(&error)])?;
             changed |= native != name || returned.as_deref() != Some(value);
             if let Some(returned) = returned {
                 there.insert(native);
@@ -361,12 +364,12 @@ impl Arguments {
             upstream_name.is_some_and(|native| !known.contains(native))
         });
         let offered = || {
-            let known = known.iter().map(|native| self.view_name(native));
-            known.filter(|name| self.upstream_name(name).is_some())
+            let names = known.iter().map(|native| self.view_name(native));
+            names.filter(|name| self.upstream_name(name).is_some())
         };
         let errors = unnamed.map(|(name, _)| ArgumentError::UnknownArgument {
             name: truncated(&for_display(name), 64),
-            suggestion: nearest(name, offered()).map(|it| truncated(it, 64)),
+            suggestion: nearest(name, offered()).map(|suggested| truncated(suggested, 64)),
         });
         errors.collect()
     }
@@ -419,17 +422,17 @@ impl Arguments {
             };
         };
         let (native, remaining) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
-        let native = native.replace("~1", "/").replace("~0", "~");
+        let argument = native.replace("~1", "/").replace("~0", "~");
         if self
             .overrides
-            .get(&native)
+            .get(&argument)
             .is_some_and(ArgumentOverride::is_unavailable)
         {
             return ArgumentError::InvalidFixedValue;
         }
         let path = format!(
             "{}{remaining}",
-            mcp_vary::json::pointer("", self.view_name(&native))
+            mcp_vary::json::pointer("", self.view_name(&argument))
         );
         ArgumentError::InvalidValue {
             path,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary::json::{Json, Members};
+use mcp_vary::json::{Json, Members, string};
 use mcp_vary::text::is_invisible;
 
 use super::arguments::Arguments;
@@ -79,8 +79,8 @@ fn add_schema_errors(verdict: Verdict, arguments: &Arguments, errors: &mut Vec<A
     match verdict {
         Verdict::AcceptedAsMeant => return,
         Verdict::Rejected(found) => {
-            let found = found.into_iter();
-            errors.extend(found.map(|error| arguments.in_view_names(error)));
+            let rejections = found.into_iter();
+            errors.extend(rejections.map(|error| arguments.in_view_names(error)));
         }
         // A call that was refused is not sent, even if nobody can say why.
         Verdict::Accepted => {}
@@ -144,8 +144,8 @@ pub(super) fn erroneous_part(
         length += property.len() + name.len() + 8;
         part.set(name, property.to_owned());
     }
-    let json = format!(r#"{{"type":"object","properties":{}}}"#, part.to_json());
-    (!part.is_empty()).then_some(json)
+    let schema = [("type", string("object")), ("properties", part.to_json())];
+    (!part.is_empty()).then(|| Members::from_iter(schema).to_json())
 }
 
 /// The argument that an error is about, as the caller is to write it.

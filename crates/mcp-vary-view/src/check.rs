@@ -253,12 +253,12 @@ fn number_beyond_f64<'v>(value: &'v Json<'_>, path: &str) -> Option<(String, &'v
             (!is_finite).then(|| (path.to_owned(), number.as_ref()))
         }
         Json::Array(elements) => {
-            let mut elements = elements.iter().enumerate();
-            elements.find_map(|(at, it)| number_beyond_f64(it, &format!("{path}/{at}")))
+            let mut indexed = elements.iter().enumerate();
+            indexed.find_map(|(at, element)| number_beyond_f64(element, &format!("{path}/{at}")))
         }
         Json::Object(members) => {
-            let mut members = members.iter();
-            members.find_map(|(key, it)| number_beyond_f64(it, &json::pointer(path, key)))
+            let mut entries = members.iter();
+            entries.find_map(|(key, value)| number_beyond_f64(value, &json::pointer(path, key)))
         }
         _ => None,
     }
@@ -407,11 +407,11 @@ fn kinds(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(kind) => with_article(&kind.to_string()),
         TypeKind::Multiple(kinds) => {
-            let kinds: Vec<_> = kinds
+            let named: Vec<_> = kinds
                 .iter()
                 .map(|kind| with_article(&kind.to_string()))
                 .collect();
-            kinds.join(" or ")
+            named.join(" or ")
         }
     }
 }
@@ -425,8 +425,8 @@ fn with_article(kind: &str) -> String {
 }
 
 fn values(options: &Value) -> String {
-    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let all: Vec<_> = options.iter().take(32).map(ToString::to_string).collect();
+    let listed = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let all: Vec<_> = listed.iter().take(32).map(ToString::to_string).collect();
     all.join(", ")
 }
 

@@ -72,8 +72,8 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
     let written = members.get("inputSchema").map(str::to_owned);
     let description = members.get_str("description");
     let names = argument_names(written.as_deref().unwrap_or("{}"))?;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let sections = ArgumentSections::read(description.as_deref().unwrap_or_default(), &names);
+    let arguments: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sections = ArgumentSections::read(description.as_deref().unwrap_or_default(), &arguments);
     if let Some(description) = &description {
         let text = if sections.arguments.is_empty() {
             description
@@ -83,7 +83,7 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
         let schema = Json::parse(written.as_deref().unwrap_or("{}"))?;
         let described = Described {
             values: argument_values(&schema),
-            arguments: names,
+            arguments,
         };
         let essential = essential::of_description(text, &described);
         members.set("description", string(&essential));
@@ -101,16 +101,16 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
 fn argument_names(schema: &str) -> Result<Vec<String>, JsonError> {
     let schema = Json::parse(schema)?;
     let properties = schema.get("properties").and_then(Json::as_object);
-    let properties = properties.unwrap_or_default().iter();
-    let described = properties.filter(|(_, schema)| schema.as_object().is_some());
+    let listed = properties.unwrap_or_default().iter();
+    let described = listed.filter(|(_, schema)| schema.as_object().is_some());
     Ok(described.map(|(name, _)| name.to_string()).collect())
 }
 
 /// The values that a schema lists for its arguments.
 fn argument_values<'s>(schema: &'s Json<'_>) -> Vec<&'s str> {
     let properties = schema.get("properties").and_then(Json::as_object);
-    let properties = properties.unwrap_or_default().iter();
-    let schemas = properties.filter_map(|(_, schema)| schema.as_object());
+    let listed = properties.unwrap_or_default().iter();
+    let schemas = listed.filter_map(|(_, schema)| schema.as_object());
     schemas
         .flat_map(|schema| SchemaFacts::of(schema).values)
         .collect()
@@ -271,6 +271,6 @@ fn compact_arguments(arguments: &str) -> Result<String, JsonError> {
         compact(argument, &["title"], &[("description", essentials)])
             .unwrap_or_else(|_| (*argument).to_owned())
     };
-    let arguments: Vec<String> = arguments.iter().map(shortened).collect();
-    Ok(format!("[{}]", arguments.join(",")))
+    let shortened_arguments: Vec<String> = arguments.iter().map(shortened).collect();
+    Ok(format!("[{}]", shortened_arguments.join(",")))
 }

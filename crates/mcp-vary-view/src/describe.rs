@@ -42,16 +42,18 @@ pub fn describe_named_tools(
     arguments: &str,
     mut describe: impl FnMut(&str) -> Option<String>,
 ) -> Result<DescribedTools, String> {
-    let names = names(arguments)?;
-    let (mut tools, mut known, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    let requested = names(arguments)?;
+    let mut tools = Vec::new();
+    let mut known = Vec::new();
+    let mut unknown = Vec::new();
     let mut length = NOTE.len();
-    for (at, name) in names.iter().enumerate() {
+    for (at, name) in requested.iter().enumerate() {
         let described = describe(name);
         let is_known = described.is_some();
         let text = described.unwrap_or_else(|| string(name));
         length += text.len() + 1;
         if length > MAX_DESCRIBED {
-            return Err(too_long(&names, at));
+            return Err(too_long(&requested, at));
         }
         if is_known {
             tools.push(text);
@@ -60,9 +62,13 @@ pub fn describe_named_tools(
             unknown.push(text)
         }
     }
-    let (tools, unknown) = (tools.join(","), unknown.join(","));
+    let members = [
+        ("note", string(NOTE)),
+        ("tools", format!("[{}]", tools.join(","))),
+        ("unknown", format!("[{}]", unknown.join(","))),
+    ];
     Ok(DescribedTools {
-        json: format!(r#"{{"note":"{NOTE}","tools":[{tools}],"unknown":[{unknown}]}}"#),
+        json: Members::from_iter(members).to_json(),
         names: known,
     })
 }
@@ -96,13 +102,13 @@ pub struct SearchArguments {
 /// ```
 pub fn search_arguments(arguments: &str) -> Result<SearchArguments, String> {
     let arguments = known_members(arguments, &["query", "limit"])?;
-    let query = arguments.get_str("query");
-    let query = query.ok_or("`query` must be a text: what the tool should do, in a few words")?;
-    let limit = match arguments.get("limit") {
+    let given = arguments.get_str("query");
+    let query = given.ok_or("`query` must be a text: what the tool should do, in a few words")?;
+    let wanted = match arguments.get("limit") {
         None => Some(DEFAULT_RESULTS),
         Some(limit) => serde_json::from_str(limit).ok(),
     };
-    let limit: usize = limit
+    let limit: usize = wanted
         .filter(|limit| (1..=MAX_RESULTS).contains(limit))
         .ok_or_else(|| format!("`limit` must be a number from 1 to {MAX_RESULTS}"))?;
     Ok(SearchArguments { query, limit })
@@ -114,8 +120,8 @@ fn known_members<'a>(arguments: &'a str, known: &[&str]) -> Result<Members<'a>, 
         Members::parse(arguments).map_err(|error| format!("invalid arguments: {error}"))?;
     let has_others = members.iter().any(|(name, _)| !known.contains(&name));
     if has_others {
-        let known = known.join("` and `");
-        return Err(format!("there are no other arguments than `{known}`"));
+        let accepted = known.join("` and `");
+        return Err(format!("there are no other arguments than `{accepted}`"));
     }
     Ok(members)
 }
@@ -153,8 +159,8 @@ pub fn refused_call(
 /// What is wrong with the arguments of a call, as one sentence.
 #[must_use]
 pub fn wrong_arguments(errors: &[ArgumentError]) -> String {
-    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    format!("invalid arguments: {}", errors.join("; "))
+    let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    format!("invalid arguments: {}", messages.join("; "))
 }
 
 /// The names to describe, each once.

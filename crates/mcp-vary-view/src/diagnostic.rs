@@ -144,14 +144,15 @@ impl ViewDiagnostic {
         match self {
             Self::UnknownItem { key, .. } => {
                 let kind = key.split('.').next().unwrap_or_default();
-                let item = kind.strip_suffix('s');
-                let item = item.filter(|kind| ["tool", "prompt", "resource"].contains(kind));
-                let item = item.unwrap_or("item");
+                let singular = kind.strip_suffix('s');
+                let known = singular.filter(|kind| ["tool", "prompt", "resource"].contains(kind));
+                let item = known.unwrap_or("item");
                 format!("names no {item} that a server has")
             }
             Self::UnknownArgument { .. } => "is not an argument".to_owned(),
             Self::Collision { name, keys } => {
-                let (name, other) = (printable(name), &keys[0]);
+                let name = printable(name);
+                let other = &keys[0];
                 format!("is called `{name}` in this view, like `{other}`")
             }
             Self::ArgumentNameTaken { name, .. } => {
@@ -167,14 +168,14 @@ impl ViewDiagnostic {
                 format!("is not accepted by the server: {reason}")
             }
             Self::InvalidName { dialect, .. } => {
-                let dialect = dialect.as_str();
-                format!("is not a valid name in the dialect `{dialect}`")
+                format!("is not a valid name in the dialect `{}`", dialect.as_str())
             }
             Self::InvalidUri { reason, .. } => reason.problem(),
             Self::UriTaken {
                 upstream_uri, uri, ..
             } => {
-                let (upstream, uri) = (printable(upstream_uri), printable(uri));
+                let upstream = printable(upstream_uri);
+                let uri = printable(uri);
                 format!("leaves no URI for `{upstream}`: another item has `{uri}` in this view")
             }
             Self::UpstreamNameOnly {
@@ -183,7 +184,8 @@ impl ViewDiagnostic {
                 name,
                 ..
             } => {
-                let (upstream, name) = (printable(upstream_name), printable(name));
+                let upstream = printable(upstream_name);
+                let name = printable(name);
                 format!(
                     "matches nothing that clients see: the item is `{upstream}` on server `{server}`, and clients see `{name}`"
                 )

@@ -51,8 +51,8 @@ pub fn model_result(result: &str) -> Option<Vec<String>> {
     // In the compact form, as the field itself is counted.
     let compact =
         |value: &str| Json::parse(value).map_or_else(|_| value.to_owned(), |json| json.to_json());
-    let blocks = blocks.iter().map(|block| model_block(block));
-    Some(value.map(compact).into_iter().chain(blocks).collect())
+    let shown = blocks.iter().map(|block| model_block(block));
+    Some(value.map(compact).into_iter().chain(shown).collect())
 }
 
 /// A block of content as a model gets it: the text of a text block, or else its JSON without binary data, which does not cost
@@ -62,10 +62,9 @@ pub fn model_block(block: &str) -> String {
     let Ok(mut json) = Json::parse(block) else {
         return block.to_owned();
     };
-    if let (Some("text"), Some(text)) = (
-        json.get("type").and_then(Json::as_str),
-        json.get("text").and_then(Json::as_str),
-    ) {
+    if json.get("type").and_then(Json::as_str) == Some("text")
+        && let Some(text) = json.get("text").and_then(Json::as_str)
+    {
         return text.to_owned();
     }
     leave_out_binary(&mut json);

@@ -120,7 +120,7 @@ fn has_non_normal_triplet(uri: &str) -> bool {
 }
 
 pub(super) fn is_non_normal(uri: &str, at: usize, byte: u8) -> bool {
-    is_unreserved(char::from(byte)) || uri[at..at + 3].bytes().any(|it| it.is_ascii_lowercase())
+    is_unreserved(char::from(byte)) || uri[at..at + 3].bytes().any(|c| c.is_ascii_lowercase())
 }
 
 /// The byte that `%XX` at `at` encodes.
@@ -200,12 +200,12 @@ pub(super) fn with_lowercase_prefix(uri: Cow<'_, str>) -> Cow<'_, str> {
     if upper.next().is_none() {
         return uri;
     }
-    let mut uri = uri.into_owned();
+    let mut normal = uri.into_owned();
     for range in ranges.into_iter().flatten() {
-        let lower = lower(&uri[range.clone()]).into_owned();
-        uri.replace_range(range, &lower);
+        let lowered = lower(&normal[range.clone()]).into_owned();
+        normal.replace_range(range, &lowered);
     }
-    Cow::Owned(uri)
+    Cow::Owned(normal)
 }
 
 pub(super) fn has_upper(uri: &str, range: &Range<usize>) -> bool {
@@ -251,8 +251,8 @@ pub(super) fn host(uri: &str) -> Option<Range<usize>> {
     if !is_known || !uri[scheme.end..].starts_with("://") {
         return None;
     }
-    let end = uri[start..].find(['/', '?', '#', '\\']);
-    let end = end.map_or(uri.len(), |end| start + end);
+    let found = uri[start..].find(['/', '?', '#', '\\']);
+    let end = found.map_or(uri.len(), |at| start + at);
     let userinfo = uri[start..end].rfind('@').map_or(0, |at| at + 1);
     Some(start + userinfo..end)
 }

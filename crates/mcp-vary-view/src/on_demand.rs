@@ -342,15 +342,16 @@ fn choose_types(members: &mut Vec<(Cow<'_, str>, Json<'_>)>) {
         let at = members.iter().position(|(key, _)| key == keyword)?;
         Some(members.remove(at).1)
     };
-    let (types, mut items) = (take("type"), take("items"));
+    let types = take("type");
+    let mut items = take("items");
     let Some(Json::Array(names)) = types else {
         return;
     };
     let mut branches = Vec::with_capacity(names.len());
     for name in names {
-        let items = items.take_if(|_| name.as_str() == Some("array"));
+        let shared = items.take_if(|_| name.as_str() == Some("array"));
         let mut branch = vec![("type".into(), name)];
-        branch.extend(items.map(|items| ("items".into(), items)));
+        branch.extend(shared.map(|shared| ("items".into(), shared)));
         branches.push(Json::Object(branch));
     }
     members.push(("anyOf".into(), Json::Array(branches)));
@@ -359,7 +360,7 @@ fn choose_types(members: &mut Vec<(Cow<'_, str>, Json<'_>)>) {
 /// The types of the values that `enum` or `const` allows.
 fn values(schema: &Json<'_>) -> Vec<&'static str> {
     let options = schema.get("enum").and_then(Json::as_array);
-    let options = options.or_else(|| schema.get("const").map(std::slice::from_ref));
+    let listed = options.or_else(|| schema.get("const").map(std::slice::from_ref));
     let kind = |value: &Json<'_>| match value {
         Json::Null => "null",
         Json::Bool(_) => "boolean",
@@ -368,7 +369,7 @@ fn values(schema: &Json<'_>) -> Vec<&'static str> {
         Json::Object(_) => "object",
         Json::Number(_) => "number",
     };
-    options.unwrap_or_default().iter().map(kind).collect()
+    listed.unwrap_or_default().iter().map(kind).collect()
 }
 
 /// The types of JSON Schema, in the order in which a union lists them.

@@ -74,14 +74,14 @@ impl PreparedPrompt {
         let mut members = Members::parse(definition)?;
         let native = members.get_str("name").unwrap_or_default();
         let key = format!("prompts.{}", for_display(&native));
-        let listed = members.get("arguments").map(str::to_owned);
-        let listed = listed
+        let arguments = members.get("arguments").map(str::to_owned);
+        let written = arguments
             .as_deref()
             .map(elements)
             .transpose()?
             .unwrap_or_default();
         let listed: Vec<ListedArgument<'_>> =
-            listed.into_iter().map(ListedArgument::read).collect();
+            written.into_iter().map(ListedArgument::read).collect();
         let (arguments, mut mistakes) = overrides(&listed, change, &key);
         let name = view_name(
             &native,
@@ -236,8 +236,8 @@ fn overrides(
         .iter()
         .filter(is_required)
         .map(|argument| argument.name.as_str());
-    let required: Vec<&str> = required.collect();
-    let (arguments, mut mistakes) = Arguments::new(&change.arguments, &names, &required, key);
+    let required_names: Vec<&str> = required.collect();
+    let (arguments, mut mistakes) = Arguments::new(&change.arguments, &names, &required_names, key);
     let other = arguments
         .values()
         .filter(|(_, _, value)| !matches!(value, Json::String(_)));

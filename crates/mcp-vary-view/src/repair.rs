@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use mcp_vary::ignored::for_display;
-use mcp_vary::json::{Json, string};
+use mcp_vary::json::Json;
 
 use self::keywords::{Keyword, is_balanced, type_name};
 use self::references::References;
@@ -99,8 +99,7 @@ pub fn repair_schema(
         repair.root(members)?;
     }
     repair.properties_of_root(members);
-    let references = std::mem::take(&mut repair.references);
-    let dangling = references.dangling(schema);
+    let dangling = std::mem::take(&mut repair.references).dangling(schema);
     if !dangling.is_empty() {
         references::remove(schema, &dangling);
     }
@@ -126,10 +125,9 @@ impl Dialect {
     /// Without `$schema`, it is 2020-12 (MCP 2025-11-25, basic, "JSON Schema Usage").
     fn of(root: &Members<'_>) -> Self {
         let declared = root.iter().find(|(key, _)| key == "$schema");
-        let declared = declared.and_then(|(_, uri)| uri.as_str());
-        let is_one_of = |drafts: &[&str]| {
-            declared.is_some_and(|uri| drafts.iter().any(|draft| uri.contains(draft)))
-        };
+        let uri = declared.and_then(|(_, uri)| uri.as_str());
+        let is_one_of =
+            |drafts: &[&str]| uri.is_some_and(|uri| drafts.iter().any(|draft| uri.contains(draft)));
         Self {
             has_tuples: is_one_of(&["draft-03", "draft-04", "draft-06", "draft-07", "2019-09"]),
             has_exclusive_flags: is_one_of(&["draft-03", "draft-04"]),
@@ -192,8 +190,8 @@ impl Repair<'_> {
 
     /// `type` is `object`.
     fn root(&mut self, members: &mut Members<'_>) -> Result<(), String> {
-        let kind = members.iter_mut().find(|(key, _)| key == "type");
-        let kind = kind.map(|(_, kind)| kind);
+        let member = members.iter_mut().find(|(key, _)| key == "type");
+        let kind = member.map(|(_, kind)| kind);
         let is_object = |kind: &Json<'_>| kind.as_str() == Some("object");
         match kind {
             None => {
@@ -258,7 +256,7 @@ impl Repair<'_> {
             ("maximum", "exclusiveMaximum"),
         ] {
             let find = |name: &str| members.iter().position(|(key, _)| key == name);
-            let (Some(at), Some(flagged)) = (find(bound), find(flag)) else {
+            let Some((at, flagged)) = find(bound).zip(find(flag)) else {
                 continue;
             };
             if members[flagged].1 == Json::Bool(true) && matches!(members[at].1, Json::Number(_)) {
@@ -331,7 +329,7 @@ impl Repair<'_> {
             }
             Keyword::Reference => {
                 let reference = value.as_str();
-                reference.inspect(|it| self.references.add(key, it, self.depth > 0));
+                reference.inspect(|target| self.references.add(key, target, self.depth > 0));
                 reference.is_some()
             }
             plain => plain.accepts(value),
@@ -454,7 +452,8 @@ impl Repair<'_> {
 
     /// Whether a pattern can be compiled. Clients compile those of output schemas when they read the list.
     fn is_pattern(&self, pattern: &str) -> bool {
-        let compiles = || SchemaCheck::new(&format!(r#"{{"pattern":{}}}"#, string(pattern)));
+        let schema = || Json::Object(vec![("pattern".into(), Json::String(pattern.into()))]);
+        let compiles = || SchemaCheck::new(&schema().to_json());
         is_balanced(pattern, self.is_output) && (!self.is_output || compiles().is_ok())
     }
 }

@@ -56,8 +56,8 @@ impl ResourceOverride {
     /// ```
     pub fn prepare(&self, definition: &str, style: Style) -> Result<Option<String>, JsonError> {
         let mut members = Members::parse(definition)?;
-        let key = ["uriTemplate", "uri"];
-        let key = key.into_iter().find(|key| members.contains(key));
+        let keys = ["uriTemplate", "uri"];
+        let key = keys.into_iter().find(|key| members.contains(key));
         let mut changed = Changes::new(&mut members);
         if let Some(key) = key {
             changed.string(key, self.uri.as_deref());

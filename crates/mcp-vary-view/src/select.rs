@@ -291,8 +291,8 @@ impl Selection {
     pub fn diagnostics(&self, key: &str, items: &[Candidate<'_>]) -> Vec<ViewDiagnostic> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
         let rules = lists.into_iter().flat_map(|(list, rules)| {
-            let rules = rules.iter().enumerate();
-            rules.map(move |(index, rule)| (list, index, rule))
+            let indexed = rules.iter().enumerate();
+            indexed.map(move |(index, rule)| (list, index, rule))
         });
         let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| match key {
             "resources" => rule.matches_resource(*item),
@@ -301,7 +301,8 @@ impl Selection {
         let idle =
             rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));
         idle.map(|(list, index, rule)| {
-            let (key, rule_text) = (format!("{key}.{list}[{index}]"), rule.to_string());
+            let key = format!("{key}.{list}[{index}]");
+            let rule_text = rule.to_string();
             match items.iter().find(|item| rule.matches_names(**item, true)) {
                 Some(item) => ViewDiagnostic::UpstreamNameOnly {
                     key,

@@ -283,9 +283,8 @@ impl PreparedTool {
         let members = Members::parse(definition)?;
         let mut described = Members::default();
         described.set("name", string(&self.name));
-        let description = self.description.clone();
-        let description = description.or_else(|| members.get_str("description"));
-        if let Some(description) = description {
+        let changed = self.description.clone();
+        if let Some(description) = changed.or_else(|| members.get_str("description")) {
             described.set("description", string(&description));
         }
         let schema = members.get("inputSchema").unwrap_or("{}");
@@ -304,9 +303,8 @@ impl PreparedTool {
             return None;
         }
         let known = derive::Vocabulary::of(&self.name);
-        let schema = self.compact_schema_of(self.schema.as_deref()?, &known);
-        let schema = schema.ok()?;
-        let schema = escape_invisible(&schema);
+        let compact = self.compact_schema_of(self.schema.as_deref()?, &known);
+        let schema = escape_invisible(&compact.ok()?);
         if schema.len() <= MAX_SCHEMA_IN_ERROR {
             Some(schema)
         } else {
@@ -372,7 +370,8 @@ fn compact_form(
     let listed = tool.json.unwrap_or(compact);
     let mut members = Members::parse(&listed)?;
     // A dialect writes types as its clients need them.
-    if let (None, Some(schema)) = (style.dialect, members.get("inputSchema")) {
+    let is_plain = style.dialect.is_none();
+    if is_plain && let Some(schema) = members.get("inputSchema") {
         let schema = typed(schema)?;
         members.set("inputSchema", schema);
     }
@@ -391,16 +390,16 @@ fn arguments(
     let root = Members::parse(schema)?;
     let properties = Members::parse(root.get("properties").unwrap_or("{}"))?;
     let names: Vec<&str> = properties.iter().map(|(name, _)| name).collect();
-    let required = root
+    let listed = root
         .get("required")
         .map(elements)
         .transpose()?
         .unwrap_or_default();
-    let required: Vec<String> = required
+    let required_names: Vec<String> = listed
         .iter()
         .filter_map(|name| serde_json::from_str(name).ok())
         .collect();
-    let required: Vec<&str> = required.iter().map(String::as_str).collect();
+    let required: Vec<&str> = required_names.iter().map(String::as_str).collect();
     Ok(Arguments::new(&change.arguments, &names, &required, key))
 }
 

@@ -53,7 +53,8 @@ impl UriTemplate {
     /// Parses a template; one without expressions matches only itself.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let (mut literals, mut expressions) = (Vec::new(), Vec::new());
+        let mut literals = Vec::new();
+        let mut expressions = Vec::new();
         let mut remaining = text;
         while let Some((literal, after)) = remaining.split_once('{') {
             let Some((expression, after)) = after.split_once('}') else {
@@ -330,16 +331,15 @@ impl UriMap {
             let used = map.by_view_uri.entry(shown.to_owned());
             used.or_insert_with(|| native.to_owned());
             if !from.expressions.is_empty() {
-                let native = native.to_owned();
                 templates.push(MovedTemplate {
-                    upstream: native,
+                    upstream: native.to_owned(),
                     from,
                     to,
                 });
             }
         }
         // Templates of equal length stay in the order of the pairs.
-        templates.sort_by_key(|it| std::cmp::Reverse(it.from.literal_length()));
+        templates.sort_by_key(|template| std::cmp::Reverse(template.from.literal_length()));
         map.templates = templates;
         map
     }
@@ -367,11 +367,12 @@ impl UriMap {
             return Some(Cow::Owned(native.clone()));
         }
         let templates = self.templates.iter();
-        let carried = templates.filter_map(|it| translate(shown, &it.to, &it.from));
-        let mut carried = carried.peekable();
+        let mut candidates = templates
+            .filter_map(|template| translate(shown, &template.to, &template.from))
+            .peekable();
         // A URI that a template of the view matches belongs to that template, even if no such resource exists.
-        if carried.peek().is_some() {
-            return carried.find(|native| leads_back(native)).map(Cow::Owned);
+        if candidates.peek().is_some() {
+            return candidates.find(|native| leads_back(native)).map(Cow::Owned);
         }
         leads_back(shown).then_some(Cow::Borrowed(shown))
     }
@@ -400,14 +401,14 @@ impl UriMap {
         }
         let carried = |native: &str| {
             let mut templates = self.templates.iter();
-            templates.find_map(|it| translate(native, &it.from, &it.to))
+            templates.find_map(|template| translate(native, &template.from, &template.to))
         };
         let normal = || match normal_uri(native) {
             Cow::Owned(normal) => carried(&normal),
             Cow::Borrowed(_) => None,
         };
-        let carried = carried(native).or_else(normal);
-        carried.map_or(Cow::Borrowed(native), Cow::Owned)
+        let renamed = carried(native).or_else(normal);
+        renamed.map_or(Cow::Borrowed(native), Cow::Owned)
     }
 
     /// Which renaming keeps `native` out of the view: the server's URI of the renamed item, and the URI that `native`
@@ -445,7 +446,8 @@ fn translate(uri: &str, from: &UriTemplate, to: &UriTemplate) -> Option<String> 
 }
 
 fn parse_pair(native: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> {
-    let (from, to) = (UriTemplate::new(native), UriTemplate::new(shown));
+    let from = UriTemplate::new(native);
+    let to = UriTemplate::new(shown);
     let has_scheme = shown
         .split_once(':')
         .is_some_and(|(scheme, _)| is_scheme(scheme));

@@ -135,10 +135,10 @@ const MAX_SUGGESTION: usize = 1_024;
 fn find_issue(uri: &str, counts: impl Fn(&UriIssue) -> bool) -> Option<UriIssue> {
     let parts = Parts::of(uri);
     let structure = segments(uri, &parts).chain(empty_segments(uri, &parts));
-    let characters = characters(uri, &parts).chain(non_normal_start(uri));
-    let all = structure.chain(characters);
-    let mut all = all.map(|(kind, at)| UriIssue { kind, at });
-    all.find(counts)
+    let misplaced = characters(uri, &parts).chain(non_normal_start(uri));
+    let all = structure.chain(misplaced);
+    let mut issues = all.map(|(kind, at)| UriIssue { kind, at });
+    issues.find(counts)
 }
 
 /// The positions of the parts of a URI.
@@ -154,8 +154,8 @@ struct Parts {
 impl Parts {
     fn of(uri: &str) -> Self {
         let body = scheme(uri).map_or(0, |scheme| scheme.end + 1);
-        let end = uri[body..].find(['?', '#']);
-        let end = end.map_or(uri.len(), |end| body + end);
+        let found = uri[body..].find(['?', '#']);
+        let end = found.map_or(uri.len(), |at| body + at);
         let path = match uri[body..end].strip_prefix("//") {
             Some(remaining) => {
                 end - remaining.len() + remaining.find('/').unwrap_or(remaining.len())
@@ -233,7 +233,7 @@ fn empty_segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range
 
 /// Finds problems of single characters, encoded or not.
 fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
-    let (body, end) = (parts.body, parts.end);
+    let Parts { body, end, .. } = *parts;
     let outside = (uri.len() - uri.trim_start().len(), uri.trim_end().len());
     let mut run_end = 0;
     uri.char_indices().filter_map(move |(at, c)| {
@@ -293,14 +293,14 @@ fn local_file(uri: &str) -> Option<Range<usize>> {
 
 /// A valid URI that the author of `uri` most likely meant.
 fn suggested_uri(uri: &str) -> Option<String> {
-    let uri = uri.replace(|c: char| c.is_control(), "");
-    let mut uri = normal_uri(uri.trim()).into_owned();
+    let printable = uri.replace(|c: char| c.is_control(), "");
+    let mut uri = normal_uri(printable.trim()).into_owned();
     if let Some(start) = local_file(&uri) {
         uri.replace_range(start, "file://");
     }
     let Parts { path, end, .. } = Parts::of(&uri);
-    let slashes = uri[path..end].replace("%2F", "/");
-    let slashes = slashes.replace("%5C", "/").replace('\\', "/");
+    let decoded = uri[path..end].replace("%2F", "/").replace("%5C", "/");
+    let slashes = decoded.replace('\\', "/");
     let mut segments: Vec<&str> = Vec::new();
     for segment in slashes.split('/') {
         match segment {

@@ -14,15 +14,14 @@ impl Pattern {
             Decode::All => &self.uri_forms.decoded,
             _ => &self.uri_forms.identity,
         };
-        let form = form.get_or_init(|| {
+        let matcher = form.get_or_init(|| {
             let text = self.as_str();
-            let rewritten = rewritten(text, decode);
-            let is_same = rewritten == text;
+            let pattern = rewritten(text, decode);
+            let is_same = pattern == text;
             // A pattern that compiled with encoded characters compiles with escaped ones.
-            let glob = (!is_same).then(|| Self::glob(&rewritten).ok());
-            glob.flatten()
+            (!is_same).then(|| Self::glob(&pattern).ok()).flatten()
         });
-        form.as_ref().unwrap_or(&self.glob)
+        matcher.as_ref().unwrap_or(&self.glob)
     }
 
     /// Whether the pattern covers more than the path.
@@ -144,8 +143,8 @@ impl Selection {
     #[must_use]
     pub fn selects_resource(&self, item: Candidate<'_>) -> bool {
         let holds = |rules: &[Rule], decode| {
-            let mut rules = rules.iter();
-            rules.any(|rule| rule.matches_listed(item, decode))
+            let matches = |rule: &Rule| rule.matches_listed(item, decode);
+            rules.iter().any(matches)
         };
         let included = self.include.is_empty() || holds(&self.include, Decode::Meaningless);
         included && !holds(&self.exclude, Decode::All)

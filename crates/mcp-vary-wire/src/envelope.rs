@@ -276,12 +276,12 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// When the array is not valid JSON or is empty.
 pub fn batch(bytes: &[u8]) -> Option<Result<Vec<&str>, WireError>> {
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
         return None;
     }
-    Some(read_batch(bytes))
+    Some(read_batch(text))
 }
 
 fn read_batch(bytes: &[u8]) -> Result<Vec<&str>, WireError> {

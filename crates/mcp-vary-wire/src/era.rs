@@ -80,7 +80,8 @@ fn make_modern(meta: &mut Members<'_>, upward: &UpstreamContext<'_>) {
     if !meta.contains(CLIENT_INFO) {
         meta.set(CLIENT_INFO, client_info());
     }
-    if let (Some(level), false) = (upward.log_level, meta.contains(LOG_LEVEL)) {
+    let is_missing = !meta.contains(LOG_LEVEL);
+    if is_missing && let Some(level) = upward.log_level {
         meta.set(LOG_LEVEL, json::string(level));
     }
 }
@@ -233,8 +234,7 @@ pub fn drop_structured_content(result: &str) -> Cow<'_, str> {
 
 /// The result with the value of `structuredContent` also in `content`: as the server's own text, or else as JSON.
 pub fn with_text_content(result: &str) -> Cow<'_, str> {
-    let structure = edit::get(result, STRUCTURED_CONTENT).filter(|value| *value != "null");
-    let Some(value) = structure else {
+    let Some(value) = edit::get(result, STRUCTURED_CONTENT).filter(|value| *value != "null") else {
         return Cow::Borrowed(result);
     };
     let content = edit::get(result, "content").unwrap_or("[]");
@@ -243,8 +243,8 @@ pub fn with_text_content(result: &str) -> Cow<'_, str> {
         return Cow::Borrowed(result);
     }
     let text = format!(r#"{{"type":"text","text":{}}}"#, json::string(value));
-    let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
-    let content = format!("[{}]", blocks.join(","));
+    let all: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
+    let content = format!("[{}]", all.join(","));
     edit::set(result, "content", &content)
 }
 

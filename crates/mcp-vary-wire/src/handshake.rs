@@ -65,9 +65,9 @@ impl Handshake {
     /// > `supportedVersions`: MCP Protocol Versions this server supports. (MCP 2026-07-28, schema)
     pub fn supports_sessions(&self) -> bool {
         let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
-        let supported = result.get("supportedVersions").unwrap_or("[]");
-        let supported: Vec<String> = serde_json::from_str(supported).unwrap_or_default();
-        let mut supported = supported
+        let listed = result.get("supportedVersions").unwrap_or("[]");
+        let versions: Vec<String> = serde_json::from_str(listed).unwrap_or_default();
+        let mut supported = versions
             .iter()
             .filter_map(|version| Revision::parse(version));
         self.era() == Era::Legacy || supported.any(|revision| revision.era() == Era::Legacy)
@@ -100,8 +100,8 @@ impl Handshake {
     /// What the server declares of the extension server-variants; null without it.
     fn variant_settings(&self) -> Value {
         let capabilities = to_value(&self.capabilities).unwrap_or_default();
-        let settings = settings(&capabilities, SERVER_VARIANTS);
-        settings.map_or(Value::Null, |settings| settings.value().clone())
+        let declared = settings(&capabilities, SERVER_VARIANTS);
+        declared.map_or(Value::Null, |declared| declared.value().clone())
     }
 
     /// Whether the server has the capability `kind`.
@@ -109,7 +109,7 @@ impl Handshake {
         let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
         let kind = capabilities
             .ok()
-            .and_then(|all| all.get(kind).map(|it| it.starts_with('{')));
+            .and_then(|all| all.get(kind).map(|value| value.starts_with('{')));
         kind.unwrap_or(false)
     }
 

@@ -1,6 +1,6 @@
 //! The levels of log messages.
 
-use mcp_vary::json::edit;
+use mcp_vary::json::{Members, edit, string};
 
 /// The levels, least severe first.
 ///
@@ -28,6 +28,11 @@ pub fn level_name(level: u8) -> &'static str {
         .get(usize::from(level))
         .copied()
         .unwrap_or("emergency")
+}
+
+/// The parameters of `logging/setLevel`.
+pub fn level_params(level: u8) -> String {
+    Members::from_iter([("level", string(level_name(level)))]).to_json()
 }
 
 /// Whether a log message with these params reaches a legacy client that set the level `wanted`.

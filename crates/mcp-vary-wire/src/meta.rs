@@ -2,6 +2,8 @@
 //!
 //! Source: MCP 2026-07-28, basic/index, "General fields".
 
+use mcp_vary::json::{Members, string};
+
 /// The revision of a modern request.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The name and version of the client that sends a modern request.
@@ -19,6 +21,7 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The `clientInfo` that the gateway sends to servers, JSON text.
 pub fn client_info() -> String {
-    let version = mcp_vary::json::string(env!("CARGO_PKG_VERSION"));
-    format!(r#"{{"name":"vary","title":"Vary","version":{version}}}"#)
+    let version = env!("CARGO_PKG_VERSION");
+    let info = [("name", "vary"), ("title", "Vary"), ("version", version)];
+    Members::from_iter(info.map(|(key, text)| (key, string(text)))).to_json()
 }

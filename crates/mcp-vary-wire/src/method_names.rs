@@ -35,8 +35,8 @@ pub fn is_of_the_protocol(method: &str) -> bool {
     // Servers that trim, that end a text at a NUL, or that ignore case would take others for the protocol's.
     let is_plain = method.bytes().all(|byte| byte.is_ascii_graphic());
     let is_path = |segment| matches!(segment, "" | "." | "..");
-    let first = method.split(['/', '.', ':', '\\']).next();
-    let first = first.unwrap_or_default();
+    let mut parts = method.split(['/', '.', ':', '\\']);
+    let first = parts.next().unwrap_or_default();
     !is_plain
         || method.split('/').any(is_path)
         || OF_THE_PROTOCOL

@@ -25,12 +25,12 @@ impl ParamsError {
 
     /// A key in `place` that a reader may take for `known`; the client's key is truncated.
     pub fn lookalike(place: &str, key: &str, known: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
+        let cut: String = key.chars().take(64).collect();
         Self {
             counter: Some(Counter::RefusedLookalikeMembers),
             reason: format!(
                 "`{place}` has a member {}, which some servers read as {}; leave it out",
-                quoted(&key),
+                quoted(&cut),
                 quoted(known)
             ),
         }
@@ -38,12 +38,12 @@ impl ParamsError {
 
     /// Two keys of a request with a state that a reader may take for the same one.
     pub fn ambiguous(key: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
+        let cut: String = key.chars().take(64).collect();
         Self {
             counter: Some(Counter::RefusedDuplicateMembers),
             reason: format!(
                 "`arguments`: the key {} is given twice; with a `requestState` each is given once, in one spelling",
-                quoted(&key)
+                quoted(&cut)
             ),
         }
     }

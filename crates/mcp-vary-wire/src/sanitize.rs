@@ -7,8 +7,8 @@ use mcp_vary::text::is_invisible;
 /// Invisible characters are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
 pub fn excerpt(bytes: &[u8], limit: usize) -> String {
     let head = &bytes[..bytes.len().min(limit.saturating_mul(4).saturating_add(4))];
-    let text = String::from_utf8_lossy(head);
-    let text = text.trim();
+    let decoded = String::from_utf8_lossy(head);
+    let text = decoded.trim();
     let mut out = String::with_capacity(text.len().min(limit));
     for (at, c) in text.chars().enumerate() {
         if at == limit {

@@ -217,8 +217,7 @@ pub fn write_response(id: &str, outcome: Result<&str, &str>) -> Bytes {
 
 /// The JSON text of an error.
 pub fn error_json(code: i64, message: &str) -> String {
-    let message = json::string(message);
-    format!(r#"{{"code":{code},"message":{message}}}"#)
+    format!(r#"{{"code":{code},"message":{}}}"#, json::string(message))
 }
 
 /// Replaces line breaks, which are white space in JSON and would end the message on stdio.

@@ -42,7 +42,7 @@ impl ServerRequestSupport {
             form: elicitation.is_some() && (mode("form") || !mode("url")),
             url: mode("url"),
             sampling: sampling.is_some(),
-            tools: sampling.is_some_and(|it| object(it, "tools").is_some()),
+            tools: sampling.is_some_and(|members| object(members, "tools").is_some()),
             roots: object(capabilities, "roots").is_some(),
         }
     }
@@ -137,9 +137,9 @@ fn named_sampling(asker: &str, params: &str) -> Option<String> {
         let content = edit::get(message, "content")?;
         let content = match elements(content) {
             Ok(blocks) => {
-                let mut blocks = blocks.iter().enumerate();
-                let (at, block) =
-                    blocks.find_map(|(at, block)| Some((at, named_text(asker, block, "text")?)))?;
+                let mut indexed = blocks.iter().enumerate();
+                let (at, block) = indexed
+                    .find_map(|(at, block)| Some((at, named_text(asker, block, "text")?)))?;
                 with_element(content, at, &block)?
             }
             Err(_) => named_text(asker, content, "text")?,
@@ -171,8 +171,8 @@ pub fn forwardable_capabilities(capabilities: &Value) -> Map<String, Value> {
             continue;
         };
         let has = |part: &&&str| declared.get(**part).is_some_and(Value::is_object);
-        let parts = parts.iter().filter(has);
-        let mut parts: Map<_, _> = parts.map(|part| ((*part).to_owned(), json!({}))).collect();
+        let known = parts.iter().filter(has);
+        let mut parts: Map<_, _> = known.map(|part| ((*part).to_owned(), json!({}))).collect();
         if *capability == "roots" && declared.get("listChanged") == Some(&Value::Bool(true)) {
             parts.insert("listChanged".to_owned(), Value::Bool(true));
         }

@@ -164,7 +164,8 @@ impl SyslogSink {
     /// `<PRI>1 TIME HOSTNAME APP-NAME PROCID MSGID - MSG`, without the byte order mark that nobody needs for JSON.
     fn message(&self, line: &Line) -> Vec<u8> {
         let priority = self.header.facility * 8 + line.severity().code();
-        let (time, sender) = (line.time(), &self.header.sender);
+        let time = line.time();
+        let sender = &self.header.sender;
         let mut message = format!("<{priority}>1 {time} {sender} audit - ").into_bytes();
         message.extend_from_slice(line.text());
         message

@@ -109,8 +109,8 @@ fn read_header(part: &str) -> Result<(Algorithm, Option<String>), TokenError> {
         return Err(TokenError::Critical);
     }
     let name = header.text("alg");
-    let algorithm = name.and_then(parse_algorithm);
-    let algorithm = algorithm.ok_or_else(|| TokenError::Algorithm(refused_name(name)))?;
+    let known = name.and_then(parse_algorithm);
+    let algorithm = known.ok_or_else(|| TokenError::Algorithm(refused_name(name)))?;
     let kind = header.optional_text("typ").map_err(|_| TokenError::Type)?;
     if !kind.is_none_or(is_access_token_type) {
         return Err(TokenError::Type);
@@ -141,9 +141,9 @@ fn read_claims(payload: &str) -> Result<RegisteredClaims, TokenError> {
         let text = claims.text(name).filter(|text| !text.is_empty());
         text.map(str::to_owned).ok_or(TokenError::Claim(name))
     };
-    let audiences = claims.texts("aud", MAX_AUDIENCES);
-    let audiences = audiences.filter(|all| !all.is_empty());
-    let audiences = audiences.ok_or(TokenError::Claim("aud"))?;
+    let claim = claims.texts("aud", MAX_AUDIENCES);
+    let named = claim.filter(|all| !all.is_empty());
+    let audiences = named.ok_or(TokenError::Claim("aud"))?;
     Ok(RegisteredClaims {
         issuer: text("iss")?,
         subject: text("sub")?,

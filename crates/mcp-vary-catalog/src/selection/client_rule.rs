@@ -109,8 +109,8 @@ impl ClientPattern {
             .case_insensitive(true)
             .literal_separator(false)
             .build();
-        let built = built.map_err(|error| error.kind().to_string())?;
-        Ok(Self(built.compile_matcher()))
+        let pattern = built.map_err(|error| error.kind().to_string())?;
+        Ok(Self(pattern.compile_matcher()))
     }
 
     /// Whether the glob matches all of `text`.

@@ -188,14 +188,14 @@ impl Rankings {
     /// How all variants rank for a client with these hints, and why.
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
         let ranking = self.ranking(hints, None);
-        let declared = self.visible(None).flat_map(|it| it.hints.keys());
-        let declared: BTreeSet<_> = declared.map(String::as_str).collect();
+        let keys = self.visible(None).flat_map(|variant| variant.hints.keys());
+        let declared: BTreeSet<_> = keys.map(String::as_str).collect();
         let weighs = |key: &str| self.weights.hints.get(key).is_some_and(|it| it.first > 0);
         let keys = |wanted: &dyn Fn(&str) -> bool| {
-            let keys = hints.iter().map(|(key, _)| key);
+            let sent = hints.iter().map(|(key, _)| key);
             // `status` does not rank variants: it asks for experimental variants to be offered.
-            let keys = keys.filter(|key| *key != "status" && wanted(key));
-            keys.map(str::to_owned).collect()
+            let weighed = sent.filter(|key| *key != "status" && wanted(key));
+            weighed.map(str::to_owned).collect()
         };
         Explanation {
             advertised: ranking.advertise(self.advertised).0,

@@ -99,8 +99,8 @@ const CACHE_BYTES: usize = 1 << 20;
 impl ClientRules {
     /// The rules of a configuration.
     pub fn new(config: &SelectionConfig) -> Self {
-        let known = KNOWN_CLIENTS.iter().filter(|_| config.known_clients);
-        let known = known.map(|client| client.rule());
+        let clients = KNOWN_CLIENTS.iter().filter(|_| config.known_clients);
+        let known = clients.map(|client| client.rule());
         let all: Vec<_> = config.rules.iter().cloned().chain(known).collect();
         Self {
             has_presentation_rules: all.iter().any(ClientRule::changes_presentation),
@@ -134,12 +134,12 @@ impl ClientRules {
         let presentations = found.into_iter();
         let presentations =
             presentations.map(|(result, dialect)| Presentation::new(result, dialect.flatten()));
-        let mut presentations: Vec<_> = presentations
+        let mut different: Vec<_> = presentations
             .filter(|it| *it != Presentation::default())
             .collect();
-        presentations.sort_unstable();
-        presentations.dedup();
-        presentations
+        different.sort_unstable();
+        different.dedup();
+        different
     }
 
     /// The outcome of the rules for a client. `info` is its `clientInfo` as JSON text.
@@ -150,8 +150,8 @@ impl ClientRules {
         let met = self
             .matched
             .get_or_read(info.unwrap_or("{}"), |info| self.matching(info));
-        let met = met.iter().map(|at| (*at, &self.all[*at]));
-        combine(met.filter(|(_, rule)| request.matches_headers(rule)))
+        let rules = met.iter().map(|at| (*at, &self.all[*at]));
+        combine(rules.filter(|(_, rule)| request.matches_headers(rule)))
     }
 
     /// The outcome of the rules for the client of a session. Its variant was selected when the session started.
@@ -173,16 +173,17 @@ impl ClientRules {
             None => true,
         };
         let meets = |rule: &ClientRule| says("name", &rule.name) && says("version", &rule.version);
-        let rules = self.all.iter().enumerate();
-        let met = rules.filter(|(_, rule)| meets(rule));
+        let met = self.all.iter().enumerate().filter(|(_, rule)| meets(rule));
         met.map(|(at, _)| at).collect()
     }
 }
 
 /// Combines rules. For each setting, the first rule that has it decides.
 fn combine<'a>(rules: impl Iterator<Item = (usize, &'a ClientRule)>) -> RuleOutcome {
-    let (mut variant, mut features) = (None, None);
-    let (mut result, mut dialect) = (None, None);
+    let mut variant = None;
+    let mut features = None;
+    let mut result = None;
+    let mut dialect = None;
     let mut json = JsonRule::default();
     for (at, rule) in rules {
         variant = variant.or(rule.variant.as_ref().map(|id| (id, at)));

@@ -44,8 +44,8 @@ impl VariantRequest {
     /// Reads the head of a request to the endpoint at `path`.
     pub fn read(path: &EndpointPath, headers: &HeaderMap, config: &SelectionConfig) -> Self {
         // A repeated header is a list, which does not name a variant.
-        let header = headers.get_all(HEADER).iter();
-        let header: Vec<_> = header
+        let values = headers.get_all(HEADER).iter();
+        let header: Vec<_> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
         let reads_headers = |rule: &ClientRule| !rule.headers.is_empty();
@@ -70,8 +70,8 @@ impl VariantRequest {
                 .headers
                 .iter()
                 .flat_map(|headers| headers.get_all(name));
-            let mut values = values.filter_map(|value| value.to_str().ok());
-            values.any(|value| pattern.matches(value))
+            let mut texts = values.filter_map(|value| value.to_str().ok());
+            texts.any(|value| pattern.matches(value))
         })
     }
 }
@@ -117,7 +117,7 @@ impl VariantReason {
             Some((by, rule)) => (by, Some(rule)),
             None => (sealed, None),
         };
-        let by = DecidedBy::ALL.into_iter().find(|it| it.as_str() == by);
+        let by = DecidedBy::ALL.into_iter().find(|part| part.as_str() == by);
         by.map_or_else(Self::default, |by| Self::new(by, rule.map(Arc::from)))
     }
 }

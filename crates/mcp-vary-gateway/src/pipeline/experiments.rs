@@ -200,9 +200,11 @@ impl ActiveExperiment {
 
     fn participation(&self, unit: Unit, arm: usize) -> Option<Arc<Participation>> {
         let variant = *self.arms.get(arm)?;
-        let choice = (variant, Arc::clone(&self.name));
-        let participation = Participation::new(self.tally.clone(), (unit, arm), choice);
-        Some(Arc::new(participation))
+        let experiment = Arc::clone(&self.name);
+        let (tally, since) = self.tally.clone();
+        Some(Arc::new(Participation::new(
+            tally, since, unit, arm, variant, experiment,
+        )))
     }
 }
 

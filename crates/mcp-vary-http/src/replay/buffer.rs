@@ -30,7 +30,8 @@ pub struct ReplayBuffer {
     /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
     /// Where it is copied to when it ends without its client, and how long a copy is of use.
-    copies: (Copies, Duration),
+    copies: Copies,
+    lifetime: Duration,
     state: ScopedLock<BufferState>,
     /// Notified whenever a connection is added, is removed or reads.
     changed: Notify,
@@ -87,7 +88,8 @@ impl ReplayBuffer {
         client: ClientId,
         request: Option<&str>,
         total: Arc<AtomicUsize>,
-        copies: (Copies, Duration),
+        copies: Copies,
+        lifetime: Duration,
     ) -> Self {
         total.fetch_add(OVERHEAD, Ordering::Relaxed);
         Self {
@@ -97,6 +99,7 @@ impl ReplayBuffer {
             ending: EventId::suffix(request),
             total,
             copies,
+            lifetime,
             state: ScopedLock::new(BufferState {
                 events: VecDeque::new(),
                 next: 0,
@@ -123,7 +126,8 @@ impl ReplayBuffer {
         mut copy: &[u8],
     ) -> Option<Self> {
         let client = copy.try_get_u64().ok()?;
-        let log = Self::new(number, client, Some(request), total, Default::default());
+        let none = Copies::default();
+        let log = Self::new(number, client, Some(request), total, none, Duration::ZERO);
         {
             let mut state = log.lock();
             state.is_pumped = false;
@@ -148,8 +152,7 @@ impl ReplayBuffer {
             return;
         }
         let id = super::ReplayStreams::id_of_copy(self.number);
-        let (copies, lifetime) = &self.copies;
-        let is_copied = copies.add(&id, *lifetime, state.bytes, || {
+        let is_copied = self.copies.add(&id, self.lifetime, state.bytes, || {
             let mut copy = Vec::with_capacity(state.bytes + 16 * (state.events.len() + 1));
             copy.put_u64(self.client);
             for event in &state.events {
@@ -187,7 +190,8 @@ impl ReplayBuffer {
     }
 
     fn id(&self, at: EventPosition) -> String {
-        let (stream, ending) = (self.number, &self.ending);
+        let stream = self.number;
+        let ending = &self.ending;
         match at {
             EventPosition::Number(number) => format!("{stream:x}-{number}{ending}"),
             EventPosition::End => format!("{stream:x}-end{ending}"),
@@ -313,8 +317,8 @@ impl BufferState {
 
     fn replay_from(&mut self, number: u64) {
         self.unsent = number.min(self.next);
-        let unsent = self.events.iter().rev();
-        let unsent = unsent.take_while(|event| event.number >= self.unsent);
+        let newest = self.events.iter().rev();
+        let unsent = newest.take_while(|event| event.number >= self.unsent);
         self.unsent_bytes = unsent.map(|event| event.bytes.len()).sum();
     }
 
@@ -395,8 +399,9 @@ mod tests {
     use super::*;
 
     fn log(request: Option<&str>) -> Arc<ReplayBuffer> {
-        let copies = Default::default();
-        Arc::new(ReplayBuffer::new(1, 7, request, Arc::default(), copies))
+        let none = Copies::default();
+        let log = ReplayBuffer::new(1, 7, request, Arc::default(), none, Duration::ZERO);
+        Arc::new(log)
     }
 
     fn read(connection: &ReplayReader) -> Option<String> {

@@ -31,22 +31,22 @@ impl Shared {
         let server = &self.settings.server;
         let discovered = discover(&self.http, server, challenge, configured, last_issuer).await?;
         let issuer = discovered.metadata.issuer.as_str();
-        let last = last.filter(|login| login.issuer == issuer);
-        if last.is_none() && last_issuer.is_some() && configured.is_none() {
+        let same = last.filter(|login| login.issuer == issuer);
+        if same.is_none() && last_issuer.is_some() && configured.is_none() {
             // "If the authorization server indicated by protected resource metadata no longer matches the one the
             // credentials were registered with, clients SHOULD surface an error".
             if self.settings.client.is_registered() {
                 return Err(CredentialError::ServerChanged);
             }
         }
-        if last.is_none() {
-            let issuer = issuer.to_owned();
+        if same.is_none() {
+            let name = issuer.to_owned();
             if configured.is_none() && self.settings.client.secret.is_some() {
-                return Err(CredentialError::IssuerNeeded { issuer });
+                return Err(CredentialError::IssuerNeeded { issuer: name });
             }
-            interaction.user_agent.show_issuer(server.as_str(), &issuer);
+            interaction.user_agent.show_issuer(server.as_str(), &name);
         }
-        let scope = self.scope(&discovered, challenge, last);
+        let scope = self.scope(&discovered, challenge, same);
         let login = self.by_person(interaction, discovered, scope).await?;
         let lock = self.lock().await?;
         self.write(state, lock, login.clone()).await?;

@@ -39,9 +39,9 @@ impl<'a> Builder<'a> for Values {
     }
 
     fn object(members: Vec<(Cow<'a, str>, Val)>) -> Val {
-        let members = members.into_iter();
+        let entries = members.into_iter();
         Val::obj(
-            members
+            entries
                 .map(|(key, value)| (Self::string(key), value))
                 .collect(),
         )

@@ -173,12 +173,12 @@ fn calculate<'a>(mut cv: Cv<'a, Kind>, operate: fn(Val, Val) -> ValR<Val>) -> Va
 /// `left * right`, unless that is a text that is too long.
 fn times(left: Val, right: Val) -> ValR<Val> {
     let length = |value: &Val| value.as_bytes().map(<[u8]>::len);
-    let text = length(&left).map(|length| (length, &right));
-    let text = text.or_else(|| length(&right).map(|length| (length, &left)));
+    let of_left = length(&left).map(|length| (length, &right));
+    let text = of_left.or_else(|| length(&right).map(|length| (length, &left)));
     if let Some((length, count)) = text {
         // A count that does not fit into a machine word is larger than any limit.
-        let count = count.as_isize().unwrap_or(isize::MAX).max(0).unsigned_abs();
-        if length.saturating_mul(count) > LARGEST {
+        let times = count.as_isize().unwrap_or(isize::MAX).max(0).unsigned_abs();
+        if length.saturating_mul(times) > LARGEST {
             return Err(Error::str(TOO_LARGE));
         }
     }
@@ -304,8 +304,8 @@ fn joined<'s>(format: &'s str, parts: Vec<StrPart<&'s str, Term<&'s str>>>) -> T
         }
         part => Term::Str(None, vec![part]),
     };
-    let joined = parts.into_iter().map(text);
-    let joined = joined.reduce(|left, right| Term::Call(PLUS, vec![left, right]));
+    let terms = parts.into_iter().map(text);
+    let joined = terms.reduce(|left, right| Term::Call(PLUS, vec![left, right]));
     joined.unwrap_or_else(|| Term::Str(None, Vec::new()))
 }
 
@@ -319,8 +319,8 @@ fn all(terms: Vec<Term<&str>>) -> Vec<Term<&str>> {
 }
 
 fn pairs<T>(pairs: Vec<(Term<&str>, T)>, value: impl Fn(T) -> T) -> Vec<(Term<&str>, T)> {
-    let pairs = pairs.into_iter();
-    pairs.map(|(key, it)| (inside(key), value(it))).collect()
+    let entries = pairs.into_iter();
+    entries.map(|(key, it)| (inside(key), value(it))).collect()
 }
 
 fn pattern(bound: Pattern<&str>) -> Pattern<&str> {
@@ -332,14 +332,14 @@ fn pattern(bound: Pattern<&str>) -> Pattern<&str> {
 }
 
 fn along(Path(parts): Path<Term<&str>>) -> Path<Term<&str>> {
-    let parts = parts.into_iter().map(|(part, optional)| {
+    let inner = parts.into_iter().map(|(part, optional)| {
         let part = match part {
             Part::Index(term) => Part::Index(inside(term)),
             Part::Range(from, to) => Part::Range(from.map(inside), to.map(inside)),
         };
         (part, optional)
     });
-    Path(parts.collect())
+    Path(inner.collect())
 }
 
 /// The value as JSON, or `None` if that is too long. A value can contain another value many times without using more

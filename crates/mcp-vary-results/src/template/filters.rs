@@ -15,12 +15,12 @@ macro_rules! bounded {
         $environment.add_filter(
             $name,
             |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| -> Result<Value, Error> {
-                let arguments = arguments.into_values();
-                if $made(&arguments) > LARGEST {
+                let values = arguments.into_values();
+                if $made(&values) > LARGEST {
                     let why = format!("`{}` makes more than {LARGEST} bytes", $name);
                     return Err(Error::new(ErrorKind::InvalidOperation, why));
                 }
-                state.apply_filter(concat!("vary ", $name), &arguments)
+                state.apply_filter(concat!("vary ", $name), &values)
             },
         );
     )*};
@@ -162,10 +162,10 @@ fn formatted(arguments: &[Value]) -> usize {
         .first()
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let widths = text
+    let numbers = text
         .split(|c: char| !c.is_ascii_digit())
         .filter(|digits| !digits.is_empty());
-    let widths = widths.map(|digits| digits.parse().unwrap_or(usize::MAX));
+    let widths = numbers.map(|digits| digits.parse().unwrap_or(usize::MAX));
     let widest = widths.fold(0, usize::saturating_add);
     let given = if text.contains('*') {
         number(rest(arguments))

@@ -69,10 +69,9 @@ impl Object for Names {
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         let built_in = self.built_in.iter().map(|(name, _)| Value::from(*name));
-        let members = self.value.try_iter().into_iter().flatten();
-        let members = members.filter(|name| {
+        let members = self.value.try_iter().into_iter().flatten().filter(|name| {
             name.as_str()
-                .is_some_and(|it| self.find_built_in(it).is_none())
+                .is_some_and(|key| self.find_built_in(key).is_none())
         });
         Enumerator::Values(built_in.chain(members).collect())
     }

@@ -58,9 +58,9 @@ pub(super) struct ChangedVariants {
 
 impl ChangedVariants {
     fn add(&mut self, changed: Selector) {
-        match changed.filter(|_| self.some.len() < MAX_CHANGED) {
-            Some(variant) => drop(self.some.insert(variant)),
-            None => self.all = true,
+        match changed {
+            Some(variant) if self.some.len() < MAX_CHANGED => drop(self.some.insert(variant)),
+            _ => self.all = true,
         }
     }
 

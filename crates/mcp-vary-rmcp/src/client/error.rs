@@ -54,9 +54,8 @@ impl Error {
     pub(super) fn from_service(error: ServiceError, variant: Option<&VariantId>) -> Self {
         match (error, variant) {
             (ServiceError::McpError(error), Some(variant)) if is_variant_rejection(&error) => {
-                let variant = variant.clone();
                 Self::VariantRejected {
-                    variant,
+                    variant: variant.clone(),
                     error: Box::new(error),
                 }
             }

@@ -69,14 +69,15 @@ impl Client {
             )
         };
         // The request state belongs to the variant that answered.
-        let variant = variant.filter(|_| answered == AnsweredBy::SelectedVariant);
+        let is_of_variant = answered == AnsweredBy::SelectedVariant;
+        let answering = if is_of_variant { variant } else { None };
         for _ in 0..MAX_ROUNDS {
             let ServerResult::InputRequiredResult(required) = result else {
                 return Ok((result, answered));
             };
             let (responses, state) = self.respond(required).await?;
             params.set_responses(responses, state);
-            result = self.send(params.request(), variant).await?;
+            result = self.send(params.request(), answering).await?;
         }
         let max_rounds = MAX_ROUNDS;
         Err(ServiceError::InputRequiredRoundsExceeded { max_rounds }.into())

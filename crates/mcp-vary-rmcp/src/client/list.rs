@@ -151,9 +151,9 @@ impl Client {
             Err(generation) => generation,
         };
         let (items, time) = self.read_pages::<T>(variant).await?;
-        let items: Arc<[T]> = items.into();
-        shelf.insert(key, Arc::clone(&items), time, generation);
-        Ok(listed(items))
+        let all: Arc<[T]> = items.into();
+        shelf.insert(key, Arc::clone(&all), time, generation);
+        Ok(listed(all))
     }
 
     /// Reads all pages. The items may be cached for the smallest TTL of the pages.
@@ -161,7 +161,8 @@ impl Client {
         &self,
         variant: Option<&VariantId>,
     ) -> Result<(Vec<T>, Duration), Error> {
-        let (mut items, mut time) = (Vec::new(), Duration::MAX);
+        let mut items = Vec::new();
+        let mut time = Duration::MAX;
         let mut cursor = None;
         let mut read = 0;
         while read < MAX_PAGES {

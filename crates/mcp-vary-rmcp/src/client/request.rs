@@ -107,7 +107,8 @@ impl CancelOnDrop {
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         // Outside of a runtime the connection has ended, and the request with it.
-        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
+        let runtime = Handle::try_current().ok();
+        let Some((id, runtime)) = self.id.take().zip(runtime) else {
             return;
         };
         let peer = self.peer.clone();

@@ -91,9 +91,9 @@ impl Client {
     pub async fn revalidate_subscriptions(&self) -> Result<Vec<LostSubscription>, Error> {
         let mut subscriptions = self.state.subscriptions.lock().await;
         let changes = self.state.cache.take_changed_resources();
-        let affected = subscriptions.iter();
-        let affected = affected.filter(|(_, variant)| changes.affect(variant));
-        let affected: Vec<_> = affected
+        let known = subscriptions.iter();
+        let changed = known.filter(|(_, variant)| changes.affect(variant));
+        let affected: Vec<_> = changed
             .map(|(uri, variant)| (uri.clone(), variant.clone()))
             .collect();
         let mut lost: Vec<LostSubscription> = Vec::new();

@@ -70,7 +70,7 @@ impl SwitchLog {
     }
 
     fn apply_limit(&self, preferred: Choice, offers: &Offers) -> Choice {
-        let (Some(current), Some(variant)) = (&self.current, &preferred.variant) else {
+        let Some((current, variant)) = self.current.as_ref().zip(preferred.variant.as_ref()) else {
             return preferred;
         };
         let is_limited = !matches!(

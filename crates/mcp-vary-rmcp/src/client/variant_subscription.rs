@@ -63,8 +63,8 @@ impl VariantSubscription {
                 Err(ServiceError::UnexpectedResponse.into())
             }
             filters = changes.wait_for(|filters| filters.contains_key(&id)) => {
-                let filters = filters.map_err(|_| ServiceError::TransportClosed)?;
-                Ok(filters.get(&id).cloned().unwrap_or_default())
+                let known = filters.map_err(|_| ServiceError::TransportClosed)?;
+                Ok(known.get(&id).cloned().unwrap_or_default())
             }
         }
     }

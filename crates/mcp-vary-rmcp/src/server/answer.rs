@@ -119,7 +119,7 @@ impl Features {
     /// and compact answers are checked against it.
     fn schema(&self) -> Option<Value> {
         let is_held = self.sampling() || self.shortens();
-        let schema = self.output_schema().filter(|_| is_held);
+        let schema = is_held.then(|| self.output_schema()).flatten();
         schema.map(|schema| Value::Object((**schema).clone()))
     }
 
@@ -196,8 +196,8 @@ impl Features {
     fn log_negotiation(&self, applied: Option<&Value>) {
         if self.is_negotiated() && tracing::enabled!(tracing::Level::DEBUG) {
             let tags: Vec<_> = self.tags().map(|tag| tag.as_str()).collect();
-            let applied = applied.unwrap_or(&Value::Null);
-            tracing::debug!(tags = tags.join(","), %applied, "content negotiated");
+            let report = applied.unwrap_or(&Value::Null);
+            tracing::debug!(tags = tags.join(","), applied = %report, "content negotiated");
         }
     }
 

@@ -34,8 +34,7 @@ impl VaryServer {
     }
 
     fn merge_capabilities(&self, parts: &[ServerCapabilities]) -> ServerCapabilities {
-        let parts = parts.iter().cloned();
-        let mut all = parts.reduce(merge_pair).unwrap_or_default();
+        let mut all = parts.iter().cloned().reduce(merge_pair).unwrap_or_default();
         if self.state.negotiates_content {
             let extensions = all.extensions.get_or_insert_default();
             extensions
@@ -111,7 +110,8 @@ fn mirror_experimental(
 
 /// The union of the capabilities of two handlers.
 fn merge_pair(one: ServerCapabilities, other: ServerCapabilities) -> ServerCapabilities {
-    let (Ok(mut all), Ok(more)) = (serde_json::to_value(&one), serde_json::to_value(other)) else {
+    let more = serde_json::to_value(other).ok();
+    let Some((mut all, more)) = serde_json::to_value(&one).ok().zip(more) else {
         return one;
     };
     merge_values(&mut all, more);

@@ -21,7 +21,7 @@ pub(super) async fn page<L: ListResult>(
     params: Option<PaginatedRequestParams>,
     context: Context,
 ) -> McpResult<L> {
-    let (Some(variants), Some(variant)) = (variants, active.variant) else {
+    let Some((variants, variant)) = variants.zip(active.variant) else {
         return handler_page::<L>(active, params, context).await;
     };
     let principal = variants.principal(&context);

@@ -34,7 +34,7 @@ impl<'a> RequestStateCodec<'a> {
         arguments: Option<&JsonObject>,
         context: &Context,
     ) -> Option<Self> {
-        let (variants, variant) = (variants?, active.variant?);
+        let (variants, variant) = variants.zip(active.variant)?;
         if era(context) == Era::Legacy {
             return None;
         }

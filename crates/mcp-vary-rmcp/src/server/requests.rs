@@ -140,11 +140,11 @@ impl VaryServer {
         mut context: Context,
     ) -> McpResult<ReadResourceResponse> {
         let active = self.begin_request(&mut context)?;
-        let era = era(&context);
+        let client_era = era(&context);
         let client_item = Identifier::Resource(request.uri.clone());
         active
             .handler
-            .check_uri_visible(&client_item, era, active.variant)?;
+            .check_uri_visible(&client_item, client_era, active.variant)?;
         let codec = RequestStateCodec::new(self.variants(), &active, &client_item, None, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
         let answer = active
@@ -152,9 +152,9 @@ impl VaryServer {
             .inner
             .read_resource_directly(request, context)
             .await;
-        match answer.map_err(|error| active.describe_error(error, client_item, era))? {
+        match answer.map_err(|error| active.describe_error(error, client_item, client_era))? {
             ReadResourceResponse::Complete(mut result) => {
-                if active.variant.is_some() && era == Era::Modern {
+                if active.variant.is_some() && client_era == Era::Modern {
                     (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
                 }
                 Ok(result.into())
@@ -193,9 +193,9 @@ async fn request_selected(
     what: Identifier,
     context: Context,
 ) -> McpResult<ServerResult> {
-    let era = era(&context);
+    let client_era = era(&context);
     let answer = active.handler.inner.request(request, context).await;
-    answer.map_err(|error| active.describe_error(error, what, era))
+    answer.map_err(|error| active.describe_error(error, what, client_era))
 }
 
 /// Calls a tool of the selected handler.

@@ -152,8 +152,8 @@ impl ResourceWatch {
     async fn list_resources(&self, context: &Context) -> McpResult<ListedResources> {
         let resources = visible_items::<ListResourcesResult>(&self.handler, context).await?;
         // Many servers have no templates, and some of them return an error for the list.
-        let templates = visible_items::<ListResourceTemplatesResult>(&self.handler, context).await;
-        let templates = templates.unwrap_or_default();
+        let listed = visible_items::<ListResourceTemplatesResult>(&self.handler, context).await;
+        let templates = listed.unwrap_or_default();
         Ok(ListedResources {
             uris: resources.into_iter().map(|one| one.uri).collect(),
             templates: templates.into_iter().map(|one| one.uri_template).collect(),
@@ -189,15 +189,15 @@ impl ListedResources {
 ///
 /// This matches more than RFC 6570 would expand to: in doubt, the client receives the update.
 fn template_may_match(template: &str, uri: &str) -> bool {
-    let mut literals = template.split('{').enumerate().map(|(at, part)| match at {
+    let mut parts = template.split('{').enumerate().map(|(at, part)| match at {
         0 => part,
         _ => part.split_once('}').map_or(part, |(_, literal)| literal),
     });
-    let first = literals.next().unwrap_or_default();
+    let first = parts.next().unwrap_or_default();
     let Some(mut remaining) = uri.strip_prefix(first) else {
         return false;
     };
-    let mut literals = literals.peekable();
+    let mut literals = parts.peekable();
     if literals.peek().is_none() {
         return remaining.is_empty();
     }

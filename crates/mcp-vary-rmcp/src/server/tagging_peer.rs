@@ -173,7 +173,8 @@ impl TaggingTransport {
     /// In its own task: the handler may hold a lock until this notification is sent, and need it to
     /// list.
     fn recheck_resources(&self, change: ListChange) {
-        let (watch, sender) = (Arc::clone(&self.watch), self.sender.clone());
+        let watch = Arc::clone(&self.watch);
+        let sender = self.sender.clone();
         let variant = self.variant.clone();
         tokio::spawn(async move {
             for uri in watch.finish_recheck(change).await {
@@ -199,7 +200,8 @@ impl TaggingTransport {
         };
         let (cancel, cancelled) = oneshot::channel();
         self.pending.lock().insert(id.to_string(), cancel);
-        let (responses, pending) = (self.responses.clone(), self.pending.clone());
+        let responses = self.responses.clone();
+        let pending = self.pending.clone();
         tokio::spawn(async move {
             let answer = await_response(peer, request, cancelled).await;
             pending.lock().remove(&id.to_string());
@@ -264,8 +266,8 @@ async fn await_response(
             Err(_) => Err(response_error(ServiceError::TransportClosed)),
         }),
         reason = cancelled => {
-            let reason = reason.ok().flatten();
-            if let Err(error) = handle.cancel(reason).await {
+            let why = reason.ok().flatten();
+            if let Err(error) = handle.cancel(why).await {
                 tracing::debug!(%error, "request to the client not cancelled");
             }
             None

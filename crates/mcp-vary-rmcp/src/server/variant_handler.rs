@@ -174,8 +174,8 @@ impl VariantHandler {
     ) -> McpResult<String> {
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
         let handler_name = view.handler_prompt_name(name).ok_or_else(missing)?;
-        let prompts = list_all::<ListPromptsResult>(&*self.inner, context).await?;
-        let mut prompts = prompts.into_iter();
+        let listed = list_all::<ListPromptsResult>(&*self.inner, context).await?;
+        let mut prompts = listed.into_iter();
         let prompt = prompts.find(|prompt| prompt.name == handler_name);
         prompt
             .and_then(|prompt| view.show_prompt(prompt))

@@ -61,8 +61,8 @@ impl View {
     /// Shows only the tools with these names. Use the handler's names.
     #[must_use]
     pub fn with_tools<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
-        let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        self.with_tools_where(move |tool| names.iter().any(|name| *name == tool.name))
+        let shown: Vec<String> = names.into_iter().map(Into::into).collect();
+        self.with_tools_where(move |tool| shown.iter().any(|name| *name == tool.name))
     }
 
     /// Shows only the tools for which `filter` returns `true`. It gets each tool as the handler
@@ -79,9 +79,9 @@ impl View {
     /// Shows only the prompts with these names. Use the handler's names.
     #[must_use]
     pub fn with_prompts<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let shown: Vec<String> = names.into_iter().map(Into::into).collect();
         self.prompts = Some(Arc::new(move |prompt: &Prompt| {
-            names.contains(&prompt.name)
+            shown.contains(&prompt.name)
         }));
         self
     }
@@ -100,9 +100,9 @@ impl View {
     /// Changes how the handler's tool `name` is shown.
     #[must_use]
     pub fn with_tool(mut self, name: impl Into<String>, tool: ToolView) -> Self {
-        let name = name.into();
-        if self.by_tool.insert(name.clone(), tool).is_some() {
-            self.duplicates.push(name);
+        let key = name.into();
+        if self.by_tool.insert(key.clone(), tool).is_some() {
+            self.duplicates.push(key);
         }
         self
     }
@@ -110,9 +110,9 @@ impl View {
     /// Changes how the handler's prompt `name` is shown.
     #[must_use]
     pub fn with_prompt(mut self, name: impl Into<String>, prompt: PromptView) -> Self {
-        let name = name.into();
-        if self.by_prompt.insert(name.clone(), prompt).is_some() {
-            self.duplicates.push(name);
+        let key = name.into();
+        if self.by_prompt.insert(key.clone(), prompt).is_some() {
+            self.duplicates.push(key);
         }
         self
     }
@@ -120,9 +120,9 @@ impl View {
     /// Changes the description of the resource with this URI, or of the template with this text.
     #[must_use]
     pub fn with_resource(mut self, uri: impl Into<String>, resource: ResourceView) -> Self {
-        let uri = uri.into();
-        if self.by_resource.insert(uri.clone(), resource).is_some() {
-            self.duplicates.push(uri);
+        let key = uri.into();
+        if self.by_resource.insert(key.clone(), resource).is_some() {
+            self.duplicates.push(key);
         }
         self
     }

@@ -124,11 +124,11 @@ impl Exchange {
         *expected = expected.wrapping_add(1);
         match frame.kind {
             Kind::Credit => {
-                let credit = frame
+                let granted = frame
                     .payload
                     .first_chunk()
-                    .map(|it| u32::from_be_bytes(*it));
-                let credit = credit.map_or(WINDOW + 1, |it| it as usize);
+                    .map(|bytes| u32::from_be_bytes(*bytes));
+                let credit = granted.map_or(WINDOW + 1, |credit| credit as usize);
                 if credit > WINDOW || credit + self.window.available_permits() > WINDOW {
                     return false;
                 }

@@ -125,7 +125,8 @@ impl Namespace {
     /// Seals a frame. `count` must be another one for each message of the process: it is the nonce.
     pub(super) fn seal_frame(&self, from: u64, to: u32, count: u64, frame: &Frame) -> Vec<u8> {
         let mut sealed = [from.to_be_bytes(), count.to_be_bytes()].concat();
-        let (mut text, aad) = (frame.encode(), Aad::from(to.to_be_bytes()));
+        let mut text = frame.encode();
+        let aad = Aad::from(to.to_be_bytes());
         let key = self.message_key(from, to);
         let added = key.seal_in_place_append_tag(nonce(count), aad, &mut text);
         // It fails only for texts of many gigabytes.
@@ -138,8 +139,10 @@ impl Namespace {
     pub(super) fn open_frame(&self, to: u32, sealed: &[u8]) -> Option<Opened> {
         let (from, text) = sealed.split_first_chunk()?;
         let (count, text) = text.split_first_chunk()?;
-        let (from, count) = (u64::from_be_bytes(*from), u64::from_be_bytes(*count));
-        let (mut text, aad) = (text.to_vec(), Aad::from(to.to_be_bytes()));
+        let from = u64::from_be_bytes(*from);
+        let count = u64::from_be_bytes(*count);
+        let mut text = text.to_vec();
+        let aad = Aad::from(to.to_be_bytes());
         let key = self.message_key(from, to);
         let length = key.open_in_place(nonce(count), aad, &mut text).ok()?.len();
         text.truncate(length);

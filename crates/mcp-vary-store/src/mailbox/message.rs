@@ -151,11 +151,11 @@ fn split(text: &[u8]) -> Option<(&str, impl Iterator<Item = Line<'_>>)> {
     // No line feed is in a header, nor in what is said of a connection.
     let mut lines = text.split(|byte| *byte == b'\n');
     let first = std::str::from_utf8(lines.next()?).ok()?;
-    let lines = lines.map(|line| {
+    let fields = lines.map(|line| {
         let at = line.iter().position(|byte| *byte == 0)?;
         Some((&line[..at], &line[at + 1..]))
     });
-    Some((first, lines))
+    Some((first, fields))
 }
 
 fn add_header(headers: &mut HeaderMap, name: &[u8], value: &[u8]) -> Option<()> {

@@ -30,7 +30,7 @@ impl RequestHead {
 
 impl Exchanges {
     pub(super) fn have_room(&self, share: Share) -> bool {
-        let shares = || self.open.values().filter_map(|it| it.share());
+        let shares = || self.open.values().filter_map(|exchange| exchange.share());
         let has_room =
             |most: usize, takes: &dyn Fn(&Share) -> bool| shares().filter(takes).count() < most;
         (share.sender.is_none() || has_room(MAX_OF_ONE, &|it| it.sender == share.sender))

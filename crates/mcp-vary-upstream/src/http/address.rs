@@ -32,7 +32,8 @@ impl Address {
 
     /// Why no connection could be made, and what helps if that is known.
     pub(super) fn describe_failure(&self, error: &(dyn Error + 'static)) -> String {
-        let (to, cause) = (self.shown(), root_cause(error));
+        let to = self.shown();
+        let cause = root_cause(error);
         match (&self.proxy, tls::advice(error, self.ca.as_deref())) {
             (None, None) if let Some(why) = self.unused_proxy => format!("{to}: {cause}; {why}"),
             (None, None) if cause == "connection refused" => {
@@ -91,7 +92,8 @@ impl Address {
         if target.host().is_some() && origin(&target) != origin(&self.uri) {
             return format!("`{}`", shown(&target));
         }
-        let (old, new) = (self.uri.path(), target.path());
+        let old = self.uri.path();
+        let new = target.path();
         if new.strip_suffix('/') == Some(old) {
             "its own path with a `/` at the end".to_owned()
         } else if old.strip_suffix('/') == Some(new) {
@@ -120,7 +122,8 @@ fn shown_path(path: &str) -> String {
 ///
 /// The rule is that of the SDKs: what names another origin would get the credentials of this one.
 pub(super) fn resolve_within_origin(base: &Uri, text: &str) -> Option<Uri> {
-    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
+    let scheme = base.scheme_str()?;
+    let authority = base.authority()?;
     let has_scheme = text.split(['/', '?']).next()?.contains(':');
     let target: Uri = match text.as_bytes().first()? {
         _ if has_scheme => text.parse().ok()?,

@@ -178,8 +178,8 @@ impl Attempt {
     pub(super) async fn step(&mut self) -> Result<(), UpstreamError> {
         match &mut self.state {
             State::Sending(response) => {
-                let response = response.await;
-                self.on_sent(response)
+                let sent = response.await;
+                self.on_sent(sent)
             }
             State::Posted { response, answer } => {
                 let posted = async {
@@ -195,12 +195,13 @@ impl Attempt {
                 }
             }
             State::ReadingBody(body) => {
-                let body = body.run_in(&mut self.memory).await;
-                let body = body.map_err(|error| self.shared.endpoint.body_error(&error))?;
+                let read = body.run_in(&mut self.memory).await;
+                let body = read.map_err(|error| self.shared.endpoint.body_error(&error))?;
                 self.on_body(&body)
             }
             State::ReadingError(head, body) => {
-                let (head, body) = (*head, body.run().await.unwrap_or_default());
+                let head = *head;
+                let body = body.run().await.unwrap_or_default();
                 self.on_error_body(head, &body)
             }
             State::Streaming(stream) => {
@@ -208,9 +209,9 @@ impl Attempt {
                 self.on_stream_read(read)
             }
             State::Resuming(resume_point, response) => {
-                let response = response.await;
+                let resumed = response.await;
                 let resume_point = std::mem::take(resume_point);
-                self.on_resumed(resume_point, response)
+                self.on_resumed(resume_point, resumed)
             }
             State::Refused(_) | State::Finished => Err(UpstreamError::Finished {
                 server: Arc::clone(&self.shared.endpoint.server),
@@ -223,8 +224,8 @@ impl Attempt {
         self.touch();
         let endpoint = &self.shared.endpoint;
         let repeated = || endpoint.misbehaved("it answered a request twice".to_owned());
-        let answer = answer.ok_or_else(repeated)?;
-        self.finish(Ok(answer))
+        let first = answer.ok_or_else(repeated)?;
+        self.finish(Ok(first))
     }
 
     /// Handles the head of a response, or that there is none.
@@ -254,13 +255,14 @@ impl Attempt {
     /// Handles the response to a `POST` of the transport of 2024-11-05.
     fn on_posted(
         &mut self,
-        response: Result<Response<Incoming>, SendError>,
+        posted: Result<Response<Incoming>, SendError>,
     ) -> Result<(), UpstreamError> {
         let endpoint = &self.shared.endpoint;
-        let response = response.map_err(|error| endpoint.delivery_error(&error))?;
+        let response = posted.map_err(|error| endpoint.delivery_error(&error))?;
         endpoint.check_response(&response)?;
         self.shared.gateways.record(response.headers());
-        let (head, body) = (RefusalHead::of(&response), response.into_body());
+        let head = RefusalHead::of(&response);
+        let body = response.into_body();
         if !head.status.is_success() {
             self.state = State::ReadingError(head, Collect::new(body, endpoint.limits.body));
         } else if let State::Posted { response, .. } = &mut self.state {
@@ -273,7 +275,8 @@ impl Attempt {
 
     /// Decides by the head of the response how its body is read.
     fn on_response(&mut self, response: Response<Incoming>) -> Result<(), UpstreamError> {
-        let (endpoint, status) = (&self.shared.endpoint, response.status());
+        let endpoint = &self.shared.endpoint;
+        let status = response.status();
         endpoint.check_response(&response)?;
         self.is_not_found = status == StatusCode::NOT_FOUND;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -282,8 +285,10 @@ impl Attempt {
         }
         self.shared.gateways.record(response.headers());
         self.session_id = response.headers().get(SESSION_ID).cloned();
-        let (head, is_stream) = (RefusalHead::of(&response), is_stream(response.headers()));
-        let (limits, body) = (&endpoint.limits, response.into_body());
+        let head = RefusalHead::of(&response);
+        let is_stream = is_stream(response.headers());
+        let limits = &endpoint.limits;
+        let body = response.into_body();
         self.state = if !status.is_success() {
             State::ReadingError(head, Collect::new(body, limits.body))
         } else if is_stream {
@@ -380,8 +385,8 @@ impl Attempt {
                 }
             }
             ServerMessage::Request { id, method, params } => {
-                let parts = (id, &*method, params);
-                let request = shared.accept_request(&self.session, parts, &message);
+                let session = &self.session;
+                let request = shared.accept_request(session, id, &method, params, &message);
                 self.is_running = true;
                 if let Some(request) = request {
                     if self.is_answered() {
@@ -417,7 +422,7 @@ impl Attempt {
     fn resume_at(&mut self, resume_point: ResumePoint, how: &str) -> Result<(), UpstreamError> {
         let endpoint = &self.shared.endpoint;
         let can_resume = self.session.is_legacy() && self.resumes < endpoint.limits.resumes;
-        let Some(last_id) = resume_point.header().filter(|_| can_resume) else {
+        let Some(last_id) = can_resume.then(|| resume_point.header()).flatten() else {
             return Err(endpoint.broke_off(format!("the stream of its reply {how}")));
         };
         let headers = HeaderMap::from_iter([(ACCEPT, STREAM), (LAST_EVENT_ID, last_id)]);
@@ -425,14 +430,16 @@ impl Attempt {
             .retry
             .unwrap_or(RESUME_PAUSE * (1 << self.resumes.min(6)));
         self.resumes += 1;
-        let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
+        let shared = Arc::clone(&self.shared);
+        let session = Arc::clone(&self.session);
         let token = self.call.token.clone();
         let response = async move {
             tokio::time::sleep(pause).await;
             let request = (Method::GET, &headers, Bytes::new());
-            let response = shared.endpoint.send_for(token.as_ref(), &session, request);
-            let response = response.await;
-            response.map_err(|error| shared.endpoint.unreachable(&error))
+            let sending = shared.endpoint.send_for(token.as_ref(), &session, request);
+            sending
+                .await
+                .map_err(|error| shared.endpoint.unreachable(&error))
         };
         self.state = State::Resuming(resume_point, Box::pin(response));
         Ok(())

@@ -36,9 +36,9 @@ impl Cookies {
         if !response.contains_key(SET_COOKIE) {
             return;
         }
-        let received = response.get_all(SET_COOKIE).iter().take(MAX_COOKIES);
-        let received = received.filter_map(|value| Cookie::parse(value.to_str().ok()?));
-        let received: Vec<Cookie> = received.collect();
+        let headers = response.get_all(SET_COOKIE).iter().take(MAX_COOKIES);
+        let parsed = headers.filter_map(|value| Cookie::parse(value.to_str().ok()?));
+        let received: Vec<Cookie> = parsed.collect();
         for cookie in &received {
             if let Ok(value) = HeaderValue::from_str(&cookie.value) {
                 self.values.record(&value);
@@ -66,7 +66,7 @@ impl Cookies {
         };
         let mut pairs: Vec<String> = configured
             .split(';')
-            .map(|it| it.trim().to_owned())
+            .map(|pair| pair.trim().to_owned())
             .collect();
         pairs.retain(|pair| !pair.is_empty());
         for cookie in stored.iter() {
@@ -99,12 +99,12 @@ impl Cookie {
         let mut max_age = None;
         for attribute in attributes.split(';') {
             let (key, value) = attribute.split_once('=').unwrap_or((attribute, ""));
-            let value = value.trim();
+            let trimmed = value.trim();
             match key.trim().to_ascii_lowercase().as_str() {
-                "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
-                "max-age" => max_age = value.parse::<i64>().ok(),
+                "path" if trimmed.starts_with('/') => trimmed.clone_into(&mut cookie.path),
+                "max-age" => max_age = trimmed.parse::<i64>().ok(),
                 // Servers delete a cookie with the beginning of time.
-                "expires" => cookie.is_deleted = value.contains("1970"),
+                "expires" => cookie.is_deleted = trimmed.contains("1970"),
                 _ => {}
             }
         }

@@ -42,7 +42,7 @@ impl Credentials {
             added: config
                 .credentials
                 .iter()
-                .map(|it| it.header.clone())
+                .map(|credential| credential.header.clone())
                 .collect(),
             wants_login: AtomicBool::new(false),
             refusal: ScopedLock::new(None),
@@ -55,9 +55,9 @@ impl Credentials {
         if response.status() != StatusCode::UNAUTHORIZED {
             return;
         }
-        let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-        let challenges = challenges.map(|value| String::from_utf8_lossy(value.as_bytes()));
-        let challenges: Vec<_> = challenges.collect();
+        let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let challenges: Vec<_> = texts.collect();
         let names_metadata = |value: &str| value.to_ascii_lowercase().contains("resource_metadata");
         let wants_login = challenges.iter().any(|value| names_metadata(value));
         self.wants_login.store(wants_login, Ordering::Relaxed);
@@ -71,9 +71,9 @@ impl Credentials {
 
     /// What to do about a server that answers 401. `has_added` says whether a source of credentials gave a value.
     pub(super) fn advice(&self, has_added: bool) -> String {
-        let sent = self.headers.keys().filter(|name| *name != VIA);
-        let sent = sent.chain(self.added.iter().filter(|_| has_added));
-        let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
+        let names = self.headers.keys().filter(|name| *name != VIA);
+        let added = if has_added { &self.added[..] } else { &[] };
+        let sent: Vec<String> = names.chain(added).map(|name| format!("`{name}`")).collect();
         let mut headers = self.headers.iter();
         if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {
             return format!("; its header `{name}` has no token: is the variable empty?");
@@ -89,9 +89,9 @@ impl Credentials {
             }
             ([], true) => format!("it wants a login; {LOGIN}"),
             (sent, wants_login) => {
-                let sent = sent.join(", ");
+                let names = sent.join(", ");
                 let login = if wants_login { OR_LOGIN } else { "" };
-                format!("it refused the headers that were sent, {sent}; {CHECK_TOKEN}{login}")
+                format!("it refused the headers that were sent, {names}; {CHECK_TOKEN}{login}")
             }
         };
         format!("; {what}; see \"Remote servers\" in the documentation")
@@ -121,8 +121,8 @@ fn has_no_scheme(value: &HeaderValue) -> bool {
 
 /// Whether nothing follows the scheme in the value of a header.
 fn has_no_credentials(value: &HeaderValue) -> bool {
-    let value = value.as_bytes().trim_ascii().to_ascii_lowercase();
-    matches!(&*value, b"" | b"bearer" | b"basic" | b"token")
+    let lowercase = value.as_bytes().trim_ascii().to_ascii_lowercase();
+    matches!(&*lowercase, b"" | b"bearer" | b"basic" | b"token")
 }
 
 /// What to do about a server that wants a login.

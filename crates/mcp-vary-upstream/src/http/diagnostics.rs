@@ -40,8 +40,9 @@ impl Diagnostics {
 
     /// Logs a failed call with its details, which only the operator may see.
     pub(super) fn call_failed(&self, error: &UpstreamError) {
-        let (server, error) = (&*self.server, error.details());
-        let error = without_server(&error, server);
+        let server = &*self.server;
+        let details = error.details();
+        let error = without_server(&details, server);
         match self.failures.next() {
             Some(count) => tracing::warn!(server, count, error, "call failed"),
             None => tracing::debug!(server, error, "call failed"),

@@ -85,8 +85,9 @@ impl Endpoint {
         let (uri, headers) = without_user(url, headers);
         let pool = Arc::new(Pool::new(connector, &uri));
         let sent = Arc::<SentValues>::default();
-        let secrets = Secrets::of(&config.target).with_sent(Arc::clone(&sent));
-        let secrets = secrets.with_sent(Arc::clone(&pool.cookies.values));
+        let secrets = Secrets::of(&config.target)
+            .with_sent(Arc::clone(&sent))
+            .with_sent(Arc::clone(&pool.cookies.values));
         let has_sources = !config.credentials.is_empty();
         let authorizer = has_sources.then(|| Authorizer {
             credentials: config.credentials.clone(),
@@ -171,8 +172,8 @@ impl Endpoint {
         message: Bytes,
     ) -> Result<(), UpstreamError> {
         let delivery = async {
-            let response = self.send(Method::POST, session, headers, message);
-            let response = response.await.map_err(|error| self.unreachable(&error))?;
+            let sending = self.send(Method::POST, session, headers, message);
+            let response = sending.await.map_err(|error| self.unreachable(&error))?;
             if response.status().is_success() {
                 drain(response.into_body()).await;
                 return Ok(());
@@ -236,7 +237,7 @@ impl Endpoint {
 
     pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
         let authorizer = self.authorizer.as_ref();
-        let has_added = authorizer.is_some_and(|it| !it.sent.is_empty());
+        let has_added = authorizer.is_some_and(|authorizer| !authorizer.sent.is_empty());
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
@@ -260,8 +261,8 @@ impl Endpoint {
     fn status_excerpt(&self, status: StatusCode, body: &[u8]) -> String {
         let excerpt = self.diagnostics.excerpt(body);
         let is_unauthorized = status == StatusCode::UNAUTHORIZED;
-        let message = oauth_message(&excerpt).or_else(|| self.credentials.refusal());
-        match message.filter(|_| is_unauthorized) {
+        let message = || oauth_message(&excerpt).or_else(|| self.credentials.refusal());
+        match is_unauthorized.then(message).flatten() {
             Some(message) => self.diagnostics.excerpt(message.as_bytes()),
             None if is_web_page(body) => WEB_PAGE.to_owned(),
             None => excerpt,
@@ -361,7 +362,8 @@ impl Endpoint {
     }
 
     fn path_advice(&self) -> String {
-        let (origin, path) = (origin(&self.address.uri), self.address.uri.path());
+        let origin = origin(&self.address.uri);
+        let path = self.address.uri.path();
         let check = if path == "/mcp" {
             "host and path"
         } else {
@@ -369,7 +371,7 @@ impl Endpoint {
         };
         let usual =
             ["/mcp", "/sse"].map(|usual| (usual != path).then(|| format!("`{origin}{usual}`")));
-        let usual: Vec<_> = usual.into_iter().flatten().collect();
+        let addresses: Vec<_> = usual.into_iter().flatten().collect();
         let sse = if path == "/sse" {
             ""
         } else {
@@ -377,7 +379,7 @@ impl Endpoint {
         };
         format!(
             "check {check} of its address, which is often {}{sse}",
-            usual.join(" or ")
+            addresses.join(" or ")
         )
     }
 
@@ -442,12 +444,12 @@ impl Endpoint {
             UpstreamError::Status {
                 status, excerpt, ..
             } if matches!(status.as_u16(), 400 | 404 | 405) => {
-                let advice = self.credentials.scheme_advice();
-                let advice = advice.unwrap_or_else(|| self.path_advice());
+                let scheme = self.credentials.scheme_advice();
+                let advice = scheme.unwrap_or_else(|| self.path_advice());
                 let url = self.address.shown();
                 // What an escape of JSON stood for is a peer's text again.
-                let reason = rpc_message(excerpt).or_else(|| oauth_message(excerpt));
-                let reason = reason.map(|message| self.diagnostics.excerpt(message.as_bytes()));
+                let message = rpc_message(excerpt).or_else(|| oauth_message(excerpt));
+                let reason = message.map(|message| self.diagnostics.excerpt(message.as_bytes()));
                 let what = match reason {
                     Some(reason) => format!(
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; {advice}"

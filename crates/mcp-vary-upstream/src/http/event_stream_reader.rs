@@ -73,16 +73,16 @@ async fn request(shared: &Arc<Shared>) -> Result<Stream, UpstreamError> {
     let endpoint = &shared.endpoint;
     let session = endpoint.blank_session(Revision::LATEST_LEGACY, false);
     let headers = HeaderMap::from_iter([(ACCEPT, STREAM)]);
-    let response = endpoint.send(Method::GET, &session, &headers, Bytes::new());
-    let response = response
+    let sending = endpoint.send(Method::GET, &session, &headers, Bytes::new());
+    let response = sending
         .await
         .map_err(|error| endpoint.delivery_error(&error))?;
     endpoint.check_response(&response)?;
     let status = response.status();
     if !status.is_success() {
         let mut body = Collect::new(response.into_body(), endpoint.limits.body);
-        let body = body.run().await.unwrap_or_default();
-        return Err(endpoint.status_error(status, &body));
+        let excerpt = body.run().await.unwrap_or_default();
+        return Err(endpoint.status_error(status, &excerpt));
     }
     if !is_stream(response.headers()) {
         let what = "it answered GET with something else than a stream of events";
@@ -102,15 +102,15 @@ async fn read_address(
     mut stream: Stream,
 ) -> Result<(Uri, Stream, Vec<SseEvent>), UpstreamError> {
     loop {
-        let events = stream.read_events().await;
-        let events = events.map_err(|error| endpoint.too_large("an event", error.limit))?;
-        let Some(events) = events else {
+        let read = stream.read_events().await;
+        let Some(events) = read.map_err(|error| endpoint.too_large("an event", error.limit))?
+        else {
             let what = "the stream ended before it named an address for messages";
             return Err(endpoint.broke_off(what.to_owned()));
         };
-        let mut events = events.into_iter();
+        let mut pending = events.into_iter();
         // A server may greet before; the parser skips comments.
-        let Some(event) = events.find(|event| event.kind == "endpoint") else {
+        let Some(event) = pending.find(|event| event.kind == "endpoint") else {
             continue;
         };
         let text = String::from_utf8_lossy(&event.data);
@@ -119,7 +119,7 @@ async fn read_address(
                 "the address for messages that its stream names is not one of its own origin";
             endpoint.misbehaved(what.to_owned())
         })?;
-        return Ok((uri, stream, events.collect()));
+        return Ok((uri, stream, pending.collect()));
     }
 }
 

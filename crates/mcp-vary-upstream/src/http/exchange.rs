@@ -87,7 +87,8 @@ impl Exchange {
     /// Whether the server is or was recently waiting for an answer of the client, which explains its silence.
     fn is_waiting_for_client(&mut self) -> bool {
         let shared = &self.attempt.shared;
-        let (now, idle) = (Instant::now(), shared.endpoint.limits.idle);
+        let now = Instant::now();
+        let idle = shared.endpoint.limits.idle;
         let idle_since = shared.inbound.server_requests.idle_since();
         self.attempt.deadline = idle_since.unwrap_or(now) + idle;
         self.attempt.deadline > now

@@ -59,8 +59,8 @@ pub(super) async fn read_standalone_stream(shared: Arc<Shared>) {
                 continue;
             }
         }
-        let pause = resume_point.retry.unwrap_or(PAUSE);
-        let pause = pause.saturating_mul(1 << failures.min(6));
+        let first = resume_point.retry.unwrap_or(PAUSE);
+        let pause = first.saturating_mul(1 << failures.min(6));
         tokio::time::sleep(pause.min(MAX_PAUSE)).await;
     }
 }
@@ -92,10 +92,10 @@ async fn read_once(shared: &Arc<Shared>, resume_point: &mut ResumePoint) -> Stre
     if let Some(last_id) = last_id {
         headers.insert(LAST_EVENT_ID, last_id);
     }
-    let response = endpoint.send(Method::GET, &session, &headers, Bytes::new());
-    let response = response.await;
+    let sending = endpoint.send(Method::GET, &session, &headers, Bytes::new());
+    let sent = sending.await;
     shared.stream.record_answer(session.generation);
-    let Ok(response) = response else {
+    let Ok(response) = sent else {
         endpoint.liveness.suspect();
         return StreamOutcome::Failed;
     };
@@ -172,7 +172,7 @@ pub(super) fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &By
     let server = &shared.endpoint.server;
     match ServerMessage::read(message) {
         Ok(ServerMessage::Request { id, method, params }) => {
-            let request = shared.accept_request(session, (id, &*method, params), message);
+            let request = shared.accept_request(session, id, &method, params, message);
             if let Some(request) = request {
                 shared.inbound.deliver_request(request);
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::log_level::level_params;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_message;
 use tokio::sync::Mutex;
@@ -113,8 +113,8 @@ impl Handshaker {
     async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
         if self.is_sse {
             let limit = self.shared.endpoint.limits.handshake;
-            let stream = request_event_stream(&self.shared, limit).await;
-            let stream = stream.map_err(|error| self.shared.endpoint.explain_stream(error))?;
+            let requested = request_event_stream(&self.shared, limit).await;
+            let stream = requested.map_err(|error| self.shared.endpoint.explain_stream(error))?;
             return self.initialize_on_stream(stream, limit).await;
         }
         match opening {
@@ -263,16 +263,17 @@ impl Handshaker {
         let stream = match request_event_stream(&self.shared, limit).await {
             Ok(stream) => stream,
             Err(why) => {
-                let (server, why) = (&endpoint.server, why.to_string());
-                let why = without_server(&why, server);
+                let server = &endpoint.server;
+                let message = why.to_string();
+                let why = without_server(&message, server);
                 tracing::debug!(server = %server, why, "no stream of the transport of 2024-11-05");
                 return Err(endpoint.explain_refusal(error, None));
             }
         };
         let handshake = self.initialize_on_stream(stream, limit).await;
         handshake.map_err(|why| {
-            let why = why.to_string();
-            endpoint.explain_refusal(error, Some(without_server(&why, &endpoint.server)))
+            let message = why.to_string();
+            endpoint.explain_refusal(error, Some(without_server(&message, &endpoint.server)))
         })
     }
 
@@ -319,8 +320,8 @@ impl Handshaker {
             let call = self.call("initialize", Some(&params), headers);
             let blank = Arc::new(blank(revision));
             let mut attempt = Attempt::send(&self.shared, blank, call);
-            let answer = self.answer(&mut attempt).await;
-            let answer = answer.map_err(InitializeError::Refused)?;
+            let received = self.answer(&mut attempt).await;
+            let answer = received.map_err(InitializeError::Refused)?;
             match handshake::read_initialize(&endpoint.server, revision, &answer)? {
                 Initialized::Ready(handshake) => {
                     self.enter(&handshake, &attempt).await?;
@@ -341,7 +342,8 @@ impl Handshaker {
         handshake: &Handshake,
         initializing: &Attempt,
     ) -> Result<(), ConnectError> {
-        let (shared, endpoint) = (&self.shared, &self.shared.endpoint);
+        let shared = &self.shared;
+        let endpoint = &shared.endpoint;
         let generation = shared.session.load().generation + 1;
         let mut blank = endpoint.blank_session(handshake.revision, true);
         blank.stream.clone_from(&initializing.session.stream);
@@ -371,8 +373,9 @@ impl Handshaker {
 
     /// Logs, once, that the server refused `notifications/initialized`: it has answered `initialize`, and may work.
     fn log_unread_notification(&self, refusal: &UpstreamError) {
-        let (server, why) = (&*self.shared.endpoint.server, refusal.details());
-        let why = without_server(&why, server);
+        let server = &*self.shared.endpoint.server;
+        let details = refusal.details();
+        let why = without_server(&details, server);
         if self.first.get().is_none() {
             tracing::warn!(
                 server,
@@ -390,7 +393,7 @@ impl Handshaker {
             return;
         };
         let endpoint = &self.shared.endpoint;
-        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
+        let params = level_params(level);
         let call = self.call("logging/setLevel", Some(&params), &HeaderMap::new());
         let mut attempt = Attempt::send(&self.shared, Arc::clone(session), call);
         let answered = tokio::time::timeout(endpoint.limits.probe, attempt.answer()).await;

@@ -10,8 +10,9 @@ use mcp_vary_wire::headers::{MCP_METHOD, MCP_NAME, header_value, name_key};
 pub(super) fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(MCP_METHOD, header_value(method));
-    let is_named = name_key(method).is_some();
-    if let Some(name) = name.filter(|_| is_named) {
+    if name_key(method).is_some()
+        && let Some(name) = name
+    {
         headers.insert(MCP_NAME, header_value(name));
     }
     headers
@@ -19,10 +20,10 @@ pub(super) fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
 
 /// Whether the body is a stream of events.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE);
-    let value = value.and_then(|value| value.to_str().ok());
-    let media_type = value.and_then(|value| value.split(';').next());
-    media_type.is_some_and(|it| it.trim().eq_ignore_ascii_case("text/event-stream"))
+    let content_type = headers.get(CONTENT_TYPE);
+    let text = content_type.and_then(|value| value.to_str().ok());
+    let media_type = text.and_then(|value| value.split(';').next());
+    media_type.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

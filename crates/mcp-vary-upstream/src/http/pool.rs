@@ -47,8 +47,8 @@ impl Pool {
     /// Drops all idle sockets: the server was lost on one of them, and the others may turn out to be dead only later.
     /// Running requests keep their sockets.
     pub(super) fn renew(&self) {
-        let sockets = sockets(&self.connector, self.idle);
-        self.sockets.store(Arc::new(sockets));
+        self.sockets
+            .store(Arc::new(sockets(&self.connector, self.idle)));
     }
 }
 

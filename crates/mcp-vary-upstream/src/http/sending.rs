@@ -47,8 +47,8 @@ impl Future for Sending {
         match self.get_mut() {
             Self::Direct(response) => Pin::new(response).poll(context).map_err(Into::into),
             Self::Authorized(response) => {
-                let response = response.get_mut().unwrap_or_else(PoisonError::into_inner);
-                response.as_mut().poll(context)
+                let sending = response.get_mut().unwrap_or_else(PoisonError::into_inner);
+                sending.as_mut().poll(context)
             }
         }
     }
@@ -78,15 +78,14 @@ impl Authorizer {
         mut outgoing: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Result<Response<Incoming>, SendError> {
-        let caller = caller.as_ref();
-        outgoing.credentials = self.authorize(caller).await?;
+        outgoing.credentials = self.authorize(caller.as_ref()).await?;
         let response = Delivery::send(&self.pool, outgoing.clone()).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
-        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
-        let challenges: Vec<HeaderValue> = challenges.iter().cloned().collect();
+        let headers = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenges: Vec<HeaderValue> = headers.iter().cloned().collect();
         if !refuses_credentials(status, &challenges) {
             return Ok(response);
         }
@@ -96,17 +95,17 @@ impl Authorizer {
                 sent: sent.as_ref(),
                 status,
                 challenges: &challenges,
-                caller,
+                caller: caller.as_ref(),
             };
-            let retry = credential.source.refused(refusal).await;
-            let retry = retry.map_err(|error| SendError::Refused(status, error))?;
+            let refused = credential.source.refused(refusal).await;
+            let retry = refused.map_err(|error| SendError::Refused(status, error))?;
             is_repeated |= retry == Retry::Once;
         }
         if !is_repeated {
             return Ok(response);
         }
         spawn(drain(response.into_body()));
-        outgoing.credentials = self.authorize(caller).await?;
+        outgoing.credentials = self.authorize(caller.as_ref()).await?;
         Ok(Delivery::send(&self.pool, outgoing).await?)
     }
 

@@ -114,10 +114,12 @@ impl Shared {
     pub(super) fn accept_request(
         self: &Arc<Self>,
         session: &Arc<Session>,
-        parts: (&str, &str, Option<&str>),
+        id: &str,
+        method: &str,
+        params: Option<&str>,
         message: &Bytes,
     ) -> Option<ServerRequest> {
-        let (id, method, _) = parts;
+        let parts = (id, method, params);
         let reply_handle = || SessionReply {
             shared: Arc::downgrade(self),
             session: Arc::clone(session),
@@ -131,7 +133,8 @@ impl Shared {
             Ok(request) => return Some(request),
             Err(reply) => reply,
         };
-        let (method, id) = (excerpt(method.as_bytes(), 60), excerpt(id.as_bytes(), 60));
+        let method = excerpt(method.as_bytes(), 60);
+        let id = excerpt(id.as_bytes(), 60);
         tracing::debug!(server = %self.endpoint.server, id, method, "request from the server answered");
         self.deliver_in_background(&self.permits.replies, session, reply);
         None
@@ -159,11 +162,12 @@ impl Shared {
         session: &Arc<Session>,
         message: Bytes,
     ) {
-        let permit = Arc::clone(permits).try_acquire_owned().ok();
-        let permit = permit.filter(|_| message.len() <= MAX_BACKGROUND_MESSAGE);
+        let is_short = message.len() <= MAX_BACKGROUND_MESSAGE;
+        let acquire = || Arc::clone(permits).try_acquire_owned().ok();
+        let permit = is_short.then(acquire).flatten();
         self.spawn_delivery(permit, session, message, |shared, error| {
-            let (server, error) = (&shared.endpoint.server, error.details());
-            tracing::debug!(server = %server, error, "message not delivered");
+            let error = error.details();
+            tracing::debug!(server = %shared.endpoint.server, error, "message not delivered");
         });
     }
 
@@ -178,7 +182,8 @@ impl Shared {
         let Some(permit) = permit else {
             return self.endpoint.diagnostics.message_dropped();
         };
-        let (shared, session) = (Arc::clone(self), Arc::clone(session));
+        let shared = Arc::clone(self);
+        let session = Arc::clone(session);
         let _ = try_spawn(async move {
             let headers = HeaderMap::new();
             if let Err(error) = shared.endpoint.deliver(&session, &headers, message).await {

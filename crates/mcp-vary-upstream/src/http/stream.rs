@@ -57,8 +57,7 @@ impl Stream {
             Some(Ok(frame)) => {
                 let piece = frame.into_data().unwrap_or_default();
                 let events = self.parser.feed(&piece)?;
-                let messages = events.into_iter().filter_map(data_of_message);
-                let messages: Vec<Bytes> = messages.collect();
+                let messages: Vec<Bytes> = events.into_iter().filter_map(data_of_message).collect();
                 let checked = messages.iter().map(|data| self.body.check_charset(data));
                 match checked.collect::<Result<(), ReadError>>() {
                     Ok(()) => Ok(Read::Messages(messages)),

@@ -44,8 +44,8 @@ pub(crate) async fn connect(
     stop: &CancellationToken,
 ) -> Result<(Connection, Handshake), ConnectError> {
     let mut connection = start(config, &events.0)?;
-    let opening = stop.run_until_cancelled(opening).await;
-    let opening = opening.unwrap_or(Opening::Discover);
+    let chosen = stop.run_until_cancelled(opening).await;
+    let opening = chosen.unwrap_or(Opening::Discover);
     let deadline = Instant::now() + config.limits.handshake;
     let mut handshaking = with_deadline(
         deadline,
@@ -248,7 +248,8 @@ fn start(
         target: config.target.clone(),
         group: streams.process.as_ref().and_then(Process::group),
     });
-    let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
+    let stop = CancellationToken::new();
+    let end_writer = CancellationToken::new();
     let (ended, has_ended) = watch::channel(false);
     spawn(tasks::supervise(ProcessSupervisor {
         process: streams.process,
@@ -320,7 +321,7 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
         modern = modern_answer(connection, &mut probe) => match modern {
             Ok(Some(handshake)) => {
                 let other = tokio::time::timeout(BOTH, handshake_answer(&mut exchange)).await;
-                let has_both = other.is_ok_and(|it| it.is_ok_and(|it| it.outcome().is_ok()));
+                let has_both = matches!(other, Ok(Ok(answer)) if answer.outcome().is_ok());
                 return Ok(if has_both { HandshakeEnd::TookBoth } else { HandshakeEnd::Ready(handshake) });
             }
             Ok(None) => handshake_answer(&mut exchange).await?,
@@ -399,8 +400,7 @@ async fn finish(
     mut exchange: Exchange,
     requested: Revision,
 ) -> Result<Handshake, ConnectError> {
-    let answer = answer(&mut exchange).await?;
-    complete(connection, answer, requested).await
+    complete(connection, answer(&mut exchange).await?, requested).await
 }
 
 /// Reads the answer to `initialize`, repeats the request if the server wants another revision, and completes the

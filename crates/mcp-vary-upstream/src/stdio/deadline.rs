@@ -80,7 +80,8 @@ async fn computed_by(group: u32) -> Option<Duration> {
     // There may be thousands of processes.
     let reading = tokio::task::spawn_blocking(move || {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let stats = processes.filter_map(|it| std::fs::read_to_string(it.path().join("stat")).ok());
+        let stats = processes
+            .filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
         stats.filter_map(|stat| ticks(&stat, group)).sum::<u64>()
     });
     Some(TICK * u32::try_from(reading.await.ok()?).ok()?)
@@ -92,8 +93,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// The ticks of a process that is in this group, by its `/proc/<pid>/stat`.
 fn ticks(stat: &str, group: u32) -> Option<u64> {
     // The name of the program stands in parentheses, and may have others.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
     if fields.get(2)?.parse() != Ok(group) {
         return None;
     }

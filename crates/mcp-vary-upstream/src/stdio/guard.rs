@@ -34,7 +34,7 @@ pub fn guard_servers(prefix: &str) {
 pub(super) fn ensure(outer: Option<String>) {
     static GUARD: OnceLock<Option<Child>> = OnceLock::new();
     GUARD.get_or_init(|| {
-        let command = COMMAND.get().filter(|_| cfg!(target_os = "linux"))?;
+        let command = cfg!(target_os = "linux").then(|| COMMAND.get()).flatten()?;
         let guard = start(command(), &stragglers::own_prefix(outer));
         let started = guard.inspect_err(|error| {
             tracing::warn!(%error, "servers may outlive this process if it is killed: their guard cannot be started");

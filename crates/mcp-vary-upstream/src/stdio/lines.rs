@@ -108,9 +108,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             Skipping::Oversized(tail, read) => (tail, read),
             Skipping::Rest => return None,
         };
-        let (tail, read) = (ends(tail, &piece), read + piece.len());
-        let is_endless = read > self.limit.saturating_mul(MAX_GROWTH);
-        self.skipping = Skipping::Oversized(tail, read);
+        let length = read + piece.len();
+        let is_endless = length > self.limit.saturating_mul(MAX_GROWTH);
+        self.skipping = Skipping::Oversized(ends(tail, &piece), length);
         is_endless.then(|| self.abandon())
     }
 

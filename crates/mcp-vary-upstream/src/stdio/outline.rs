@@ -92,12 +92,12 @@ fn string_at(text: &str) -> &str {
 /// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
 pub(super) fn id_at_end(text: &str) -> Option<u64> {
     let inner = text.trim_end().strip_suffix('}')?.trim_end();
-    let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |before| {
-        let before = before.trim_end().trim_end_matches(':').trim_end();
-        let before = before.trim_end_matches("\"jsonrpc\"").trim_end();
-        before.trim_end_matches(',').trim_end()
+    let with_id = inner.strip_suffix("\"2.0\"").map_or(inner, |before| {
+        let key = before.trim_end().trim_end_matches(':').trim_end();
+        let member = key.trim_end_matches("\"jsonrpc\"").trim_end();
+        member.trim_end_matches(',').trim_end()
     });
-    let (before, number) = inner.rsplit_once(':')?;
+    let (before, number) = with_id.rsplit_once(':')?;
     let is_id = before.trim_end().ends_with("\"id\"");
     is_id.then(|| own_number(number.trim())).flatten()
 }

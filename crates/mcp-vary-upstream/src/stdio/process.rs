@@ -194,8 +194,8 @@ fn missing_interpreter(path: &Path) -> String {
 
 /// That the script at `path` cannot run, since its lines end as on Windows, and what to do; `None` for others.
 pub(super) fn windows_line_ends(path: &Path) -> Option<String> {
-    let named = interpreter(path)?;
-    let named = named.strip_suffix('\r')?;
+    let program = interpreter(path)?;
+    let named = program.strip_suffix('\r')?;
     let file = shell_word(&path.display().to_string());
     Some(format!(
         "its first line names `{named}\\r`: it has the line ends of Windows; take them out: sed -i 's/\\r$//' {file}"
@@ -241,8 +241,8 @@ fn split_path_advice(program: &str, args: &[String]) -> Option<String> {
         _ if !is_drive => return None,
         '\\' | '/' => {
             let is_end = |word: &String| {
-                let word = word.to_ascii_lowercase();
-                [".exe", ".cmd", ".bat"].iter().any(|end| word.ends_with(end))
+                let lowercase = word.to_ascii_lowercase();
+                [".exe", ".cmd", ".bat"].iter().any(|end| lowercase.ends_with(end))
             };
             let end = args.iter().take(MAX_SPACES).position(is_end)?;
             format!("{program} {}", args.get(..=end)?.join(" "))
@@ -260,19 +260,19 @@ const MAX_SPACES: usize = 8;
 
 /// What to do about a `program` that does not exist, looked for from the directory `cwd`.
 fn missing_program_advice(program: &str, cwd: &Path) -> String {
-    let program = program.trim();
-    let parts: Vec<&str> = program.split_whitespace().collect();
+    let command = program.trim();
+    let parts: Vec<&str> = command.split_whitespace().collect();
     let is_drive = |start: &str| matches!(start, ":\\" | ":/");
-    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(is_drive);
+    let is_absolute = command.starts_with('/') || command.get(1..3).is_some_and(is_drive);
     match &parts[..] {
-        _ if let Some((path, args)) = split_after_extension(program)
+        _ if let Some((path, args)) = split_after_extension(command)
             && path.contains(' ') =>
         {
-            let args: Vec<String> = args.split_whitespace().map(json::string).collect();
+            let quoted: Vec<String> = args.split_whitespace().map(json::string).collect();
             format!(
                 "write only the program as `command`, and put the arguments into `args`, as in `command: '{path}'` and \
                  `args: [{}]` (in JSON, write `\\\\` for each backslash)",
-                args.join(", ")
+                quoted.join(", ")
             )
         }
         [first, args @ ..] if !args.is_empty() => {
@@ -283,16 +283,16 @@ fn missing_program_advice(program: &str, cwd: &Path) -> String {
                 return "there is no file with this path; check it, or write only the name of the program if it is on `PATH`"
                     .to_owned();
             }
-            let args: Vec<String> = args.iter().map(|part| json::string(part)).collect();
+            let quoted: Vec<String> = args.iter().map(|part| json::string(part)).collect();
             format!(
                 "it has spaces: write only the program as `command`, and put the arguments into `args`, as in \
                  `\"command\": {}, \"args\": [{}]` (on a command line, leave out the quotes)",
                 json::string(first),
-                args.join(", ")
+                quoted.join(", ")
             )
         }
         _ if is_absolute => "there is no file with this path; check it".to_owned(),
-        _ if program.contains('/') => {
+        _ if command.contains('/') => {
             let directory = std::path::absolute(cwd.join(".")).unwrap_or_else(|_| cwd.to_owned());
             format!(
                 "it is looked for in {}; write its whole path, or name its directory in `cwd`",

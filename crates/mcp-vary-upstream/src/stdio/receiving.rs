@@ -72,7 +72,8 @@ impl Shared {
             }) => {
                 self.server_requests.on_notification(&method, params);
                 let message = server_message::strict(&message, is_strict, &method, params);
-                let (method, route) = (method.into_owned(), Route::of(params));
+                let method = method.into_owned();
+                let route = Route::of(params);
                 let changed = match route.subscription {
                     None => Event::from_notification(&method, params),
                     Some(_) => None,
@@ -137,7 +138,10 @@ impl Shared {
         let receiver = flights.clients.receiver();
         drop(flights);
         let is_log = method == LOG_MESSAGE;
-        if let Some(receiver) = receiver.filter(|_| is_log && !self.is_dedicated) {
+        if is_log
+            && !self.is_dedicated
+            && let Some(receiver) = receiver
+        {
             receiver.receive(&self.server, message);
             return;
         }

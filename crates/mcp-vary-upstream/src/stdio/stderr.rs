@@ -33,8 +33,8 @@ impl StderrTail {
         let older = lines.len().saturating_sub(STDERR_SHOWN_LINES);
         let is_error = |line: &&String| line.to_ascii_lowercase().contains("error");
         let error = lines.iter().take(older).find(is_error);
-        let error = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
-        let shown = error.chain(lines.iter().skip(older).map(String::as_str));
+        let first = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
+        let shown = first.chain(lines.iter().skip(older).map(String::as_str));
         shown.collect::<Vec<_>>().join(" | ")
     }
 }
@@ -53,10 +53,10 @@ fn npm_error(lines: &VecDeque<String>) -> Option<String> {
     let mut errors = lines.iter().filter_map(of_npm);
     let code = errors.next()?;
     let number = code.strip_prefix("code E").unwrap_or("code");
-    let texts = errors.map(|text| text.trim_start_matches(number).trim().to_owned());
-    let texts = texts.filter(|text| !text.is_empty()).take(NPM_LINES);
+    let details = errors.map(|text| text.trim_start_matches(number).trim().to_owned());
+    let first = details.filter(|text| !text.is_empty()).take(NPM_LINES);
     let texts: Vec<_> = std::iter::once(format!("npm error {code}"))
-        .chain(texts)
+        .chain(first)
         .collect();
     Some(texts.join(" | "))
 }
@@ -88,8 +88,8 @@ impl<'a> LogRate<'a> {
     /// Begins another second, and logs how many lines the previous one omitted.
     pub(super) fn begin(&mut self) {
         if self.left_out > 0 {
-            let (server, left_out) = (self.server, self.left_out);
-            tracing::debug!(target: STDERR, server, "{left_out} lines left out");
+            let left_out = self.left_out;
+            tracing::debug!(target: STDERR, server = self.server, "{left_out} lines left out");
         }
         (self.began, self.logged, self.left_out) = (Instant::now(), 0, 0);
     }

@@ -103,7 +103,8 @@ impl Sweeper {
     fn add(&'static self, value: String) -> Sweep {
         let mut queue = self.queue.lock();
         queue.values.insert(value);
-        let (sweep, is_running) = (queue.next, std::mem::replace(&mut queue.is_running, true));
+        let sweep = queue.next;
+        let is_running = std::mem::replace(&mut queue.is_running, true);
         drop(queue);
         let thread = || thread::Builder::new().name("sweep".to_owned());
         if !is_running && thread().spawn(|| self.run()).is_err() {
@@ -117,7 +118,8 @@ impl Sweeper {
         loop {
             self.settle();
             let mut queue = self.queue.lock();
-            let (values, sweep) = (std::mem::take(&mut queue.values), queue.next);
+            let values = std::mem::take(&mut queue.values);
+            let sweep = queue.next;
             queue.next.0 += 1;
             drop(queue);
             (self.search)(&values);
@@ -132,7 +134,8 @@ impl Sweeper {
 
     /// Waits while further servers end, but not for long.
     fn settle(&self) {
-        let (began, mut count) = (Instant::now(), 0);
+        let began = Instant::now();
+        let mut count = 0;
         while began.elapsed() < LONGEST {
             thread::sleep(PAUSE);
             let known = std::mem::replace(&mut count, self.queue.lock().values.len());
@@ -176,9 +179,9 @@ fn kill_once(is_wanted: &impl Fn(&str) -> bool) -> bool {
     let mut is_found = false;
     let processes = std::fs::read_dir("/proc").into_iter().flatten();
     for process in processes.flatten() {
-        let number = process.file_name();
-        let number = number.to_str().and_then(|name| name.parse().ok());
-        let Some(number) = number.and_then(Pid::from_raw) else {
+        let name = process.file_name();
+        let parsed = name.to_str().and_then(|name| name.parse().ok());
+        let Some(number) = parsed.and_then(Pid::from_raw) else {
             continue;
         };
         let is_its = || {

@@ -48,11 +48,11 @@ impl Shared {
                 self.fail(id, error.clone());
             } else if self.in_flight().doubt(id) {
                 let shared = Arc::downgrade(self);
-                let error = error.clone();
+                let failure = error.clone();
                 let _ = try_spawn(async move {
                     tokio::time::sleep(DOUBT).await;
                     if let Some(shared) = shared.upgrade() {
-                        shared.fail(id, error);
+                        shared.fail(id, failure);
                     }
                 });
             }

@@ -38,8 +38,7 @@ impl Shared {
         let config = self.config_of_attempt();
         let began = Instant::now();
         let connecting = UpstreamConnection::connect_with(config, choosing, &self.stop);
-        let connected = turns::with(permit, connecting).await;
-        let connected = connected.map_err(|error| {
+        let connected = turns::with(permit, connecting).await.map_err(|error| {
             if is_loop(&error) {
                 ConnectError::Loop {
                     server: self.config.name.as_str().into(),

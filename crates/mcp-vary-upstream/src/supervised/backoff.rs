@@ -55,8 +55,7 @@ impl Backoff {
     fn spread(&self, pause: Duration) -> Duration {
         let mut byte = [0];
         (self.random)(&mut byte);
-        let pause = pause - pause / 2 * u32::from(u8::MAX - byte[0]) / u32::from(u8::MAX);
-        rounded(pause)
+        rounded(pause - pause / 2 * u32::from(u8::MAX - byte[0]) / u32::from(u8::MAX))
     }
 }
 

@@ -34,7 +34,8 @@ pub(super) enum Health {
 ///
 /// > Servers **MUST** implement `server/discover`. (MCP 2026-07-28, server/discover)
 pub(super) async fn watch(upstream: &UpstreamConnection) -> Health {
-    let (life, ping) = (&upstream.liveness, upstream.config.limits.ping);
+    let life = &upstream.liveness;
+    let ping = upstream.config.limits.ping;
     loop {
         tokio::select! {
             () = life.silent_for(ping), if !ping.is_zero() && !life.ignores_ping() => {}
@@ -147,9 +148,10 @@ fn classify_failure(upstream: &UpstreamConnection, error: UpstreamError) -> Pong
 /// A server that handles one request at a time does not answer before it is done. So while a call is in flight, the
 /// limit is that of calls.
 async fn wait_until_hung(upstream: &UpstreamConnection, sent_at: Instant) -> Duration {
-    let (life, limits) = (&upstream.liveness, &upstream.config.limits);
-    let hung = Some(limits.hang_timeout).filter(|hung| !hung.is_zero());
-    let hung = hung.unwrap_or(limits.handshake);
+    let life = &upstream.liveness;
+    let limits = &upstream.config.limits;
+    let configured = Some(limits.hang_timeout).filter(|hung| !hung.is_zero());
+    let hung = configured.unwrap_or(limits.handshake);
     loop {
         let (since, limit) = if life.calls_in_flight() > 0 {
             (life.last_received(), limits.idle.max(hung))

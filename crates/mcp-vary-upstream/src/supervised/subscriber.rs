@@ -8,9 +8,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use mcp_vary::error_code::INTERNAL_ERROR;
-use mcp_vary::json;
 use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_message::error_json;
 
 use super::shared::Shared;
 use super::subscriptions::{SubscribeError, Subscriptions};
@@ -59,9 +59,8 @@ fn refusal(error: &UpstreamError) -> Option<SubscribeError> {
         UpstreamError::Credentials { status, .. } => status.is_some(),
         _ => false,
     };
-    let message = || json::string(&error.to_string());
-    let error = || format!(r#"{{"code":{INTERNAL_ERROR},"message":{}}}"#, message());
-    is_final.then(|| SubscribeError::Rejected(error().into()))
+    let refused = || error_json(INTERNAL_ERROR, &error.to_string());
+    is_final.then(|| SubscribeError::Rejected(refused().into()))
 }
 
 async fn reject_all(subscriptions: &Subscriptions) -> Infallible {

@@ -116,17 +116,18 @@ impl Supervisor {
         }
         if shared.config.refusal.is_some() {
             // Another client has another connection.
-            let why = error.to_string();
-            let (server, why) = (self.name(), without_server(&why, self.name()));
-            tracing::debug!(server, why, "server not connected");
+            let message = error.to_string();
+            let why = without_server(&message, self.name());
+            tracing::debug!(server = self.name(), why, "server not connected");
             shared.set_disconnected(error, NEVER);
             return NEVER;
         }
         let is_process = matches!(shared.config.target, Target::Command { .. });
         if is_process && matches!(error, ConnectError::Loop { .. }) {
             if shared.config.loop_error.set(error.clone()).is_ok() {
-                let why = error.to_string();
-                let (server, why) = (self.name(), without_server(&why, self.name()));
+                let message = error.to_string();
+                let server = self.name();
+                let why = without_server(&message, server);
                 tracing::warn!(target: CONNECT_TARGET, server, why, "server left out");
             }
             // The next start would fail in the same way until the configuration changes.
@@ -147,7 +148,8 @@ impl Supervisor {
     /// Logs a failed attempt, the same failure again only at the level `debug`.
     fn log_failure(&mut self, error: &ConnectError, pause: Duration) {
         let failure = error.to_string();
-        let (server, why) = (self.name(), without_server(&failure, self.name()));
+        let server = self.name();
+        let why = without_server(&failure, server);
         let is_known = self.last_failure.as_ref() == Some(&failure);
         if is_known || !self.shared.server_facts.note_failure(why) {
             tracing::debug!(server, why, again_in = ?pause, "server still not connected");
@@ -214,13 +216,16 @@ impl Supervisor {
         self.lost_at = Some(Instant::now());
         self.is_transient = true;
         self.reached.mark_unchanged();
-        let (is_first, pause) = (self.backoff.is_fresh(), self.backoff.pause());
-        let (why, reason) = (error.to_string(), error.client_message());
+        let is_first = self.backoff.is_fresh();
+        let pause = self.backoff.pause();
+        let message = error.to_string();
+        let reason = error.client_message();
         let loss = match &error {
             ConnectError::Failed(loss) => Some(loss.clone()),
             _ => None,
         };
-        let (server, why) = (self.name(), without_server(&why, self.name()));
+        let server = self.name();
+        let why = without_server(&message, server);
         if shared.server_facts.note_failure(why) {
             tracing::warn!(server, why, again_in = ?pause, "server lost");
         } else {
@@ -324,8 +329,9 @@ impl Shared {
                 // Clients do not wait until its process has ended.
                 Ok(other) => self.retire(other, None, Duration::ZERO),
                 Err(error) => {
-                    let (server, why) = (&self.config.name, error.to_string());
-                    let why = without_server(&why, server);
+                    let server = &self.config.name;
+                    let message = error.to_string();
+                    let why = without_server(&message, server);
                     tracing::debug!(server, why, "not connected in the revision of its clients");
                     self.era_failed.store(true, Ordering::Relaxed);
                 }

@@ -77,20 +77,20 @@ impl Arguments {
             .overrides
             .iter()
             .filter(|(name, changed)| changed.required && !names.contains(name));
-        let added: Vec<String> = added.map(|(name, _)| name.clone()).collect();
-        names.extend(added);
+        let added_names: Vec<String> = added.map(|(name, _)| name.clone()).collect();
+        names.extend(added_names);
         let retained = |name: &&String| {
             let changed = self.overrides.get(*name);
             changed.is_none_or(|changed| {
                 !changed.is_unavailable() && (changed.default.is_none() || changed.required)
             })
         };
-        let names: Vec<String> = names
+        let shown: Vec<String> = names
             .iter()
             .filter(retained)
             .map(|name| string(self.view_name(name)))
             .collect();
-        (!names.is_empty()).then(|| format!("[{}]", names.join(",")))
+        (!shown.is_empty()).then(|| format!("[{}]", shown.join(",")))
     }
 
     /// Whether a changed argument may be named outside of `properties` and `required`.
@@ -210,11 +210,12 @@ impl Arguments {
             let schema = original
                 .get("properties")
                 .and_then(|properties| properties.get(&name));
-            let mut schema = schema.cloned().map_or(Json::Bool(true), Json::into_owned);
-            self.redirect_in(&mut schema, &mut BTreeSet::new());
-            definitions.push((Cow::Owned(definition_name(&name)), schema));
+            let mut definition = schema.cloned().map_or(Json::Bool(true), Json::into_owned);
+            self.redirect_in(&mut definition, &mut BTreeSet::new());
+            definitions.push((Cow::Owned(definition_name(&name)), definition));
         }
-        if let (Json::Object(members), false) = (json, definitions.is_empty()) {
+        let has_moved = !definitions.is_empty();
+        if has_moved && let Json::Object(members) = json {
             match members.iter_mut().find(|(key, _)| key == "$defs") {
                 Some((_, Json::Object(there))) => there.extend(definitions),
                 _ => members.push((Cow::Borrowed("$defs"), Json::Object(definitions))),

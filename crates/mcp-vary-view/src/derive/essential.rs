@@ -25,8 +25,8 @@ pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let retained = first_sentence(text);
     let mut all = sentences::sentences(text);
     let beginning = retained.trim_end_matches('…').to_owned();
-    let first = all.iter().position(|it| it.text.starts_with(&beginning));
-    let first = first.unwrap_or(0);
+    let found = all.iter().position(|it| it.text.starts_with(&beginning));
+    let first = found.unwrap_or(0);
     leave_label(&mut all, first);
     let known = Vocabulary::of(&retained);
     let rules = Rules::new(Place::Item(described), &known, text);
@@ -117,10 +117,13 @@ fn select(all: &[Sentence], rules: &Rules<'_>, is_essential: impl Fn(usize) -> b
         stays[at] &= !items.is_empty() || !is_label(&all[at].text);
     }
     for (at, sentence) in all.iter().enumerate().rev() {
-        if let (true, Some(parent)) = (stays[at], sentence.parent) {
+        if !stays[at] {
+            continue;
+        }
+        if let Some(parent) = sentence.parent {
             stays[parent] = true;
         }
-        if stays[at] && at > 0 && !sentence.is_item && Rules::refers_back(&sentence.text) {
+        if at > 0 && !sentence.is_item && Rules::refers_back(&sentence.text) {
             stays[at - 1] = true;
         }
     }
@@ -138,9 +141,9 @@ fn push(retained: &mut String, sentence: &str) {
 fn plain(sentence: &str) -> String {
     let sentence = without_code_marks(&without_emphasis(&without_links(sentence)));
     let is_mark = |c: char| is_symbol(c) || c.is_whitespace();
-    let sentence = sentence.trim_start_matches(is_mark);
-    let mark = NOTES.iter().find(|mark| sentence.starts_with(**mark));
-    mark.map_or(sentence, |mark| sentence.split_at(mark.len()).1)
+    let unmarked = sentence.trim_start_matches(is_mark);
+    let mark = NOTES.iter().find(|mark| unmarked.starts_with(**mark));
+    mark.map_or(unmarked, |mark| unmarked.split_at(mark.len()).1)
         .to_owned()
 }
 
@@ -148,7 +151,7 @@ fn plain(sentence: &str) -> String {
 ///
 /// Articles in quotes stay, and so do those with another meaning: `a few`, `a or b`.
 fn without_articles(sentence: &str) -> Cow<'_, str> {
-    if phrase::literals(sentence).any(|it| it.split_whitespace().any(is_article)) {
+    if phrase::literals(sentence).any(|literal| literal.split_whitespace().any(is_article)) {
         return Cow::Borrowed(sentence);
     }
     let mut short = String::with_capacity(sentence.len());
@@ -231,10 +234,10 @@ fn without_links(sentence: &str) -> String {
     let mut plain = String::with_capacity(sentence.len());
     while let Some((before, link)) = remaining.split_once('[') {
         plain.push_str(before);
-        let link = link
+        let labelled = link
             .split_once("](")
             .filter(|(label, _)| !label.contains(['[', ']']));
-        let target = link.and_then(|(label, after)| Some((label, after.split_once(')')?)));
+        let target = labelled.and_then(|(label, after)| Some((label, after.split_once(')')?)));
         remaining = match target {
             Some((label, (target, after))) if !target.contains(char::is_whitespace) => {
                 plain.push_str(label);

@@ -50,7 +50,8 @@ fn describe(schema: &mut Json<'_>, descriptions: &BTreeMap<String, String>) {
         return;
     };
     for (name, property) in properties {
-        if let (Some(text), Json::Object(keywords)) = (descriptions.get(&**name), property)
+        if let Some(text) = descriptions.get(&**name)
+            && let Json::Object(keywords) = property
             && !keywords.iter().any(|(key, _)| key == "description")
         {
             let text = Json::String(Cow::Owned(text.clone()));
@@ -61,7 +62,7 @@ fn describe(schema: &mut Json<'_>, descriptions: &BTreeMap<String, String>) {
 
 /// `None` if the schema is in an unknown dialect, or if the target of a reference could have changed.
 fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
-    let dialect = dialect(schema)?;
+    let declared = dialect(schema)?;
     let mut closes = false;
     visit(schema, &mut |key, _| {
         closes |= key == "unevaluatedProperties"
@@ -72,17 +73,17 @@ fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
     };
     walk.strip(schema, "", prose);
 
-    let references = references(schema)?;
-    let bases = references.is_empty() || !has_inner_base(schema, dialect);
+    let targets = references(schema)?;
+    let bases = targets.is_empty() || !has_inner_base(schema, declared);
     let found = |reference: &Reference| match reference {
         Reference::Anchor => true,
         Reference::Pointer(tokens) => find(schema, tokens).is_some(),
     };
-    if !(bases && references.iter().all(found)) {
+    if !(bases && targets.iter().all(found)) {
         return None;
     }
-    simplify::remove_repetitions(schema, &references, dialect == DRAFT_4);
-    if !references.contains(&Reference::Anchor) {
+    simplify::remove_repetitions(schema, &targets, declared == DRAFT_4);
+    if !targets.contains(&Reference::Anchor) {
         let used = used_definitions(schema);
         let is_used = |name: &(String, String)| used.contains(name);
         DEFINITIONS
@@ -90,10 +91,10 @@ fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
             .for_each(|keyword| retain_definitions(schema, keyword, is_used));
         simplify::inline_definitions(schema);
         // What was moved may be a branch of a choice now.
-        let references = self::references(schema)?;
-        simplify::remove_repetitions(schema, &references, dialect == DRAFT_4);
+        let targets = references(schema)?;
+        simplify::remove_repetitions(schema, &targets, declared == DRAFT_4);
     }
-    if PORTABLE_DIALECTS.contains(&dialect) && is_portable(schema, true) {
+    if PORTABLE_DIALECTS.contains(&declared) && is_portable(schema, true) {
         retain(schema, |keyword, _| keyword != "$schema");
     }
     Some(())
@@ -130,9 +131,9 @@ impl Walk {
             for (inner, schema) in subschemas(keyword, value) {
                 match (prose, inner) {
                     (Prose::Essential(known), Some(inner)) => {
-                        let mut known = known.clone();
-                        known.add(&Vocabulary::of(inner));
-                        self.strip(schema, inner, Prose::Essential(&known));
+                        let mut nearer = known.clone();
+                        nearer.add(&Vocabulary::of(inner));
+                        self.strip(schema, inner, Prose::Essential(&nearer));
                     }
                     _ => self.strip(schema, name, prose),
                 }
@@ -240,8 +241,8 @@ pub(crate) fn subschemas<'s, 'a>(
         }
         (KeywordValue::Schemas, schema) => Box::new(std::iter::once((None, schema))),
         (KeywordValue::NamedSchemas, Json::Object(named)) => {
-            let named = named.iter_mut();
-            Box::new(named.map(|(name, schema)| (Some(&**name), schema)))
+            let entries = named.iter_mut();
+            Box::new(entries.map(|(name, schema)| (Some(&**name), schema)))
         }
         _ => Box::new(std::iter::empty()),
     }
@@ -252,12 +253,12 @@ pub(crate) fn dialect(schema: &Json<'_>) -> Option<&'static str> {
     let Some(named) = schema.get("$schema") else {
         return Some(DIALECTS[0]);
     };
-    let named = named.as_str()?;
-    let named = named
+    let uri = named.as_str()?;
+    let without_scheme = uri
         .strip_prefix("https://")
-        .or_else(|| named.strip_prefix("http://"))?;
-    let named = named.strip_suffix('#').unwrap_or(named);
-    DIALECTS.into_iter().find(|dialect| named == *dialect)
+        .or_else(|| uri.strip_prefix("http://"))?;
+    let identifier = without_scheme.strip_suffix('#').unwrap_or(without_scheme);
+    DIALECTS.into_iter().find(|dialect| identifier == *dialect)
 }
 
 /// Whether a schema means the same in each of [`PORTABLE_DIALECTS`] and so needs no `$schema`: a peer may use any of
@@ -313,11 +314,11 @@ impl Reference {
         let Self::Pointer(tokens) = self else {
             return None;
         };
-        let mut tokens = tokens.into_iter();
-        let keyword = tokens
+        let mut path = tokens.into_iter();
+        let keyword = path
             .next()
             .filter(|keyword| DEFINITIONS.contains(&keyword.as_str()))?;
-        Some((keyword, tokens.next()?))
+        Some((keyword, path.next()?))
     }
 }
 
@@ -337,8 +338,10 @@ fn references(json: &Json<'_>) -> Option<BTreeSet<Reference>> {
     let mut all = true;
     visit(json, &mut |key, value| {
         // If the value is not a string, `$ref` is the name of a property.
-        if let (true, Some(text)) = (REFERENCES.contains(&key), value.as_str()) {
-            let reference = Reference::parse(text).filter(|_| found.len() < MAX_REFERENCES);
+        let is_reference = REFERENCES.contains(&key);
+        if is_reference && let Some(text) = value.as_str() {
+            let has_room = found.len() < MAX_REFERENCES;
+            let reference = has_room.then(|| Reference::parse(text)).flatten();
             all &= reference.is_some();
             found.extend(reference);
         }
@@ -398,7 +401,10 @@ fn retain_definitions(
     keep: impl Fn(&(String, String)) -> bool,
 ) {
     retain(schema, |key, value| {
-        let (true, Json::Object(named)) = (key == keyword, value) else {
+        if key != keyword {
+            return true;
+        }
+        let Json::Object(named) = value else {
             return true;
         };
         named.retain(|(name, _)| keep(&(keyword.to_owned(), name.to_string())));

@@ -26,13 +26,11 @@
 /// ```
 #[must_use]
 pub fn first_sentence(text: &str) -> String {
-    let passage = passage(purpose(text).unwrap_or(text));
-    match end(&passage) {
-        Some(end) if passage[..end].chars().count() <= MAX_SENTENCE => passage[..end].to_owned(),
-        None if passage.chars().count() <= MAX_TRUNCATED => {
-            without_introduction(&passage).to_owned()
-        }
-        _ => truncated(&passage),
+    let shown = passage(purpose(text).unwrap_or(text));
+    match end(&shown) {
+        Some(end) if shown[..end].chars().count() <= MAX_SENTENCE => shown[..end].to_owned(),
+        None if shown.chars().count() <= MAX_TRUNCATED => without_introduction(&shown).to_owned(),
+        _ => truncated(&shown),
     }
 }
 
@@ -63,10 +61,10 @@ fn without_introduction(passage: &str) -> &str {
     let Some(sentence) = passage.strip_suffix(':') else {
         return passage;
     };
-    let sentence = sentence.strip_suffix(" the following").unwrap_or(sentence);
+    let shortened = sentence.strip_suffix(" the following").unwrap_or(sentence);
     let cut = INTRODUCTIONS
         .iter()
-        .find_map(|terms| sentence.strip_suffix(terms));
+        .find_map(|terms| shortened.strip_suffix(terms));
     cut.map_or(passage, |cut| cut.trim_end_matches([',', ' ']))
 }
 
@@ -171,12 +169,12 @@ pub(super) fn without_marker(line: &str) -> &str {
 
 /// Whether `line` is a label that says nothing by itself: `Usage Guidance:`, `**Purpose:**`, `🎯 Purpose`.
 pub(super) fn is_label(line: &str) -> bool {
-    let line = line.trim();
-    let label = line.trim_start_matches(|c: char| is_symbol(c) || c.is_whitespace());
-    let is_marked = label.len() < line.len() && !label.ends_with(|c| NARROW_ENDS.contains(c));
-    let is_marked = is_marked || label.trim_end_matches(['*', '_']).ends_with(':');
+    let trimmed = line.trim();
+    let label = trimmed.trim_start_matches(|c: char| is_symbol(c) || c.is_whitespace());
+    let has_mark = label.len() < trimmed.len() && !label.ends_with(|c| NARROW_ENDS.contains(c));
+    let is_marked = has_mark || label.trim_end_matches(['*', '_']).ends_with(':');
     let is_short = label.split_whitespace().count() <= MAX_LABEL;
-    is_marked && is_short && !starts_item(line) && without_introduction(label) == label
+    is_marked && is_short && !starts_item(trimmed) && without_introduction(label) == label
 }
 
 /// Emoji, arrows and the like.

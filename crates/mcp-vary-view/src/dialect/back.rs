@@ -78,9 +78,9 @@ impl ArgumentDecoder {
     /// The same decoder, by the server's names of the arguments, which `own` returns.
     pub(crate) fn renamed_upstream(self, native: impl Fn(&str) -> Option<String>) -> Self {
         let named = self.fields.into_iter();
-        let named = named.map(|(name, field)| (native(&name).unwrap_or(name), field));
+        let renamed = named.map(|(name, field)| (native(&name).unwrap_or(name), field));
         Self {
-            fields: named.collect(),
+            fields: renamed.collect(),
             definitions: self.definitions,
         }
     }
@@ -123,11 +123,11 @@ impl ArgumentDecoder {
         match value {
             Json::Object(members) => {
                 let objects = matching_objects(&members, backs);
-                let members = members.into_iter().filter_map(|(name, value)| {
+                let decoded = members.into_iter().filter_map(|(name, value)| {
                     let value = self.member(&name, value, &objects)?;
                     Some((name, value))
                 });
-                Json::Object(members.collect())
+                Json::Object(decoded.collect())
             }
             Json::Array(elements) => {
                 let items: Vec<&ValueDecoder> = backs
@@ -138,10 +138,10 @@ impl ArgumentDecoder {
                     })
                     .collect();
                 let items = self.resolved(&items);
-                let elements = elements
+                let decoded = elements
                     .into_iter()
                     .map(|element| self.value(element, &items));
-                Json::Array(elements.collect())
+                Json::Array(decoded.collect())
             }
             Json::String(text) => parse_embedded(text, backs),
             other => other,
@@ -166,7 +166,8 @@ impl ArgumentDecoder {
     /// Resolves definitions and choices; returns each decoder once.
     fn resolved<'b>(&'b self, backs: &[&'b ValueDecoder]) -> Vec<&'b ValueDecoder> {
         let mut pending: Vec<&ValueDecoder> = backs.to_vec();
-        let (mut seen, mut resolved) = (BTreeSet::new(), Vec::new());
+        let mut seen = BTreeSet::new();
+        let mut resolved = Vec::new();
         while let Some(back) = pending.pop() {
             if seen.len() >= MAX_ALTERNATIVES || !seen.insert(std::ptr::from_ref(back)) {
                 continue;

@@ -124,10 +124,10 @@ fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, notes: &mut Vec<St
     match &text.values {
         // Gemini rejects an empty text as a value.
         Some(values) if !values.contains(&"") => {
-            let values = values
+            let options = values
                 .iter()
                 .map(|value| Json::String(Cow::Borrowed(*value)));
-            members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+            members.push((Cow::Borrowed("enum"), Json::Array(options.collect())));
         }
         Some(values) => {
             let quoted: Vec<String> = values
@@ -239,11 +239,11 @@ fn push_required<'j>(members: &mut Vec<Member<'j>>, object: &Object<'j>) {
         .properties
         .iter()
         .filter(|property| property.required);
-    let required: Vec<Json<'j>> = required
+    let names: Vec<Json<'j>> = required
         .map(|property| Json::String(Cow::Borrowed(property.name)))
         .collect();
-    if !required.is_empty() {
-        members.push((Cow::Borrowed("required"), Json::Array(required)));
+    if !names.is_empty() {
+        members.push((Cow::Borrowed("required"), Json::Array(names)));
     }
 }
 

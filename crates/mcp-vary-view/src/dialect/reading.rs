@@ -92,7 +92,8 @@ impl<'j> Reader<'j> {
 
     /// What the schemas together accept.
     fn value_schema(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> ValueSchema<'j> {
-        if let ([schema], References::Preserve) = (schemas, self.references)
+        if let References::Preserve = self.references
+            && let [schema] = schemas
             && let Some(retained) = self.preserved_reference(schema)
         {
             return retained;
@@ -160,7 +161,8 @@ impl<'j> Reader<'j> {
             return None;
         };
         let schema = find(self.root, &tokens)?;
-        let name = reference.rsplit('/').next().filter(|_| tokens.len() == 2);
+        let is_of_root = tokens.len() == 2;
+        let name = is_of_root.then(|| reference.rsplit('/').next()).flatten();
         Some(Definition { schema, name })
     }
 
@@ -189,18 +191,18 @@ impl<'j> Reader<'j> {
         }
         let reference = schema.get("$ref").and_then(Json::as_str);
         if let Some(target) = reference.and_then(|reference| self.target(reference)) {
-            let target = target.schema;
+            let schema = target.schema;
             let followed = self
                 .open_references
                 .iter()
-                .filter(|open| std::ptr::eq(**open, target));
+                .filter(|open| std::ptr::eq(**open, schema));
             if followed.count() >= MAX_RECURSION {
-                all.truncated_target = target.as_object();
+                all.truncated_target = schema.as_object();
                 return;
             }
-            self.open_references.push(target);
+            self.open_references.push(schema);
             all.opened_references += 1;
-            self.collect(target, all);
+            self.collect(schema, all);
         }
     }
 
@@ -218,17 +220,14 @@ impl<'j> Reader<'j> {
         else {
             return self.read_without_choices(all, used, depth);
         };
-        let limited = all.schemas.iter().flat_map(|members| members.iter());
-        let limited = limited
-            .filter(|(keyword, _)| is_constraint(keyword))
-            .count()
-            > 0;
+        let mut keywords = all.schemas.iter().flat_map(|members| members.iter());
+        let limited = keywords.any(|(keyword, _)| is_constraint(keyword));
         let branches = choice.as_array().unwrap_or_default();
         if limited && branches.len() > MAX_BRANCHES {
             return self.read_without_choices(all, used, depth);
         }
-        let mut used = used.to_vec();
-        used.push(std::ptr::from_ref(choice));
+        let mut resolved = used.to_vec();
+        resolved.push(std::ptr::from_ref(choice));
         let read = branches.iter().map(|branch| {
             let mut with = Conjunction {
                 schemas: all.schemas.clone(),
@@ -242,7 +241,7 @@ impl<'j> Reader<'j> {
             let value_schema = if with.is_never {
                 ValueSchema::default()
             } else {
-                let mut value_schema = self.read(&with, &used, depth);
+                let mut value_schema = self.read(&with, &resolved, depth);
                 let native = &with.schemas[before..];
                 value_schema.title = text(native, "title");
                 value_schema.description = text(native, "description");
@@ -277,29 +276,29 @@ impl<'j> Reader<'j> {
             is_truncated: all.truncated_target.is_some(),
             ..ValueSchema::default()
         };
-        let values = values(schemas);
+        let listed = values(schemas);
         let members: Vec<Members<'j>> = schemas
             .iter()
             .chain(&all.truncated_target)
             .copied()
             .collect();
-        let kinds = Kinds::new(&members, values.as_deref());
+        let kinds = Kinds::new(&members, listed.as_deref());
         value_schema.accepts_any = kinds.allows_all();
         value_schema.nullable =
-            kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
+            kinds.null && listed.as_ref().is_none_or(|all| all.contains(&&Json::Null));
         if value_schema.accepts_any {
             return value_schema;
         }
         let mut add = |kind: Option<Kind<'j>>| value_schema.choices.extend(kind.map(Choice::new));
         add(kinds
             .string
-            .then(|| string(schemas, values.as_deref()))
+            .then(|| string(schemas, listed.as_deref()))
             .flatten());
         add(kinds
             .allows_numbers()
-            .then(|| number(schemas, &kinds, values.as_deref()))
+            .then(|| number(schemas, &kinds, listed.as_deref()))
             .flatten());
-        add(kinds.boolean.then(|| boolean(values.as_deref())).flatten());
+        add(kinds.boolean.then(|| boolean(listed.as_deref())).flatten());
         if kinds.array {
             add(Some(Kind::Array(self.array(schemas, depth))));
         }
@@ -312,8 +311,8 @@ impl<'j> Reader<'j> {
     fn array(&mut self, schemas: &[Members<'j>], depth: usize) -> Array<'j> {
         let min_items = count(schemas, "minItems");
         let max_items = count(schemas, "maxItems");
-        let listed = first(schemas, "prefixItems").or(first(schemas, "items"));
-        let listed = listed.and_then(Json::as_array);
+        let written = first(schemas, "prefixItems").or(first(schemas, "items"));
+        let listed = written.and_then(Json::as_array);
         let remaining = if first(schemas, "prefixItems").is_some() {
             first(schemas, "items")
         } else {
@@ -326,10 +325,10 @@ impl<'j> Reader<'j> {
                 });
                 let remaining = match remaining {
                     Some(remaining) => Some(remaining),
-                    None => Some(&Json::Bool(true)).filter(|_| !full),
+                    None => (!full).then_some(&Json::Bool(true)),
                 };
-                let all = listed.iter().chain(remaining);
-                let all = all
+                let items = listed.iter().chain(remaining);
+                let all = items
                     .map(|item| self.value_schema(&[item], depth + 1))
                     .collect();
                 ValueSchema::union(all)

@@ -31,7 +31,8 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
     writer.name_definitions(&reader);
     let back = writer.object(&object, &mut members, 1);
 
-    let (mut definitions, mut backs) = (Vec::new(), Vec::new());
+    let mut definitions = Vec::new();
+    let mut backs = Vec::new();
     // Reading a definition may find more of them.
     while let Some(Definition { schema, .. }) = reader.definition(definitions.len()) {
         let value_schema = reader.definition_schema(schema);
@@ -99,9 +100,9 @@ impl Writer {
                 !name.is_empty() && name.len() <= 64 && name.chars().all(allowed)
             };
             let number = self.names.len() + 1;
-            let name = definition.name.filter(plain).map(str::to_owned);
-            let name = name.filter(|name| !used.contains(name));
-            let mut name = name.unwrap_or_else(|| format!("part{number}"));
+            let written = definition.name.filter(plain).map(str::to_owned);
+            let unused = written.filter(|name| !used.contains(name));
+            let mut name = unused.unwrap_or_else(|| format!("part{number}"));
             while used.contains(&name) {
                 name.push('_');
             }
@@ -156,7 +157,8 @@ impl Writer {
             }
             several => {
                 self.write_annotations(&mut members, value_schema, None, &notes);
-                let (mut branches, mut backs) = (Vec::new(), Vec::new());
+                let mut branches = Vec::new();
+                let mut backs = Vec::new();
                 for choice in several {
                     let (json, back) =
                         self.choice(choice, &ValueSchema::default(), false, Vec::new(), level);
@@ -189,7 +191,8 @@ impl Writer {
                 ValueDecoder::Definition(number),
             );
         }
-        let (mut remaining, mut members) = (Vec::new(), Vec::new());
+        let mut remaining = Vec::new();
+        let mut members = Vec::new();
         let (name, back) = self.kind(&choice.kind, null, &mut remaining, &mut notes, level + 1);
         self.write_annotations(&mut members, value_schema, Some(choice), &notes);
         let named = Json::String(Cow::Borrowed(name));
@@ -251,10 +254,10 @@ impl Writer {
                 )
             }
             Kind::Boolean(only) => {
-                let values = only.iter().map(|only| Json::Bool(*only));
-                let values = values.chain(only.filter(|_| null).map(|_| Json::Null));
-                if only.is_some() {
-                    members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+                if let Some(only) = only {
+                    let mut values = vec![Json::Bool(*only)];
+                    values.extend(null.then_some(Json::Null));
+                    members.push((Cow::Borrowed("enum"), Json::Array(values)));
                 }
                 ("boolean", ValueDecoder::Unchanged)
             }
@@ -295,7 +298,9 @@ impl Writer {
         members: &mut Vec<Member<'j>>,
         level: usize,
     ) -> ValueDecoder {
-        let (mut properties, mut required, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        let mut properties = Vec::new();
+        let mut required = Vec::new();
+        let mut fields = Vec::new();
         for property in &object.properties {
             let optional = !property.required;
             let (json, back) = self.value(&property.schema, optional, level);
@@ -326,11 +331,11 @@ impl Writer {
     ) {
         match &text.values {
             Some(values) if self.usage.try_add_values(values) => {
-                let values = values
+                let options = values
                     .iter()
                     .map(|value| Json::String(Cow::Borrowed(*value)));
-                let values = values.chain(null.then_some(Json::Null));
-                members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+                let all = options.chain(null.then_some(Json::Null));
+                members.push((Cow::Borrowed("enum"), Json::Array(all.collect())));
             }
             Some(values) => {
                 let quoted: Vec<_> = values
@@ -366,11 +371,11 @@ impl Writer {
     ) {
         match &number.values {
             Some(values) if self.usage.try_add_values(values) => {
-                let values = values
+                let options = values
                     .iter()
                     .map(|value| Json::Number(Cow::Borrowed(*value)));
-                let values = values.chain(null.then_some(Json::Null));
-                members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+                let all = options.chain(null.then_some(Json::Null));
+                members.push((Cow::Borrowed("enum"), Json::Array(all.collect())));
             }
             Some(values) => notes.push(sentences::one_of(values.iter().copied())),
             None => {}

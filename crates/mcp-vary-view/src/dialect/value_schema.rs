@@ -120,7 +120,7 @@ impl<'j> ValueSchema<'j> {
             one.nullable |= value_schema.nullable;
             one.accepts_any |= value_schema.accepts_any;
             one.is_truncated |= value_schema.is_truncated;
-            if let ([choice], true) = (value_schema.choices.as_mut_slice(), several) {
+            if several && let [choice] = value_schema.choices.as_mut_slice() {
                 choice.title = choice.title.or(value_schema.title);
                 choice.description = choice.description.or(value_schema.description);
             } else if !several {

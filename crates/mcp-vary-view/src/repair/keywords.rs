@@ -69,8 +69,8 @@ impl Keyword {
         };
         match self {
             Self::Exclusive | Self::Number => number.is_some(),
-            Self::Positive => number.is_some_and(|it| it > 0.0),
-            Self::Count => number.is_some_and(|it| it >= 0.0 && it.fract() == 0.0),
+            Self::Positive => number.is_some_and(|number| number > 0.0),
+            Self::Count => number.is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
             Self::Flag => matches!(value, Json::Bool(_)),
             Self::Text => value.as_str().is_some(),
             Self::List => value.as_array().is_some(),
@@ -99,7 +99,9 @@ pub(super) fn type_name(name: &str) -> Option<&'static str> {
 /// With `is_strict`, also whether it has nothing that other engines know and JavaScript refuses with the flag `u`: escapes
 /// without meaning, braces that begin nothing, and the groups of Python.
 pub(super) fn is_balanced(pattern: &str, is_strict: bool) -> bool {
-    let (mut groups, mut braces, mut is_in_class) = (0_usize, 0_usize, false);
+    let mut groups = 0_usize;
+    let mut braces = 0_usize;
+    let mut is_in_class = false;
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         let is_right = match c {
@@ -115,7 +117,7 @@ pub(super) fn is_balanced(pattern: &str, is_strict: bool) -> bool {
             '(' => {
                 groups += 1;
                 let group = chars.as_str().strip_prefix('?');
-                !is_strict || group.is_none_or(|it| it.starts_with([':', '=', '!', '<']))
+                !is_strict || group.is_none_or(|kind| kind.starts_with([':', '=', '!', '<']))
             }
             ')' => groups
                 .checked_sub(1)

@@ -51,10 +51,10 @@ impl References {
         let target = match fragment.strip_prefix('/') {
             None => fragment.is_empty().then_some(root),
             Some(pointer) => pointer.split('/').try_fold(root, |value, token| {
-                let token = token.replace("~1", "/").replace("~0", "~");
+                let key = token.replace("~1", "/").replace("~0", "~");
                 match value {
-                    Json::Array(elements) => elements.get(token.parse::<usize>().ok()?),
-                    value => value.get(&token),
+                    Json::Array(elements) => elements.get(key.parse::<usize>().ok()?),
+                    value => value.get(&key),
                 }
             }),
         };

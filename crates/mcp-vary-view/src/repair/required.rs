@@ -9,14 +9,14 @@ use super::Members;
 
 /// Adds names to `required`.
 pub(super) fn add_required<'a>(members: &mut Members<'a>, names: Vec<Cow<'a, str>>) {
-    let names = names.into_iter().map(Json::String);
+    let strings = names.into_iter().map(Json::String);
     let known = members.iter_mut().find(|(key, _)| key == "required");
     match known {
         Some((_, Json::Array(known))) => {
-            known.extend(names);
+            known.extend(strings);
             keep_first_names(known);
         }
-        _ => members.push(("required".into(), Json::Array(names.collect()))),
+        _ => members.push(("required".into(), Json::Array(strings.collect()))),
     }
 }
 

@@ -22,8 +22,8 @@ const MAX_VARIANT: usize = 8 << 10;
 pub fn bound_variants(capabilities: &str) -> Option<String> {
     let mut bounded = Cow::Borrowed(capabilities);
     for carrier in Carrier::ALL {
-        let path = carrier.path().iter().copied();
-        let path: Vec<_> = path.chain([SERVER_VARIANTS, "availableVariants"]).collect();
+        let keys = carrier.path().iter().copied();
+        let path: Vec<_> = keys.chain([SERVER_VARIANTS, "availableVariants"]).collect();
         if let Some(cut) = bound_at(&bounded, &path) {
             bounded = Cow::Owned(cut);
         }
@@ -46,8 +46,8 @@ fn bound_at(object: &str, path: &[&str]) -> Option<String> {
 
 fn bound_list(variants: &str) -> Option<String> {
     let all = elements(variants).ok()?;
-    let retained = all.iter().take(MAX_OFFERED_VARIANTS);
-    let retained: Vec<_> = retained.map(|variant| bound_variant(variant)).collect();
+    let first = all.iter().take(MAX_OFFERED_VARIANTS);
+    let retained: Vec<_> = first.map(|variant| bound_variant(variant)).collect();
     let is_whole = |it: &Cow<'_, str>| matches!(it, Cow::Borrowed(_));
     let is_within = retained.len() == all.len() && retained.iter().all(is_whole);
     (!is_within).then(|| format!("[{}]", retained.join(",")))

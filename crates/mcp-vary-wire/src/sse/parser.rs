@@ -148,8 +148,8 @@ impl Parser {
                     self.data.extend_from_slice(b"\n");
                 }
                 // It is never a part of JSON, and "MAY [be] ignore[d]" (RFC 8259, section 8.1).
-                let value = value.strip_prefix(BYTE_ORDER_MARK).unwrap_or(value);
-                self.data.extend_from_slice(value);
+                let data = value.strip_prefix(BYTE_ORDER_MARK).unwrap_or(value);
+                self.data.extend_from_slice(data);
                 self.has_data = true;
             }
             b"event" => self.kind = String::from_utf8_lossy(value).into_owned(),

@@ -91,7 +91,8 @@ impl Attempt {
         head: RefusalHead,
         body: &Bytes,
     ) -> Result<(), UpstreamError> {
-        let (status, kind) = (head.status, self.call.kind);
+        let status = head.status;
+        let kind = self.call.kind;
         let is_not_found = status == StatusCode::NOT_FOUND;
         // Notes a loop, whatever the body.
         let failure = self.shared.endpoint.status_error(status, body);

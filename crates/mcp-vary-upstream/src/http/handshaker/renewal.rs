@@ -91,7 +91,8 @@ impl Handshaker {
 
     /// Starts a new session; returns whether the server let it.
     async fn start_anew(&self) -> bool {
-        let (shared, endpoint) = (&self.shared, &self.shared.endpoint);
+        let shared = &self.shared;
+        let endpoint = &shared.endpoint;
         let initializing = self.initialize(Revision::LATEST_LEGACY);
         let why = match tokio::time::timeout(endpoint.limits.handshake, initializing).await {
             Ok(Ok(handshake)) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
-use mcp_vary::json;
+use mcp_vary::json::{self, Members};
 use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
@@ -36,7 +36,7 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
     let mut session = None;
     let mut held = BTreeSet::new();
     loop {
-        let now = renewals.as_mut().map(|it| *it.borrow_and_update());
+        let now = renewals.as_mut().map(|last| *last.borrow_and_update());
         if session.replace(now).is_some_and(|before| before != now) {
             held.clear();
             subscriptions.reset();
@@ -58,8 +58,8 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
             continue;
         }
         // At most one request per resource is in flight, so that answers cannot overtake each other.
-        let answers = stream::iter(asks).map(|ask| send(upstream, ask));
-        let mut answers = answers.buffer_unordered(MAX_CONCURRENT);
+        let requests = stream::iter(asks).map(|ask| send(upstream, ask));
+        let mut answers = requests.buffer_unordered(MAX_CONCURRENT);
         let mut has_failed = false;
         while let Some((ask, answer)) = answers.next().await {
             has_failed |= answer.is_err();
@@ -86,12 +86,12 @@ async fn send(
         Change::Subscribe(uri) => (SUBSCRIBE, uri),
         Change::Unsubscribe(uri) => ("resources/unsubscribe", uri),
     };
-    let params = format!(r#"{{"uri":{}}}"#, json::string(uri));
-    let answer = async {
+    let params = Members::from_iter([("uri", json::string(uri))]).to_json();
+    let sending = async {
         let exchange = upstream.request(Request::new(method, Some(params))).await?;
         exchange.answer().await
     };
-    let answer = answer.await;
+    let answer = sending.await;
     (ask, answer)
 }
 
@@ -108,7 +108,9 @@ fn apply(
         Err(error) => {
             let details = error.details();
             tracing::debug!(server, details, "subscription not asked for");
-            if let (Change::Subscribe(uri), Some(refused)) = (ask, refusal(error)) {
+            if let Some(refused) = refusal(error)
+                && let Change::Subscribe(uri) = ask
+            {
                 shared.subscriptions(Topic::Resources).reject(&uri, refused);
             }
             return;

@@ -115,8 +115,8 @@ impl Streams<'_> {
         self.changes.borrow_and_update();
         self.open_stream().await;
         let waits = self.retry_at > Instant::now() && self.opening.is_none();
-        let late = self.previous.iter().flat_map(|former| former.late.values());
-        let late = late.map(|(_, counts_at)| *counts_at).min();
+        let events = self.previous.iter().flat_map(|former| former.late.values());
+        let late = events.map(|(_, counts_at)| *counts_at).min();
         tokio::select! {
             _ = self.changes.changed() => {}
             () = tokio::time::sleep_until(late.unwrap_or(self.retry_at)), if late.is_some() => self.publish_late(),
@@ -152,8 +152,8 @@ impl Streams<'_> {
             }
             return;
         }
-        let request = request(self.topic, &self.upstream.config.capabilities, &wanted);
-        match self.upstream.send(request, RequestKind::Subscription).await {
+        let listen = request(self.topic, &self.upstream.config.capabilities, &wanted);
+        match self.upstream.send(listen, RequestKind::Subscription).await {
             Ok(exchange) => {
                 self.opening = Some(Stream {
                     topic: self.topic,
@@ -247,7 +247,7 @@ impl Streams<'_> {
                     older.supersede(&uri);
                 }
                 let former = self.previous.get_mut(at);
-                if let Some(former) = former.filter(|it| !it.superseded.contains(&uri)) {
+                if let Some(former) = former.filter(|former| !former.superseded.contains(&uri)) {
                     let counts_at = Instant::now() + REPEAT_TIME;
                     former.late.insert(uri, (event, counts_at));
                 }
@@ -281,8 +281,9 @@ impl Streams<'_> {
 }
 
 fn request(topic: Topic, capabilities: &str, uris: &BTreeSet<Arc<str>>) -> Request {
-    let uris: Vec<_> = uris.iter().map(|uri| json::string(uri)).collect();
-    let filter = format!(r#"{{"{}":[{}]}}"#, topic.filter(), uris.join(","));
+    let quoted: Vec<_> = uris.iter().map(|uri| json::string(uri)).collect();
+    let wanted = format!("[{}]", quoted.join(","));
+    let filter = Members::from_iter([(topic.filter(), wanted)]).to_json();
     let capabilities = topic.declared_with(capabilities);
     let params = modern_params(&capabilities, &[("notifications", filter)]);
     Request::new("subscriptions/listen", Some(params))
@@ -309,8 +310,9 @@ async fn next_of_previous(previous: &mut VecDeque<Previous>) -> (usize, StreamEv
     if previous.is_empty() {
         return std::future::pending().await;
     }
-    let events = previous.iter_mut();
-    let events = events.map(|former| Box::pin(next_event(Some(&mut former.stream))));
+    let events = previous
+        .iter_mut()
+        .map(|former| Box::pin(next_event(Some(&mut former.stream))));
     let (event, at, _) = select_all(events).await;
     (at, event)
 }
@@ -335,8 +337,8 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
         CANCELLED => StreamEvent::Ended(None),
         method => {
             let changed = Event::from_notification(method, params);
-            let changed = changed.and_then(|event| Some((topic.key(&event)?, event)));
-            changed.map_or(StreamEvent::Ignored, |(uri, event)| {
+            let keyed = changed.and_then(|event| Some((topic.key(&event)?, event)));
+            keyed.map_or(StreamEvent::Ignored, |(uri, event)| {
                 StreamEvent::Updated(event, uri)
             })
         }
@@ -347,9 +349,9 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
 fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
     let params = Members::parse(params).unwrap_or_default();
     let filter = Members::parse(params.get("notifications").unwrap_or("{}")).unwrap_or_default();
-    let uris = json::elements(filter.get(topic.filter()).unwrap_or("[]"));
-    let uris = uris.unwrap_or_default().into_iter();
-    let uris = uris.filter_map(|uri| serde_json::from_str::<String>(uri).ok());
+    let listed = json::elements(filter.get(topic.filter()).unwrap_or("[]"));
+    let written = listed.unwrap_or_default().into_iter();
+    let uris = written.filter_map(|uri| serde_json::from_str::<String>(uri).ok());
     uris.map(Arc::from).collect()
 }
 

@@ -3,8 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use mcp_vary::json;
-use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members, edit};
 
 use super::activate;
 use super::legacy::changed;
@@ -41,12 +40,13 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
 /// > Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get` would
 /// > have returned at that moment. (SEP-2663, "Task Status Notifications")
 pub(super) fn publish_state(upstream: &Arc<UpstreamConnection>, shared: &Shared, id: &Arc<str>) {
-    let (upstream, events) = (Arc::downgrade(upstream), shared.events.clone());
-    let (id, stop) = (Arc::clone(id), shared.stop.clone());
-    let request = async move {
-        let request = upstream.upgrade().map(|it| (request(&it, &id), it));
-        let (request, upstream) = request?;
-        let exchange = upstream.request(request).await.ok()?;
+    let weak = Arc::downgrade(upstream);
+    let events = shared.events.clone();
+    let id = Arc::clone(id);
+    let stop = shared.stop.clone();
+    let reading = async move {
+        let upstream = weak.upgrade()?;
+        let exchange = upstream.request(request(&upstream, &id)).await.ok()?;
         drop(upstream);
         let answer = exchange.answer().await.ok()?;
         // The error for a removed task is the answer to the client's own requests.
@@ -55,11 +55,11 @@ pub(super) fn publish_state(upstream: &Arc<UpstreamConnection>, shared: &Shared,
         let _ = events.send(Event::task_changed(Some(&task))?);
         Some(())
     };
-    shared.tasks.spawn(stop.run_until_cancelled_owned(request));
+    shared.tasks.spawn(stop.run_until_cancelled_owned(reading));
 }
 
 fn request(upstream: &UpstreamConnection, id: &str) -> Request {
-    let mut params = format!(r#"{{"taskId":{}}}"#, json::string(id));
+    let mut params = Members::from_iter([("taskId", json::string(id))]).to_json();
     if !upstream.client_meta().is_empty() {
         let capabilities = Topic::Tasks.declared_with(upstream.capabilities());
         params = modern_params(&capabilities, &[("taskId", json::string(id))]);

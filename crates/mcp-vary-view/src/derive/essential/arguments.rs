@@ -70,18 +70,19 @@ fn is_label(line: &str) -> bool {
 
 /// The name and description of `- name (type): description`.
 fn entry<'l>(line: &'l str, names: &[&'l str]) -> Option<(&'l str, &'l str)> {
-    let line = line.trim_start_matches(|c: char| "-*+•`".contains(c) || c.is_whitespace());
-    let end = line.find(|c: char| !(c.is_alphanumeric() || "_-.$".contains(c)))?;
-    let (name, remaining) = line.split_at(end);
-    let remaining = remaining.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
-    let remaining = match remaining.strip_prefix('(') {
+    let unmarked = line.trim_start_matches(|c: char| "-*+•`".contains(c) || c.is_whitespace());
+    let end = unmarked.find(|c: char| !(c.is_alphanumeric() || "_-.$".contains(c)))?;
+    let (name, after) = unmarked.split_at(end);
+    let is_mark = |c: char| "`*".contains(c) || c.is_whitespace();
+    let typed = after.trim_start_matches(is_mark);
+    let described = match typed.strip_prefix('(') {
         Some(inner) => inner.split_once(')')?.1,
-        None => remaining,
+        None => typed,
     };
-    let remaining = remaining.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
+    let remaining = described.trim_start_matches(is_mark);
     let description = ENTRY_MARKS
         .iter()
-        .find_map(|it| remaining.strip_prefix(it))?;
+        .find_map(|mark| remaining.strip_prefix(mark))?;
     let known = names.iter().find(|known| **known == name)?;
     Some((
         known,

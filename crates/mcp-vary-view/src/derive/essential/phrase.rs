@@ -11,10 +11,10 @@ pub(super) fn has_extension(sentence: &str) -> bool {
     let mut terms = sentence.split_whitespace();
     terms.any(|term| {
         let ending = term.trim_end_matches(['.', ',', ';', ':', ')']);
-        let ending = ending.strip_prefix('.').unwrap_or_default();
-        ending.len() > 1
-            && ending.starts_with(|c: char| c.is_ascii_lowercase())
-            && ending.chars().all(|c| c.is_alphanumeric() || c == '_')
+        let extension = ending.strip_prefix('.').unwrap_or_default();
+        extension.len() > 1
+            && extension.starts_with(|c: char| c.is_ascii_lowercase())
+            && extension.chars().all(|c| c.is_alphanumeric() || c == '_')
     })
 }
 
@@ -25,9 +25,9 @@ impl Phrase {
     pub(super) fn of(sentence: &str) -> Self {
         let mut phrase = String::from(" ");
         for word in sentence.split(|c: char| c.is_whitespace() || ",;:()[]\"`*/=—".contains(c)) {
-            let word = word.trim_matches(|c: char| ".!?'’‘“”".contains(c));
-            if !word.is_empty() {
-                phrase.push_str(&word.to_lowercase().replace('’', "'"));
+            let bare = word.trim_matches(|c: char| ".!?'’‘“”".contains(c));
+            if !bare.is_empty() {
+                phrase.push_str(&bare.to_lowercase().replace('’', "'"));
                 phrase.push(' ');
             }
         }
@@ -51,7 +51,7 @@ impl Phrase {
     pub(super) fn starts(&self, phrases: &[&str]) -> bool {
         phrases
             .iter()
-            .any(|it| self.0.starts_with(&format!(" {it} ")))
+            .any(|phrase| self.0.starts_with(&format!(" {phrase} ")))
     }
 }
 
@@ -79,8 +79,7 @@ pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
     let terms = sentence.split(is_mark).filter(|word| !word.is_empty());
     let next = terms.clone().skip(1).chain([""]);
     terms.zip(next).filter_map(|(word, next)| {
-        let starts_lower = word.starts_with(char::is_lowercase);
-        let is_camel = starts_lower && word.contains(char::is_uppercase);
+        let is_camel = word.starts_with(char::is_lowercase) && word.contains(char::is_uppercase);
         let is_snake = word.trim_matches('_').contains('_');
         let is_kebab = word.contains('-') && ["tool", "tools"].contains(&next);
         let is_other = word.starts_with('$') || word.starts_with("--");

@@ -101,9 +101,9 @@ impl<'s> SchemaFacts<'s> {
                 }
                 ("items", Json::Object(inner)) if depth == 0 => self.read(inner, 1),
                 ("anyOf" | "oneOf", Json::Array(branches)) if depth == 0 => {
-                    let branches = branches.iter().take(MAX_BRANCHES);
-                    let branches = branches.filter_map(Json::as_object);
-                    branches.for_each(|branch| self.read(branch, 1));
+                    let first = branches.iter().take(MAX_BRANCHES);
+                    let objects = first.filter_map(Json::as_object);
+                    objects.for_each(|branch| self.read(branch, 1));
                 }
                 (_, Json::Number(_)) => self.numbers.push(value.to_json()),
                 _ => {}
@@ -191,10 +191,10 @@ impl<'r> Rules<'r> {
         }
         match self.place {
             Place::Item(described) => {
-                let term = term(sentence);
-                let is_argument = described.arguments.contains(&term);
-                let definition = sentence.split_once(':').filter(|_| is_argument);
-                described.values.contains(&term)
+                let defined = term(sentence);
+                let is_argument = described.arguments.contains(&defined);
+                let definition = is_argument.then(|| sentence.split_once(':')).flatten();
+                described.values.contains(&defined)
                     || of_item(definition.map_or(sentence, |(_, text)| text), self.known)
             }
             Place::Schema(context) => of_schema(sentence, context, self.known),
@@ -248,8 +248,8 @@ impl<'r> Rules<'r> {
 
     /// Whether the sentence is English, or has no words but those of the names around it.
     fn is_understood(&self, sentence: &str, phrase: &Phrase) -> bool {
-        let is_foreign = sentence.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
-        let is_foreign = is_foreign || phrase.terms().any(|word| FOREIGN.contains(&word));
+        let has_foreign_letters = sentence.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
+        let is_foreign = has_foreign_letters || phrase.terms().any(|word| FOREIGN.contains(&word));
         let is_english = || phrase.terms().any(|word| ENGLISH.contains(&word));
         !is_foreign && (self.is_english || is_english() || novel(sentence, &[self.known]) == 0)
     }
@@ -278,17 +278,17 @@ fn of_item(sentence: &str, known: &Vocabulary) -> bool {
     if is_result || phrase.starts(PRAISE) || phrase.starts(EXAMPLES) || is_status(sentence) {
         return false;
     }
-    let phrase = &phrase.without(NO_CONDITIONS);
-    phrase.starts(ADVICE)
-        || phrase.has(CONDITIONS)
-        || phrase.has(ITEM_CONDITIONS)
-        || phrase.starts(&["when"])
-        || phrase.starts(DEFAULTS)
+    let stripped = &phrase.without(NO_CONDITIONS);
+    stripped.starts(ADVICE)
+        || stripped.has(CONDITIONS)
+        || stripped.has(ITEM_CONDITIONS)
+        || stripped.starts(&["when"])
+        || stripped.starts(DEFAULTS)
         || has_long_name(sentence)
         || names_tool(sentence)
-        || (phrase.has(BOUNDS) && numbers(sentence).next().is_some())
+        || (stripped.has(BOUNDS) && numbers(sentence).next().is_some())
         || has_extension(sentence)
-        || phrase.has(FORMATS)
+        || stripped.has(FORMATS)
         || identifiers(sentence).next().is_some()
         || literals(sentence).any(|literal| !known.has_all(literal))
 }
@@ -308,13 +308,13 @@ fn of_schema(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) 
     let example = sentence
         .find("e.g")
         .filter(|at| facts.is_number && !Phrase::of(sentence.split_at(*at).1).has(BOUNDS));
-    let sentence = sentence.split_at(example.unwrap_or(sentence.len())).0;
-    let phrase = &Phrase::of(sentence).without(NO_CONDITIONS);
+    let statement = sentence.split_at(example.unwrap_or(sentence.len())).0;
+    let phrase = &Phrase::of(statement).without(NO_CONDITIONS);
     let says_default = !facts.has_default && phrase.has(&["default", "defaults"]);
     says_default
-        || !repeats(sentence, context, known)
-            && (says_condition(sentence, phrase, facts, known)
-                || says_value(sentence, facts, known))
+        || !repeats(statement, context, known)
+            && (says_condition(statement, phrase, facts, known)
+                || says_value(statement, facts, known))
 }
 
 /// Whether the sentence only gives an example or the default, or says what the name or the values say: `The state is open or
@@ -323,7 +323,7 @@ fn repeats(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) ->
     let facts = &context.facts;
     let phrase = Phrase::of(sentence);
     let is_strict = phrase.has(STRICT_CONDITIONS);
-    let has_others = identifiers(sentence).any(|it| !known.has(it));
+    let has_others = identifiers(sentence).any(|identifier| !known.has(identifier));
     let is_switch = facts.is_boolean
         && phrase.starts(SWITCHES)
         && numbers(sentence).next().is_none()
@@ -374,9 +374,9 @@ fn says_value(sentence: &str, facts: &SchemaFacts<'_>, known: &Vocabulary) -> bo
     let others = novel(sentence, &[known, &facts.value_words]);
     ((meaning || sentence.contains(": ")) && others >= NOVEL)
         || (is_about_value && others > 0)
-        || literals(sentence).any(|it| !lists(it) && !known.has_all(it))
-        || identifiers(sentence).any(|it| !lists(it) && !known.has(it))
-        || numbers(sentence).any(|it| !facts.numbers.iter().any(|known| known == it))
+        || literals(sentence).any(|literal| !lists(literal) && !known.has_all(literal))
+        || identifiers(sentence).any(|identifier| !lists(identifier) && !known.has(identifier))
+        || numbers(sentence).any(|number| !facts.numbers.iter().any(|known| known == number))
         || (facts.is_boolean && phrase.starts(&["false", "true"]) && others >= NOVEL)
 }
 
@@ -396,11 +396,10 @@ fn is_enumeration(sentence: &str) -> bool {
 /// How many words are neither in names around the sentence nor empty of meaning.
 fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
     let is_novel = |word: &String| {
-        let word = word.as_str();
         !(word.chars().all(|c| c.is_ascii_digit())
-            || known.iter().any(|it| it.has(word))
-            || ENGLISH.contains(&word)
-            || EMPTY.contains(&word))
+            || known.iter().any(|vocabulary| vocabulary.has(word))
+            || ENGLISH.contains(&word.as_str())
+            || EMPTY.contains(&word.as_str()))
     };
     parts(sentence).filter(is_novel).count()
 }

@@ -162,9 +162,9 @@ impl<'t> Reader<'t> {
 fn is_left_out_label(line: &str) -> bool {
     let label = line.split_once(':').map_or(line, |(label, _)| label);
     let is_mark = |c: char| c == '*' || c.is_whitespace() || is_symbol(c);
-    let label = label.trim_matches(is_mark);
-    LEFT_OUT_LABELS.contains(&label.to_lowercase().as_str())
-        && (line.contains(':') || line == label)
+    let unmarked = label.trim_matches(is_mark);
+    LEFT_OUT_LABELS.contains(&unmarked.to_lowercase().as_str())
+        && (line.contains(':') || line == unmarked)
 }
 
 /// A line that is only a label: `Notes:`.

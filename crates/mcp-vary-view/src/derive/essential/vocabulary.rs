@@ -67,9 +67,9 @@ fn split_case(word: &str) -> Vec<String> {
 
 /// A word without the commonest endings.
 fn stem(word: &str) -> String {
-    let word = word.to_lowercase();
-    let ending = |ending: &str| word.strip_suffix(ending).filter(|stem| stem.len() >= 3);
-    let stem = ENDINGS.iter().find_map(|it| ending(it)).unwrap_or(&word);
+    let lower = word.to_lowercase();
+    let cut = |end: &str| lower.strip_suffix(end).filter(|stem| stem.len() >= 3);
+    let stem = ENDINGS.iter().find_map(|end| cut(end)).unwrap_or(&lower);
     stem.trim_end_matches(['e', 'y', 'i']).to_owned()
 }
 

@@ -14,9 +14,10 @@ use super::{DEFINITIONS, Member, REFERENCES, Reference, retain_definitions, subs
 pub(super) fn inline_definitions(schema: &mut Json<'_>) {
     let mut uses: BTreeMap<Name, usize> = BTreeMap::new();
     visit(schema, &mut |key, value| {
-        let text = value.as_str().filter(|_| REFERENCES.contains(&key));
-        let reference = text.and_then(Reference::parse);
-        if let Some(name) = reference.and_then(Reference::definition) {
+        let reference = value.as_str().and_then(Reference::parse);
+        if REFERENCES.contains(&key)
+            && let Some(name) = reference.and_then(Reference::definition)
+        {
             *uses.entry(name).or_default() += 1;
         }
     });
@@ -25,9 +26,9 @@ pub(super) fn inline_definitions(schema: &mut Json<'_>) {
     lone.retain(|name| uses.get(name) == Some(&1));
     let definition = |(keyword, name): &Name| schema.get(keyword)?.get(name).cloned();
     let pending = lone.iter();
-    let pending = pending.filter_map(|name| Some((name.clone(), definition(name)?)));
+    let named = pending.filter_map(|name| Some((name.clone(), definition(name)?)));
     let mut inliner = Inliner {
-        pending: pending.collect(),
+        pending: named.collect(),
         moved: &lone,
     };
     let mut inlined = schema.clone();
@@ -65,12 +66,11 @@ impl<'a> Inliner<'_, 'a> {
         };
         members.iter_mut().all(|(keyword, value)| {
             let is_definition = is_root && DEFINITIONS.contains(&&**keyword);
-            let keyword = keyword.to_string();
-            subschemas(&keyword, value).all(|(name, inner)| {
+            let owner = keyword.to_string();
+            subschemas(&owner, value).all(|(name, inner)| {
                 // What is moved is read in its new place.
-                let moved = name.filter(|_| is_definition);
-                let moved = moved.map(|name| (keyword.clone(), name.to_owned()));
-                moved.is_some_and(|name| self.moved.contains(&name))
+                let definition = |name: &str| (owner.clone(), name.to_owned());
+                is_definition && name.is_some_and(|name| self.moved.contains(&definition(name)))
                     || self.inline(inner, false, depth + 1)
             })
         })
@@ -93,7 +93,10 @@ fn lone_reference(schema: &Json<'_>) -> Option<Name> {
     let [(keyword, target)] = schema.as_object()? else {
         return None;
     };
-    match Reference::parse(target.as_str().filter(|_| keyword == "$ref")?)? {
+    if keyword != "$ref" {
+        return None;
+    }
+    match Reference::parse(target.as_str()?)? {
         Reference::Pointer(tokens) if tokens.len() == 2 => Reference::Pointer(tokens).definition(),
         _ => None,
     }
@@ -209,12 +212,13 @@ fn merge_values(members: &mut Vec<Member<'_>>, is_draft_4: bool) {
         return;
     };
     let listed = |branch: &Json<'_>| values_of(branch, is_draft_4).is_some();
-    let (mut types, mut values) = (Vec::new(), Vec::new());
+    let mut types = Vec::new();
+    let mut values = Vec::new();
     for (kind, listed) in branches.iter().filter_map(|it| values_of(it, is_draft_4)) {
         types.extend((!types.contains(&kind)).then_some(kind));
         let new: Vec<Json<'_>> = listed
             .into_iter()
-            .filter(|it| !values.contains(it))
+            .filter(|value| !values.contains(value))
             .collect();
         values.extend(new);
     }
@@ -264,8 +268,8 @@ fn values_of<'a>(schema: &Json<'a>, is_draft_4: bool) -> Option<(Json<'a>, Vec<J
         Some("boolean") => matches!(value, Json::Bool(_)),
         _ => false,
     };
-    let values = values.iter().filter(|value| **value != Json::Null);
-    let values: Vec<Json<'a>> = values.cloned().collect();
+    let allowed = values.iter().filter(|value| **value != Json::Null);
+    let values: Vec<Json<'a>> = allowed.cloned().collect();
     let is_simple = schema.as_object()?.len() == 2 && !values.is_empty();
     (is_simple && values.iter().all(fits)).then(|| (name.clone(), values))
 }
@@ -296,8 +300,8 @@ fn typed_branches<'a>(branches: &Json<'a>) -> Option<Vec<Member<'a>>> {
         let names = named.as_array().unwrap_or(std::slice::from_ref(named));
         for (keyword, value) in branch.as_object()?.iter().filter(|it| it.0 != "type") {
             let applies = |name: &Json<'_>| {
-                let name = name.as_str().unwrap_or_default();
-                TYPE_KEYWORDS.contains(&(name, keyword.as_ref()))
+                let kind = name.as_str().unwrap_or_default();
+                TYPE_KEYWORDS.contains(&(kind, keyword.as_ref()))
             };
             if !names.iter().any(applies) || merged.iter().any(|(other, _)| other == keyword) {
                 return None;

@@ -56,7 +56,7 @@ pub(super) fn first<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j Js
 
 pub(super) fn text<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
     let mut members = schemas.iter().flat_map(|members| members.iter());
-    members.find_map(|(name, value)| value.as_str().filter(|_| name == keyword))
+    members.find_map(|(name, value)| (name == keyword).then(|| value.as_str()).flatten())
 }
 
 /// A number of elements or characters, if it is written as an integer.

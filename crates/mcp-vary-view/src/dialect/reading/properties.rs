@@ -71,9 +71,9 @@ pub(super) fn conditional<'j>(
         .flat_map(|keyword| all(schemas, keyword))
         .collect();
     let dependent = ["dependentSchemas", "dependencies"].iter();
-    let dependent = dependent.flat_map(|keyword| all(schemas, keyword));
+    let schemas_of = dependent.flat_map(|keyword| all(schemas, keyword));
     parts.extend(
-        dependent
+        schemas_of
             .filter_map(Json::as_object)
             .flatten()
             .map(|(_, schema)| schema),

@@ -38,16 +38,18 @@ pub(super) fn number<'j>(
     let limit = |keyword| all(schemas, keyword).find_map(spelling);
     // Up to draft 4, the exclusive keywords are booleans about the other limits.
     let excludes = |keyword| all(schemas, keyword).any(|value| *value == Json::Bool(true));
-    let (minimum, maximum) = (limit("minimum"), limit("maximum"));
-    let (above, below) = (excludes("exclusiveMinimum"), excludes("exclusiveMaximum"));
+    let minimum = limit("minimum");
+    let maximum = limit("maximum");
+    let above = excludes("exclusiveMinimum");
+    let below = excludes("exclusiveMaximum");
     Some(Kind::Number(Number {
         is_integer: kinds.integer && !kinds.float,
         values,
         format: text(schemas, "format"),
-        minimum: minimum.filter(|_| !above),
-        maximum: maximum.filter(|_| !below),
-        exclusive_minimum: limit("exclusiveMinimum").or(minimum.filter(|_| above)),
-        exclusive_maximum: limit("exclusiveMaximum").or(maximum.filter(|_| below)),
+        minimum: if above { None } else { minimum },
+        maximum: if below { None } else { maximum },
+        exclusive_minimum: limit("exclusiveMinimum").or(if above { minimum } else { None }),
+        exclusive_maximum: limit("exclusiveMaximum").or(if below { maximum } else { None }),
         multiple_of: limit("multipleOf"),
     }))
 }
