@@ -23,18 +23,21 @@ pub(super) fn visible_items(
     showings: &[Arc<ViewItem>],
     diagnostics: &mut Vec<ViewDiagnostic>,
 ) -> Vec<Arc<ViewItem>> {
-    let invisible = showings.iter().filter(|it| it.visible.is_none());
-    let hidden: BTreeSet<_> = invisible.map(|it| server_and_name(&it.item)).collect();
-    let shown = showings
-        .iter()
-        .filter(|it| it.visible.is_some() && !hidden.contains(&server_and_name(&it.item)));
+    let invisible = showings.iter().filter(|showing| showing.visible.is_none());
+    let hidden: BTreeSet<_> = invisible
+        .map(|showing| server_and_name(&showing.item))
+        .collect();
+    let shown = showings.iter().filter(|showing| {
+        showing.visible.is_some() && !hidden.contains(&server_and_name(&showing.item))
+    });
     let visible: Vec<_> = shown.collect();
     let owners = owners_in_view(variant, names, merged, showings, &visible);
     let owned = visible.into_iter().filter(|item| {
         let owner = owners.get(&*item.item.id);
         owner.is_none_or(|owner| *owner == item.item.item_ref.server)
     });
-    let shown = owned.filter_map(|it| Some((it, &*it.item.id, &*it.visible.as_ref()?.id)));
+    let shown = owned
+        .filter_map(|showing| Some((showing, &*showing.item.id, &*showing.visible.as_ref()?.id)));
     let named: Vec<_> = shown.collect();
     let (renamed, retained): (Vec<_>, Vec<_>) = named
         .iter()
@@ -78,7 +81,10 @@ fn owners_in_view<'m>(
         .iter()
         .map(|item| server_and_name(&item.item))
         .collect();
-    let seen: BTreeSet<_> = visible.iter().map(|it| server_and_name(&it.item)).collect();
+    let seen: BTreeSet<_> = visible
+        .iter()
+        .map(|showing| server_and_name(&showing.item))
+        .collect();
     for it in visible {
         let (server, id) = server_and_name(&it.item);
         let Some(owner) = merged.owners.get(id) else {

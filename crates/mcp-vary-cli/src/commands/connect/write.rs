@@ -73,7 +73,7 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
     let left: Vec<_> = plan.others.iter().filter(is_left).collect();
     moving::report_left(plan, &present, &left);
     Ok(Outcome {
-        has_others: record.entries.iter().any(|it| it.name != plan.name),
+        has_others: record.entries.iter().any(|entry| entry.name != plan.name),
         other,
     })
 }
@@ -98,7 +98,10 @@ fn move_out(
 ) -> Result<(), Failure> {
     file.check_writable()?;
     let (base, mut entries) = base(plan.client, file)?;
-    for written in entries.iter_mut().filter(|it| names.contains(&it.name)) {
+    for written in entries
+        .iter_mut()
+        .filter(|entry| names.contains(&entry.name))
+    {
         written.entry = None;
     }
     let servers: Vec<String> = names
@@ -132,7 +135,7 @@ fn add_moved(entries: &mut Vec<Written>, plan: &Plan, place: &OtherPlace, server
 fn take_moved(entries: &mut Vec<Written>, name: &str, container: &[String]) -> Vec<String> {
     let known = entries
         .iter()
-        .position(|it| it.name == name && it.container == container);
+        .position(|entry| entry.name == name && entry.container == container);
     known.map(|at| entries.remove(at).moved).unwrap_or_default()
 }
 
@@ -256,7 +259,7 @@ pub(super) fn remove(
     };
     if let Some(name) = name {
         let (named, others): (Vec<_>, Vec<_>) =
-            record.entries.iter().partition(|it| it.name == name);
+            record.entries.iter().partition(|entry| entry.name == name);
         if named.is_empty() {
             let why = format!("Vary has not written `{name}` to {path}");
             return Err(Failure::command(why));
