@@ -273,7 +273,7 @@ impl<'a, K: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(K, V)> for 
 /// ```
 #[must_use]
 pub fn object(members: &[(&str, &str)]) -> String {
-    let members: Members = members.iter().copied().collect();
+    let members: Members<'_> = members.iter().copied().collect();
     members.to_json()
 }
 
