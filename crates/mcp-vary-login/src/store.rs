@@ -485,6 +485,9 @@ mod tests {
         open(&store.path(&key, "draft"), 0o666);
         write(&store, "https://a");
         assert_eq!(mode(&store.path(&key, LOGIN)), 0o600);
+        fs::hard_link(&outside, store.path(&key, "draft")).unwrap();
+        write(&store, "https://a");
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "");
         for extension in [LOGIN, "lock"] {
             let path = store.path(&key, extension);
             fs::remove_file(&path).unwrap();
@@ -494,6 +497,34 @@ mod tests {
         assert!(refused.contains("not a regular file"), "{refused}");
         let refused = store.lock(&key).unwrap_err().to_string();
         assert!(refused.contains("not a regular file"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_waits_for_a_pipe_that_was_there_before() {
+        let (sender, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let scratch = Scratch::new("pipes");
+            let store = scratch.store(&[]);
+            let key = write(&store, "https://a");
+            let plant = |extension: &str| {
+                let path = store.path(&key, extension);
+                let _ = fs::remove_file(&path);
+                let made = std::process::Command::new("mkfifo").arg(path).status();
+                assert!(made.unwrap().success());
+            };
+            plant("draft");
+            write(&store, "https://a");
+            plant(LOGIN);
+            let read = store.read(&key).unwrap_err().to_string();
+            plant("lock");
+            let locked = store.lock(&key).unwrap_err().to_string();
+            sender.send([read, locked]).unwrap();
+        });
+        let limit = std::time::Duration::from_secs(60);
+        for refused in ended.recv_timeout(limit).unwrap() {
+            assert!(refused.contains("not a regular file"), "{refused}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Job {
 /// What a run must come to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
-    /// Both eras are checked, without any objection but those of these checks.
+    /// Both eras are checked, without any objection but those of these checks, none of which is of a MUST: the exit code is 0.
     Passes(&'static [&'static str]),
     /// The check that has the job's name objects, and no other.
     Fault,

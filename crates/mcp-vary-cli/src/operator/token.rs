@@ -42,7 +42,9 @@ impl Drop for TokenFile {
 /// The token that the gateway at `address` wrote.
 pub(crate) fn read(address: SocketAddr) -> Option<String> {
     let mut token = String::new();
-    let file = fs::File::open(directory()?.join(file_name(address))).ok()?;
+    let path = directory()?.join(file_name(address));
+    private_files::check_regular(&path).ok()?;
+    let file = fs::File::open(path).ok()?;
     file.take(MAX_TOKEN).read_to_string(&mut token).ok()?;
     Some(token)
 }

@@ -1,10 +1,10 @@
 //! Asks before the servers of a file are started that nobody named: a directory from elsewhere can contain any command.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use mcp_vary_base::io_error;
+use mcp_vary_base::{io_error, private_files};
 use mcp_vary_config::{Effect, effects};
 use sha2::{Digest as _, Sha256};
 
@@ -93,7 +93,8 @@ impl KnownFiles {
 
     fn lines(&self) -> Vec<String> {
         let mut text = String::new();
-        let read = fs::File::open(&self.path)
+        let read = private_files::check_regular(&self.path)
+            .and_then(|()| fs::File::open(&self.path))
             .and_then(|file| file.take(LONGEST_LIST).read_to_string(&mut text));
         match read {
             Ok(_) => text.lines().map(str::to_owned).collect(),
@@ -115,24 +116,13 @@ impl KnownFiles {
         let first = lines.len().saturating_sub(MOST_FILES);
         let text: String = lines.drain(first..).map(|line| line + "\n").collect();
         if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory)?;
+            private_files::create_directory(directory)?;
         }
         let draft = self.path.with_extension(std::process::id().to_string());
-        let mut file = private_file(&draft)?;
+        let mut file = private_files::replace(&draft)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&draft, &self.path)
     }
-}
-
-fn private_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path)
 }
 
 /// The line for a file: its digest and its path, in which line breaks are escaped.

@@ -112,6 +112,21 @@ fn a_login_serves_all_commands_until_the_logout() {
     assert_contains(&again.stderr, &["nobody is logged in"]);
 }
 
+/// Nobody is there who could say whether both hosts are one service.
+#[test]
+fn without_a_terminal_no_other_host_gets_the_token() {
+    let user = User::new("hosts");
+    let token = user.server.url("/token");
+    let elsewhere = token.replace("127.0.0.1", "localhost");
+    user.server.metadata(json!({"token_endpoint": elsewhere}));
+    let refused = user.run(&["login", "--no-browser", &user.url()]);
+    let expected =
+        "you would authorize at `127.0.0.1`, and `localhost` would get the token for that";
+    assert_contains(&refused.stderr, &[expected]);
+    assert_ne!(refused.code, Some(0));
+    assert!(user.server.requests("POST /token").is_empty());
+}
+
 #[test]
 fn a_server_of_a_file_is_logged_in_to_by_its_name() {
     let user = User::new("names");

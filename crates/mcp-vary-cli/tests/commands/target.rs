@@ -79,16 +79,22 @@ fn a_configuration_comes_before_the_file_of_a_client() {
         .refuses(&["vary.yaml:1:10: `servers` has no server `of-client`; it has `ours`"]);
 }
 
-/// Runs the program at a terminal on which `typed` is typed, Ctrl-C after a question, and returns what the terminal shows and the exit code.
+/// Runs the program at a terminal on which `typed` is typed, and returns what the terminal shows and the exit code. Ctrl-C is
+/// typed after a question, and a signal that is named is sent then.
 #[cfg(unix)]
 fn at_terminal(command: &Command, typed: &str) -> (String, Option<i32>) {
     const TERMINAL: &str = "import os, pty, sys
+typed = sys.argv[1].encode()
 child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-typed = sys.argv[1].encode()
-interrupts = typed == b'\\x03'
-if not interrupts:
+interruptions = {
+    b'\\x03': lambda: os.write(terminal, typed),
+    b'SIGINT': lambda: os.kill(child, 2),
+    b'SIGTERM': lambda: os.kill(child, 15),
+}
+interrupt = interruptions.get(typed)
+if not interrupt:
     os.write(terminal, typed)
 shown = b''
 try:
@@ -97,9 +103,9 @@ try:
         if not more:
             break
         shown += more
-        if interrupts and b'[y/N] ' in shown:
-            os.write(terminal, typed)
-            interrupts = False
+        if interrupt and b'[y/N] ' in shown:
+            interrupt()
+            interrupt = None
 except OSError:
     pass
 sys.stdout.buffer.write(shown)
@@ -143,10 +149,11 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     assert_contains(&shown, &[&question]);
     assert_ends(&shown, "error: ./vary.yaml is not used\n");
     assert_eq!(code, Some(2));
-    // Ctrl-C.
-    let (shown, code) = ask("\u{3}");
-    assert_ends(&shown, "[y/N] ^C\nerror: interrupted\n");
-    assert_eq!(code, Some(2));
+    for (interruption, echo) in [("\u{3}", "^C"), ("SIGINT", ""), ("SIGTERM", "")] {
+        let (shown, code) = ask(interruption);
+        assert_ends(&shown, &format!("[y/N] {echo}\nerror: interrupted\n"));
+        assert_eq!(code, Some(2), "{interruption}");
+    }
     let (shown, code) = ask("y\n");
     assert_contains(&shown, &[&question, "\"get_weather\""]);
     assert_eq!(code, Some(0));
@@ -159,6 +166,27 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     let (shown, _) = ask("n\n");
     assert_contains(&shown, &["  sea  starts "]);
     Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
+}
+
+/// Who could once write the directory of what Vary remembers may have left anything there.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_answers_is_not_waited_for() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = directory("target-planted");
+    fs::write(here.join("vary.yaml"), weather("sky")).unwrap();
+    let state = here.join("state/vary");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    let answers = state.join("confirmed-files");
+    let made = Command::new("mkfifo").arg(&answers).status().unwrap();
+    assert!(made.success());
+    Run::of(&mut within(&here, &["inspect"])).refuses(&["was found, but not named"]);
+    let (_, code) = at_terminal(&within(&here, &["inspect", "--json"]), "y\n");
+    assert_eq!(code, Some(0));
+    assert!(fs::symlink_metadata(&answers).unwrap().is_file());
+    let mode = fs::metadata(&state).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
 }
 
 #[cfg(unix)]

@@ -48,10 +48,19 @@ fn any_hint(probe: &Probe<'_>) -> Result<(String, Value), Objection> {
     }
 }
 
-/// Objects unless two clients are offered the same variants in the same order.
-fn same_offers(client: &Client<'_>, expected: &Client<'_>) -> Verdict {
+/// The settings of a client with these hints.
+fn hinting(hints: &Value) -> Value {
+    json!({"variantHints": {"hints": hints}})
+}
+
+/// Objects unless a client with `settings` is offered the same variants in the same order as one with `others`.
+async fn same_offers(probe: &Probe<'_>, settings: Value, others: Value) -> Verdict {
+    let client = probe.connect(json!({ VARIANTS: settings })).await?;
+    let others = json!({ VARIANTS: others });
+    let has_the_same = |other: &Client<'_>| other.variants() == client.variants();
+    let other = probe.connect_until(&others, has_the_same).await?;
     let found = client.variants();
-    let wanted = expected.variants();
+    let wanted = other.variants();
     ensure!(
         found == wanted,
         "offered {}, instead of {}",
@@ -66,16 +75,14 @@ async fn hints_are_optional(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn unknown_hints_are_ignored(probe: &Probe<'_>) -> Verdict {
-    let without = probe.connect_with_variants().await?;
     let hints = json!({"com.example/nobody": "1", "com.example/many": ["compact", "1"]});
-    same_offers(&probe.connect_with_hints(hints).await?, &without)
+    same_offers(probe, hinting(&hints), json!({})).await
 }
 
 async fn text_or_array(probe: &Probe<'_>) -> Verdict {
     let (key, value) = any_hint(probe)?;
-    let text = probe.connect_with_hints(json!({ &key: value })).await?;
-    let array = probe.connect_with_hints(json!({ &key: [value] })).await?;
-    same_offers(&array, &text)
+    let array = hinting(&json!({ &key: [value] }));
+    same_offers(probe, array, hinting(&json!({ &key: value }))).await
 }
 
 async fn descriptions_are_accepted(probe: &Probe<'_>) -> Verdict {
@@ -88,9 +95,8 @@ async fn descriptions_are_accepted(probe: &Probe<'_>) -> Verdict {
 
 async fn bad_hints_are_ignored_alone(probe: &Probe<'_>) -> Verdict {
     let (key, value) = any_hint(probe)?;
-    let good = probe.connect_with_hints(json!({ &key: value })).await?;
     let beside = json!({&key: value, "com.example/number": 7, "com.example/object": {"a": []}, "com.example/array": [1, null]});
-    same_offers(&probe.connect_with_hints(beside).await?, &good)
+    same_offers(probe, hinting(&beside), hinting(&json!({ &key: value }))).await
 }
 
 async fn hints_leave_the_first_stable(probe: &Probe<'_>) -> Verdict {

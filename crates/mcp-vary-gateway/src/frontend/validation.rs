@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use mcp_vary_wire::headers::VERSION;
@@ -51,7 +51,7 @@ impl<'a> Addressing<'a> {
         Self { listener, is_local }
     }
 
-    /// Accepts only requests that address this gateway and that no page of another origin sends.
+    /// Accepts only requests that address this gateway, that no page of another origin sends, and whose body can be read.
     ///
     /// > Servers MUST validate the `Origin` header on all incoming connections to prevent DNS rebinding
     /// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
@@ -60,7 +60,8 @@ impl<'a> Addressing<'a> {
     pub(crate) fn check(self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
         self.check_target(uri)?;
         self.check_host(headers)?;
-        self.check_origin(headers)
+        self.check_origin(headers)?;
+        check_codings(headers)
     }
 
     /// > When an origin server receives a request with an absolute-form of request-target, the origin
@@ -125,6 +126,17 @@ impl<'a> Addressing<'a> {
         };
         rejection(StatusCode::FORBIDDEN, format!("{what} must name {names}"))
     }
+}
+
+/// > A server that receives a request message with a transfer coding it does not understand SHOULD respond with 501 (Not
+/// > Implemented). (RFC 9112, section 6.1)
+fn check_codings(headers: &HeaderMap) -> Result<(), Rejection> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    if codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Ok(());
+    }
+    let reason = "the Transfer-Encoding header must be `chunked` or absent";
+    Err(rejection(StatusCode::NOT_IMPLEMENTED, reason))
 }
 
 /// The host of `host` or `host:port`; `None` for anything else: a user, or a port that is not one.

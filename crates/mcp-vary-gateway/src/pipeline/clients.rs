@@ -12,10 +12,12 @@ use mcp_vary_wire::revision::Era;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::variant_selection::{Candidates, requested_variant};
+use mcp_vary_observation::Observation;
 use mcp_vary_observation::participation::Participation;
 use mcp_vary_session::Session;
 use mcp_vary_session::caller::Caller;
 use mcp_vary_session::client::{Client, check_version, modern_version};
+use serde_json::Value;
 
 /// The client of a session.
 ///
@@ -112,8 +114,18 @@ pub(crate) fn record_refused_variant(
         caller.observation.denied_by(rule);
         return;
     };
+    record_unknown_variant(snapshot, &caller.observation, &requested);
+}
+
+/// Counts and records that a request selects a variant that the client does not have.
+pub(crate) fn record_unknown_variant(
+    snapshot: &ConfigSnapshot,
+    observation: &Observation,
+    requested: &Value,
+) {
+    let counters = &snapshot.services.counters;
     counters.increment(Counter::RefusedUnknownVariants);
-    caller.observation.refuse_variant(&requested);
+    observation.refuse_variant(requested);
 }
 
 /// What leaves a client without a variant if no access rule does.

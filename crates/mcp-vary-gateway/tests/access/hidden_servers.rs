@@ -1,6 +1,7 @@
 //! A server of which rules allow nothing: every answer is that of a gateway without it.
 
 use mcp_vary_access::ItemPattern;
+use mcp_vary_gateway::Naming;
 use mcp_vary_view::Rule;
 
 use super::groups::{ask, ask_legacy, bearer, for_group, named, with_rules};
@@ -206,4 +207,51 @@ async fn who_may_use_nothing_has_an_empty_list_of_tools() {
     let opened = &answers(&harness, "guest").await[0];
     assert!(opened.contains(r#""name":"vary""#), "{opened}");
     assert!(!opened.contains("com.secret"), "{opened}");
+}
+
+/// One of two servers with the same names and URIs.
+fn twin(name: &str, seen: &ReceivedRequest) -> Option<Reply> {
+    let capabilities = json!({"tools": {}, "resources": {}, "prompts": {}});
+    let result = match seen.method() {
+        "initialize" => introduced(name, capabilities),
+        "tools/list" => tool_list(&["act"]),
+        "resources/list" => json!({"resources": [{"uri": "doc:///a", "name": "a"}]}),
+        "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
+        "tools/call" => {
+            let link = json!({"type": "resource_link", "uri": "doc:///a", "name": "a"});
+            json!({"content": [link], "by": name})
+        }
+        "resources/read" => json!({"contents": [], "by": name}),
+        "prompts/get" => json!({"messages": [], "by": name}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// SV-11, SV-20: what a hidden server has, too, is what a visible one has of that name, also where a result links to it.
+#[tokio::test]
+async fn a_hidden_server_takes_no_name_and_no_uri() {
+    let u = ScriptedServer::start(|seen| twin("u", seen)).await;
+    let v = ScriptedServer::start(|seen| twin("v", seen)).await;
+    let of_v = ItemPattern::any(Rule {
+        server: Some("v".parse().unwrap()),
+        ..Rule::default()
+    });
+    let rules = [
+        for_group("sre").with_allow([named("*")]),
+        for_group("dev").with_allow([of_v]),
+    ];
+    let config = before(&[("u", &u), ("v", &v)]).with_naming(Naming::Never);
+    let harness = Harness::behind(u, with_rules(config, rules)).await;
+    for (who, by) in [("sre", "u"), ("dev", "v")] {
+        for (method, params) in [
+            ("tools/call", tool("act")),
+            ("resources/read", json!({"uri": "doc:///a"})),
+            ("prompts/get", json!({"name": "greet"})),
+        ] {
+            for answer in ask(&harness, who, method, params.clone()).await {
+                answer.has("/result/by", by);
+            }
+        }
+    }
 }

@@ -91,14 +91,47 @@ async fn variants_that_are_not_stable_are_offered_without_what_is_hidden() {
     })
     .await;
     let discovered = ask_modern(&harness, "dev", "server/discover", json!({})).await;
-    let settings = &discovered.json()["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
-    let ids: Vec<_> = (0..2)
-        .map(|at| settings["availableVariants"][at]["id"].clone())
-        .collect();
-    assert_eq!(ids, ["new", "old"], "{settings}");
-    let deprecated = &settings["availableVariants"][1]["deprecationInfo"];
-    assert_eq!(*deprecated, json!({"message": "Old."}));
-    assert!(!settings.to_string().contains("secret"), "{settings}");
+    let initialize = HttpRequest::initialize(&declaring_variants());
+    let initialize = initialize.with("Authorization", bearer("dev"));
+    let initialized = harness.connect().await.ask(&initialize).await;
+    for described in [discovered.json(), initialized.json()] {
+        let settings = &described["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
+        let ids: Vec<_> = (0..2)
+            .map(|at| settings["availableVariants"][at]["id"].clone())
+            .collect();
+        assert_eq!(ids, ["new", "old"], "{settings}");
+        let deprecated = &settings["availableVariants"][1]["deprecationInfo"];
+        assert_eq!(*deprecated, json!({"message": "Old."}));
+        assert_eq!(settings["moreVariantsAvailable"], Value::Null);
+        assert!(!described.to_string().contains("secret"), "{described}");
+    }
+    for answer in ask(&harness, "dev", "tools/list", under("secret", json!({}))).await {
+        assert_eq!(available(&answer), json!(["new", "old"]));
+    }
+}
+
+/// SV-3: of more variants than an advertisement has, the client learns that there are more.
+#[tokio::test]
+async fn variants_that_are_not_stable_are_not_kept_back_silently() {
+    let id = |text: &str| text.parse::<VariantId>().unwrap();
+    let old = ["a", "b", "c", "d", "e", "f"];
+    let variants = old.map(|name| {
+        let mut variant = ServerVariant::new(id(name), "Words.");
+        variant.status = Status::Experimental;
+        VariantConfig::new(variant)
+    });
+    let stable = VariantConfig::new(ServerVariant::new(id("stable"), "Words."));
+    let all: Vec<_> = [stable].into_iter().chain(variants).collect();
+    let harness = Harness::before(Era::Modern, |config| {
+        let config = config.with_variants_of(all).unwrap();
+        with_rules(config, [for_group("dev").with_variants(old.map(id))])
+    })
+    .await;
+    let [_, discovered] = ask(&harness, "dev", "server/discover", json!({})).await;
+    let settings = &discovered["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
+    let advertised = settings["availableVariants"].as_array().unwrap();
+    assert!((2..old.len()).contains(&advertised.len()), "{settings}");
+    assert_eq!(settings["moreVariantsAvailable"], true, "{settings}");
 }
 
 #[tokio::test]

@@ -81,6 +81,30 @@ async fn a_request_of_the_operator_is_recorded() {
     assert!(!recorded.sink.text().contains("s3cret"));
 }
 
+/// Nobody needs a token for these, so nobody fills a disk with their records.
+#[tokio::test]
+async fn a_request_of_the_operator_that_is_repeated_is_recorded_by_its_number() {
+    let recorded = Recorded::start().await;
+    let address = recorded.harness.operators().await;
+    let mut http = RawHttp::connect(address).await;
+    for (line, status) in [
+        ("GET /status HTTP/1.1", 200),
+        ("POST /reload HTTP/1.1", 404),
+    ] {
+        for _ in 0..130 {
+            let answer = http.ask(&HttpRequest::new("").line(line)).await;
+            assert_eq!(answer.status, status, "{line}");
+        }
+    }
+    let records = recorded.sink.wait_for("admin.request", 124).await;
+    assert_eq!(records.len(), 124);
+    for of_one in records.chunks(62) {
+        assert_eq!(of_one[59]["count"], json!(null));
+        of_one[60].has("/count", 64);
+        of_one[61].has("/count", 128);
+    }
+}
+
 #[tokio::test]
 async fn the_status_counts_records_and_has_none_without_a_log() {
     let recorded = Recorded::start().await;

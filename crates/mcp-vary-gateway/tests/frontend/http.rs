@@ -278,6 +278,21 @@ async fn a_body_may_come_in_pieces() {
     harness.still_serves("broken pieces").await;
 }
 
+/// What comes in chunks is compressed, so that it is not the message.
+#[tokio::test]
+async fn a_body_in_another_coding_is_not_read() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let post = HttpRequest::modern(&list()).with("Transfer-Encoding", "gzip, chunked");
+    http.send(&post.head()).await;
+    let body = list().to_string();
+    let chunks = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    http.send(chunks.as_bytes()).await;
+    let refused = http.response().await;
+    assert_eq!(refused.status, 501, "{}", refused.text());
+    harness.still_serves("a body in another coding").await;
+}
+
 /// What two readers could take for different requests is no request.
 #[tokio::test]
 async fn requests_that_can_be_read_in_two_ways_are_refused() {

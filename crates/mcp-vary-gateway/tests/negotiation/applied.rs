@@ -177,6 +177,35 @@ async fn a_server_without_the_tags_reports_nothing() {
     }
 }
 
+/// CN-19: what a projection removes stays removed, and what exceeds limits is cut, for every client.
+#[tokio::test]
+async fn a_server_shows_nothing_that_a_rule_removes() {
+    for mark in MARKS {
+        for (rule, secret) in [
+            ("[{for: everyone, project: '{first: .rows[0].id}'}]", "none"),
+            ("[{for: everyone, limits: {elements: 1}}]", "\"id\":2"),
+        ] {
+            let with_rule = |mut config: Config| {
+                config.results = read_results(rule).unwrap();
+                config
+            };
+            let harness = harness(mark, with_rule).await;
+            for way in ClientKind::ALL {
+                for declared in [
+                    json!({}),
+                    features(&["agent", "format=json"]),
+                    features(&["human"]),
+                ] {
+                    let answer = ask_as(&harness, way, &declared, CALL, params(CALL)).await;
+                    assert!(answer["result"].is_object(), "{answer}");
+                    let shown = answer.to_string().replace('\\', "");
+                    assert!(!shown.contains(secret), "{way:?} {rule} {mark}: {shown}");
+                }
+            }
+        }
+    }
+}
+
 /// CN-19: rules for everyone apply, and what is not replaced by a report stays as the server wrote it.
 #[tokio::test]
 async fn a_server_switches_no_rule_off() {

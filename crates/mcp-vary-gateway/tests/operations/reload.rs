@@ -414,10 +414,13 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
         let mut stream = stream_of(&harness, &client).await;
+        let declaring = LegacyClient::open(&harness, "2025-11-25", &declaring_variants()).await;
+        let mut stream_of_declaring = stream_of(&harness, &declaring).await;
         let mut other = offering(base.clone(), &["b", "c"]);
         other.variants = !without_variants;
         harness.reload(other).await;
         assert_eq!(soon(stream.event()).await, None);
+        assert_eq!(soon(stream_of_declaring.event()).await, None);
         assert_eq!(client.ask("tools/list", json!({})).await.status, 404);
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert_eq!(client.ask("tools/list", json!({})).await.status, 200);

@@ -179,6 +179,23 @@ async fn a_completion_that_is_not_declared_is_passed_on() {
     }
 }
 
+/// SV-12: a server that lists its prompts has no others, in any variant.
+#[tokio::test]
+async fn a_completion_of_a_prompt_that_no_list_has_is_refused() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Harness::before(era, |config| config).await;
+        for way in ClientKind::ALL {
+            for variant in ["standard", "compact"] {
+                let params = under(variant, completion());
+                let answer = ask(&harness, way, "completion/complete", params).await;
+                is_refused(&answer, -32602);
+                answer.has("/error/data/activeVariant", variant);
+            }
+        }
+        assert!(harness.peer.of("completion/complete").is_empty());
+    }
+}
+
 #[tokio::test]
 async fn a_resource_that_is_not_declared_is_read() {
     for era in [Era::Legacy, Era::Modern] {

@@ -79,6 +79,16 @@ async fn a_malformed_context_begins_a_new_trace_without_the_state_of_another() {
     passes(&sent, inner, &Value::Null, "k=v");
 }
 
+#[tokio::test]
+async fn a_baggage_that_no_header_should_have_is_no_header() {
+    let (_collector, harness) = before(Era::Modern).await;
+    let meta = json!({"traceparent": IN_META, "baggage": "x".repeat(1_000_000)});
+    ask_with(&harness, &[], &meta, "odd").await;
+    let sent = sent_call(&harness).await;
+    assert!(sent.header("traceparent").is_some());
+    assert_eq!(sent.header("baggage"), None);
+}
+
 /// The bytes that a server of `era` gets for one call, without its number, and the headers with a context.
 async fn upstream_bytes(
     era: Era,

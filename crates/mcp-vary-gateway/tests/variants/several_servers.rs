@@ -199,15 +199,17 @@ async fn what_a_variant_hides_takes_no_name() {
     })
     .await;
     for (id, by) in [("both", "git"), ("web", "web")] {
-        let list = ask(&harness, "tools/list", under(id, json!({}))).await;
-        assert_eq!(names(&list), ["who"], "{id}");
-        for (method, params) in [
-            ("tools/call", tool("who")),
-            ("resources/read", json!({"uri": "same:1"})),
-            ("prompts/get", json!({"name": "greet"})),
-        ] {
-            let answer = ask(&harness, method, under(id, params)).await;
-            answer.has("/result/by", by);
+        for way in ClientKind::ALL {
+            let list = harness.ask(way, "tools/list", under(id, json!({}))).await;
+            assert_eq!(names(&list), ["who"], "{id}");
+            for (method, params) in [
+                ("tools/call", tool("who")),
+                ("resources/read", json!({"uri": "same:1"})),
+                ("prompts/get", json!({"name": "greet"})),
+            ] {
+                let answer = harness.ask(way, method, under(id, params)).await;
+                answer.has("/result/by", by);
+            }
         }
     }
     let list = ask(&harness, "resources/list", under("web", json!({}))).await;

@@ -215,7 +215,8 @@ async fn a_token_with_too_few_scopes_is_an_error_that_names_those_of_the_configu
 async fn what_the_authorization_server_says_is_for_the_operator_alone() {
     let peer = LoginServer::start().await;
     let exchange = exchange(&peer, |_| {});
-    let refusal = json!({"error": "invalid_grant", "error_description": "tenant 7"});
+    let said = "tenant 7 sent TOPSECRET-caller-1 and TOPSECRET-pw";
+    let refusal = json!({"error": "invalid_grant", "error_description": said});
     peer.next_token("400 Bad Request", &refusal);
     let caller = caller(1);
     let source = source(&exchange, &caller);
@@ -227,7 +228,8 @@ async fn what_the_authorization_server_says_is_for_the_operator_alone() {
     for failure in failures {
         let error = failure.unwrap_err();
         assert_eq!(error.to_string(), why);
-        let details = "the authorization server answered: invalid_grant (tenant 7)";
+        let details =
+            "the authorization server answered: invalid_grant (tenant 7 sent *** and ***)";
         assert_eq!(error.details(), format!("{why}: {details}"));
     }
     assert_eq!(peer.requests("POST /token").len(), 1);

@@ -1,9 +1,13 @@
 //! Tokens that end, and who refreshes them.
 
 use futures_util::future::join_all;
+use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
+use mcp_vary_login::secret::Secret;
+use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::credential_source::CredentialSource as _;
 use serde_json::json;
 
 use crate::scene::{Scene, access_token, assert_all, pass, token};
@@ -107,6 +111,34 @@ async fn a_failed_refresh_is_tried_again_and_the_token_used_while_it_is_valid() 
     pass(5);
     assert_eq!(access_token(&service).await, "access-2");
     assert_eq!(refreshes(&scene).len(), 3);
+}
+
+/// An authorization server may repeat what it was sent: clients get the code alone, and the log nothing secret.
+#[tokio::test]
+async fn a_refused_refresh_reveals_nothing_that_was_sent() {
+    let scene = Scene::new().await;
+    let mut settings = scene.settings();
+    settings.client.id = Some("dcr".to_owned());
+    settings.client.secret = Some(Secret::new("TOPSECRET-client"));
+    settings.issuer = Address::parse(&scene.peer.url("")).ok();
+    scene.try_log_in(settings).await.unwrap();
+    pass(100);
+    let said = "you sent grant_type=refresh_token&refresh_token=TOPSECRET-refresh-1&client_id=dcr&client_secret=TOPSECRET-client";
+    let error = json!({"error": "invalid_scope", "error_description": said});
+    scene.peer.next_token("400 Bad Request", &error);
+    let source = AuthorizationSource::configured(scene.service(), String::new());
+    let refused = soon(source.authorization()).await.unwrap_err();
+    let shown = refused.to_string();
+    assert!(
+        shown.contains("invalid_scope") && !shown.contains("you sent"),
+        "{shown}"
+    );
+    let details = refused.details();
+    assert!(
+        details.contains("you sent grant_type=refresh_token"),
+        "{details}"
+    );
+    assert!(!details.contains("TOPSECRET"), "{details}");
 }
 
 #[tokio::test]

@@ -103,23 +103,26 @@ async fn a_failure_is_not_repeated_for_each_caller() {
 /// The words of the authorization server are for the operator, and never what was sent to it.
 #[tokio::test]
 async fn an_authorization_server_that_repeats_the_request_reveals_nothing() {
-    for (code, shown) in [
-        ("invalid_scope", "invalid_scope"),
-        ("no TOPSECRET-pw", "an error that no specification has"),
-    ] {
-        let peer = LoginServer::start().await;
-        let source = AuthorizationSource::configured(with_secret(&peer), String::new());
-        let said = "you sent Basic cm9ib3Q6VE9QU0VDUkVULXB3, TOPSECRET-pw, TOPSECRE and T-pw";
-        let error = json!({"error": code, "error_description": said});
-        peer.next_token("400 Bad Request", &error);
-        let refused = source.authorization().await.unwrap_err();
-        let expected = format!("the authorization server answered: {shown}");
-        assert_eq!(refused.to_string(), expected);
-        let code = code.replace("TOPSECRET-pw", "***");
-        let details = format!(
-            "{expected}: the authorization server answered: {code} (you sent Basic ***, ***, *** and T-pw)"
-        );
-        assert_eq!(refused.details(), details);
+    for status in ["400 Bad Request", "401 Unauthorized", "200 OK"] {
+        for (code, shown) in [
+            ("invalid_scope", "invalid_scope"),
+            ("invalid_client", "invalid_client"),
+            ("no TOPSECRET-pw", "an error that no specification has"),
+        ] {
+            let peer = LoginServer::start().await;
+            let source = AuthorizationSource::configured(with_secret(&peer), String::new());
+            let said = "you sent Basic cm9ib3Q6VE9QU0VDUkVULXB3, TOPSECRET-pw, TOPSECRE and T-pw";
+            let error = json!({"error": code, "error_description": said});
+            peer.next_token(status, &error);
+            let refused = source.authorization().await.unwrap_err();
+            let expected = format!("the authorization server answered: {shown}");
+            assert_eq!(refused.to_string(), expected, "{status}");
+            let code = code.replace("TOPSECRET-pw", "***");
+            let details = format!(
+                "{expected}: the authorization server answered: {code} (you sent Basic ***, ***, *** and T-pw)"
+            );
+            assert_eq!(refused.details(), details, "{status}");
+        }
     }
 }
 

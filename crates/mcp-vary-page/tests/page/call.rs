@@ -156,6 +156,9 @@ async fn calls_need_the_configuration_and_a_confirmation() {
 #[tokio::test]
 async fn what_cannot_be_called_is_named() {
     let shown = Shown::with("admin-calls: on").await;
+    let many: serde_json::Map<String, Value> = (0..40_000)
+        .map(|at| (format!("x-{at}"), json!("1")))
+        .collect();
     let with = |key: &str, value: Value| {
         let mut call = json!({"server": "places", "tool": "odd", "clients": [{}]});
         call[key] = value;
@@ -176,6 +179,11 @@ async fn what_cannot_be_called_is_named() {
             with("clients", json!([{"headers": {"a": 1}}])),
             400,
             "`clients[0]`: `headers`",
+        ),
+        (
+            with("clients", json!([{"headers": many}])),
+            400,
+            "`clients[0]`: `headers` has 40000 names; write at most 100",
         ),
         (with("arguments", json!([1])), 400, "`arguments`"),
         (with("other", json!(1)), 400, "`other`"),

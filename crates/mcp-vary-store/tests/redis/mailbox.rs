@@ -459,6 +459,33 @@ async fn one_credential_has_a_share_of_the_exchanges_here_and_at_the_owner() {
     drop(waiting);
 }
 
+#[tokio::test]
+async fn streams_of_all_leave_a_quarter_of_the_exchanges_to_calls() {
+    let (_redis, a, mut b) = two_replicas().await;
+    let tag = b.store.tag();
+    let stream = |at: usize| RequestHead {
+        method: Method::GET,
+        ..head_of(&format!("key-{at}"))
+    };
+    let mut waiting = Vec::new();
+    while waiting.len() < MAX_EXCHANGES / 4 * 3 {
+        let few: Vec<_> = (0..64)
+            .map(|at| forward_head(&a, tag, stream(at)))
+            .collect();
+        for response in few {
+            let (_, _, responder) = next(&mut b).await;
+            waiting.push((response, responder));
+        }
+    }
+    let refused = forward_head(&a, tag, stream(0));
+    assert_eq!(refusal(refused).await, ForwardError::Full);
+    let response = forward(&a, tag, Vec::new());
+    let (_, _, mut responder) = next(&mut b).await;
+    begin(&mut responder, b"{}", true).await;
+    assert!(response.await.unwrap().is_ok());
+    drop(waiting);
+}
+
 /// While `keys` are replaced, replicas seal with different ones, and each opens both.
 #[tokio::test]
 async fn replicas_reach_each_other_while_keys_are_replaced() {

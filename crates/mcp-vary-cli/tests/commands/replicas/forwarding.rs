@@ -516,3 +516,54 @@ async fn without_the_store_each_replica_answers_for_itself() {
     assert_eq!(lost["error"]["code"], -32603);
     replicas.end();
 }
+
+/// Two people with a key each.
+const TWO_KEYS: &str = "auth: {keys: [{name: bob, sha256: e877dbe9390178860c0dca550f574ce64bcdea8b7c3b6dd2953d63d807b38f42}, \
+     {name: ann, sha256: 9d620970db4a3e5fcd68a9d3a407a393dc1ce77cb76e832197e13647717ae834}]}";
+const BOB: &str = KEY;
+const ANN: &str = "vary_1111111111111111111111111111111111111111111";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`cargo xtask test replicas` runs it"]
+async fn the_streams_of_one_person_leave_those_of_others_their_exchanges() {
+    let (_server, replicas) = replicas("shares", TWO_KEYS).await;
+    let [a, b, c] = replicas.all.as_slice() else {
+        unreachable!("three were started")
+    };
+    let with = |post: HttpRequest, key: &str| post.with("Authorization", format!("Bearer {key}"));
+    let open_with = async |key: &str| {
+        let first = HttpRequest::new(initialize("2025-11-25", &json!({"roots": {}})).to_string());
+        let opened = a.ask(&with(first, key)).await;
+        opened.header("mcp-session-id").unwrap().to_owned()
+    };
+    let mut streams = Vec::new();
+    let mut session = String::new();
+    for number in 0..280 {
+        if number % 4 == 0 {
+            session = open_with(BOB).await;
+        }
+        let mut stream = b.connect().await;
+        stream.send(&with(stream_of(&session), BOB).bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+        streams.push(stream);
+    }
+    // His own requests find no room at `b`, which does not answer in the place of `a`.
+    let refused = b.ask(&with(call_in(&session, "plain"), BOB)).await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_contains(&refused.text(), &["too many requests are forwarded now"]);
+    // A server asks on Ann's call at `b`, and her client answers at `c`.
+    let session = open_with(ANN).await;
+    let mut asking = b.connect().await;
+    asking
+        .send(&with(call_in(&session, "ask"), ANN).bytes())
+        .await;
+    assert_eq!(asking.head().await.status, 200);
+    let question = asking.event().await.unwrap();
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": roots()});
+    let accepted = c.ask(&with(of(&session, &answer), ANN)).await;
+    assert_eq!(accepted.status, 202, "{}", accepted.text());
+    assert_eq!(text_of(&asking.event().await.unwrap()), ROOTS);
+    drop(streams);
+    replicas.end();
+}

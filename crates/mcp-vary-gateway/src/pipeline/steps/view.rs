@@ -1,6 +1,7 @@
 //! Enters the view that a request runs under, by its variant, and finds the item that it names there.
 
 use super::policy;
+use crate::pipeline::clients::record_unknown_variant;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use crate::pool::source::ServerSource;
 use futures_util::StreamExt as _;
@@ -17,7 +18,6 @@ use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_observation::RankingDetails;
 use mcp_vary_session::client_uses::ClientRequest;
 use mcp_vary_view::{ArgumentError, wrong_arguments};
-use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
@@ -128,9 +128,7 @@ fn selected_variant(
     let allowed = known.filter(|index| offers.allows(*index));
     let index = allowed.ok_or_else(|| {
         let requested = json::to_value(requested).unwrap_or_default();
-        let counters = context.counters();
-        counters.increment(Counter::RefusedUnknownVariants);
-        context.client.observation.refuse_variant(&requested);
+        record_unknown_variant(context.snapshot, &context.client.observation, &requested);
         let selector = &context.snapshot.selector;
         selector.invalid_variant(offers, &requested)
     })?;

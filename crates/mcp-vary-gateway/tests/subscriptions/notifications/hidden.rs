@@ -41,19 +41,31 @@ async fn what_no_server_has_cannot_be_subscribed_to_where_nothing_is_selected() 
     for era in ERAS {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        for way in LEGACY {
-            let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
-            let params = json!({"uri": "note:none"});
-            let answer = subscriber.ask("resources/subscribe", params).await;
-            answer.has("/error/code", -32602);
+        for variant in ["standard", "compact"] {
+            for way in LEGACY {
+                let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+                for uri in ["note:none", "nope://x"] {
+                    let params = under(variant, json!({"uri": uri}));
+                    let answer = subscriber.ask("resources/subscribe", params).await;
+                    answer.has("/error/code", -32602);
+                    answer.has("/error/data/activeVariant", variant);
+                }
+            }
+            for way in MODERN {
+                let filter = everything(&["note:a", "note:none", "nope://x"]);
+                let mut subscriber =
+                    NotificationClient::open(&harness, way, filter, Some(variant)).await;
+                let acknowledged = subscriber.receive().await;
+                let honoured = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+                assert_eq!(*honoured, json!(["note:a"]), "{era:?} {way:?} {variant}");
+            }
         }
-        for way in MODERN {
-            let filter = everything(&["note:a", "note:none"]);
-            let mut subscriber = NotificationClient::open(&harness, way, filter, None).await;
-            let told = subscriber.receive().await;
-            let honoured = &told["params"]["notifications"]["resourceSubscriptions"];
-            assert_eq!(*honoured, json!(["note:a"]), "{era:?} {way:?}");
-        }
+        let subscribed = harness.peer.of("resources/subscribe");
+        assert!(
+            subscribed
+                .iter()
+                .all(|seen| seen.body["params"]["uri"] == "note:a")
+        );
     }
 }
 

@@ -77,6 +77,36 @@ async fn a_reload_is_no_update_of_a_resource() {
     }
 }
 
+/// SV-14: a subscription outlives a reload while its resource is gone.
+#[tokio::test]
+async fn a_resource_that_returns_after_a_reload_is_told_of() {
+    let check = async |(era, way): (Era, ClientKind)| {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscriber = listening(&harness, way, &["note:a"]).await;
+        if !way.is_modern() {
+            let params = json!({"uri": "note:a"});
+            subscriber.succeeds("resources/subscribe", params).await;
+        }
+        for (listed, reloads) in [(&["note:b"][..], true), (&["note:a", "note:b"], false)] {
+            stage.set_resources(listed);
+            stage.notify_list_changed("resources");
+            for _ in 0..if way.is_modern() { 1 } else { 4 } {
+                let change = subscriber.change().await;
+                assert_eq!(change.0, "resources/list_changed", "{era:?} {way:?}");
+            }
+            if reloads {
+                let next = config(Target::http(harness.peer.url.clone()));
+                harness.reload(next).await;
+            }
+        }
+        stage.notify_updated("note:a");
+        let expected = updated("note:a", "standard");
+        assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
+    };
+    join_all(every_pair().map(check)).await;
+}
+
 /// What came after the change of a list is told after it, and reading the list takes its time.
 #[tokio::test]
 async fn the_order_of_changes_is_kept() {
