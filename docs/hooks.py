@@ -20,7 +20,7 @@ HELP = "crates/mcp-vary-cli/tests/commands/snapshots"
 
 
 def slug(text, _separator):
-    """The anchor of a heading, as GitHub makes it. `xtask/src/book/links.rs` has the same function."""
+    """The anchor of a heading, as GitHub makes it."""
     text = re.sub(r"<[^>]*>", "", text).strip().lower()
     kept = (char for char in text if char.isalnum() or char in " -_")
     return "".join(kept).replace(" ", "-")

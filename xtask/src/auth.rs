@@ -261,37 +261,4 @@ mod tests {
             assert!(!has_token(line), "{line}");
         }
     }
-
-    #[test]
-    fn a_port_in_use_is_not_offered() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let offered: Vec<u16> = free_ports(port..port + 1).collect();
-        assert_eq!(offered, [0; 0]);
-        let free = free_ports(PORTS).next().unwrap();
-        assert!(PORTS.contains(&free), "{free}");
-    }
-
-    #[test]
-    fn every_client_logs_in_over_http_in_each_era() {
-        let jobs = over_http("login", NOTIFIED, &json!({"url": "u"}));
-        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        assert_eq!(
-            names,
-            [
-                "login http typescript-1 legacy",
-                "login http typescript-2 legacy",
-                "login http typescript-2 modern",
-                "login http python-1 legacy",
-                "login http python legacy",
-                "login http python modern",
-                "login http fastmcp legacy",
-                "login http fastmcp modern",
-            ]
-        );
-        let exchanges = exchanges(&json!({"url": "u"}));
-        assert_eq!(exchanges.len(), jobs.len());
-        assert_eq!(exchanges[0].name, "exchange http typescript-1 legacy");
-        assert_eq!(exchanges[0].argument["exchanged"], true);
-    }
 }

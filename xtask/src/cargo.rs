@@ -198,21 +198,3 @@ fn with_first_errors(error: &str, log: &Path) -> String {
 
 /// As many as a screen shows together with the end of the log.
 const FIRST_ERRORS: usize = 5;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_errors_of_the_compiler_come_first() {
-        let log = env::temp_dir().join(format!("vary-errors-{}", std::process::id()));
-        let text = "   Compiling a\nerror[E0425]: no `x`\n  --> a.rs:3:1\n   |\nerror: it rains\n";
-        fs::write(&log, text).unwrap();
-        let error = with_first_errors("cargo build: exit status: 101", &log);
-        fs::remove_file(&log).unwrap();
-        assert_eq!(
-            error,
-            "a.rs:3:1 error[E0425]: no `x`\n error: it rains\ncargo build: exit status: 101"
-        );
-    }
-}

@@ -209,35 +209,3 @@ fn parse_check(line: &str) -> Option<Check> {
     let mut values = serde_json::Deserializer::from_str(line).into_iter();
     values.next()?.ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_script_asks_is_asked_in_each_way_and_era() {
-        let jobs = of_sdks("library", SDKS, &json!({"programs": "p"}));
-        assert_eq!(jobs.len(), 10);
-        assert_eq!(jobs[0].name, "library http typescript-1 legacy");
-        assert_eq!(jobs[4].name, "library http python modern");
-        assert_eq!(jobs[4].script, "library.py");
-        assert_eq!(
-            jobs[4].argument,
-            json!({"programs": "p", "way": "http", "era": "modern", "client": "python"})
-        );
-    }
-
-    #[test]
-    fn what_is_no_check_is_not_counted() {
-        assert!(parse_check("Starting default (STDIO) server...").is_none());
-        assert!(parse_check(r#"{"jsonrpc": "2.0"}"#).is_none());
-        assert!(parse_check(r#"{"name": "connects", "ok": true}"#).is_some());
-    }
-
-    /// Another program that writes to the same log can come between a line and its end.
-    #[test]
-    fn a_check_is_counted_whatever_follows_in_its_line() {
-        let line = r#"{"name": "connects", "ok": false}in front of python-sdk"#;
-        assert!(parse_check(line).is_some());
-    }
-}

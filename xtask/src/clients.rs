@@ -184,35 +184,3 @@ const COLUMNS: &[(&str, &str, &str)] = &[
 ];
 
 const DOCUMENT: &str = "docs/internals/clients.md";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ok(ok: bool) -> Came {
-        let detail = String::new();
-        Came::To { ok, detail }
-    }
-
-    #[test]
-    fn a_row_says_what_each_client_does_and_why_it_does_not() {
-        let mut table = Table::default();
-        let check = ("samples", Some("fixture"));
-        table.note("asking http typescript-1 legacy", check, &ok(true));
-        table.note("asking stdio typescript-1 legacy", check, &ok(true));
-        table.note("asking http typescript-2 legacy", check, &ok(true));
-        table.note("asking stdio typescript-2 legacy", check, &ok(false));
-        let lacks = "no such thing".to_owned();
-        table.note("asking http python legacy", check, &Came::Lacks { lacks });
-        table.note("everything http python legacy", ("lists", None), &ok(true));
-        let text = table.markdown(&BTreeMap::from([("typescript-1", "1.2.3".to_owned())]));
-        let expected = "
-| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, legacy | Python ?, modern | FastMCP ?, legacy | FastMCP ?, modern |
-|---|---|---|---|---|---|---|---|---|---|
-| samples | `fixture` | yes | FAILS | ? | ? | no (1) | ? | ? | ? |
-
-1. no such thing
-";
-        assert_eq!(text, expected);
-    }
-}

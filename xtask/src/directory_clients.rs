@@ -172,56 +172,6 @@ const LIMIT: Duration = Duration::from_secs(3 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn checked(client: &Client, name: &str, call: &str, text: &str) -> bool {
-        let wanted = Call {
-            call: call.to_owned(),
-            name: name.to_owned(),
-            arguments: json!({"a": 1}),
-        };
-        let report = Report {
-            call: call.to_owned(),
-            text: Some(text.to_owned()),
-            error: None,
-        };
-        check(client, &wanted, &[report]).is_ok()
-    }
-
-    #[test]
-    fn arguments_must_arrive_as_they_were_given() {
-        let client = Client::default();
-        assert!(checked(
-            &client,
-            "t",
-            "x",
-            r#"{"name":"t","arguments":{"a":1}}"#
-        ));
-        assert!(!checked(
-            &client,
-            "t",
-            "x",
-            r#"{"name":"t","arguments":{"a":"1"}}"#
-        ));
-        assert!(!checked(
-            &client,
-            "t",
-            "x",
-            "invalid arguments: `/a`: got null"
-        ));
-        assert!(!checked(&client, "describe_tools", "x", r#"{"tools":[]}"#));
-    }
-
-    #[test]
-    fn a_client_may_fill_in_null_for_what_is_omitted() {
-        let client = Client {
-            fills_in_null: true,
-            ..Client::default()
-        };
-        let filled = r#"{"name":"t","arguments":{"a":1,"b":null}}"#;
-        assert!(checked(&client, "t", "required only", filled));
-        assert!(!checked(&client, "t", "every type", filled));
-    }
 
     /// The table of the documentation has each client.
     #[test]

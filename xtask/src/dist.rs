@@ -264,39 +264,3 @@ const SUMS: &str = "SHA256SUMS";
 
 /// Enough for npm, pip and `strip` on a slow machine.
 const LIMIT: Duration = Duration::from_secs(120);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_too_large_is_refused() {
-        let path = std::env::temp_dir().join(format!("vary-dist-size-{}", std::process::id()));
-        fs::write(&path, [0; 101]).unwrap();
-        assert_eq!(is_small(&path, 101), Ok(()));
-        let refused = is_small(&path, 100).unwrap_err();
-        assert!(
-            refused.ends_with("has 101 bytes, and at most 100 are allowed; find what has grown"),
-            "{refused}"
-        );
-        fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn a_directory_with_other_files_is_not_emptied() {
-        let out = std::env::temp_dir().join(format!("vary-dist-{}", std::process::id()));
-        fs::create_dir_all(&out).unwrap();
-        fs::write(out.join("a.whl"), "x").unwrap();
-        fs::write(out.join(SUMS), "0  a.whl\n").unwrap();
-        assert_eq!(clear(&out), Ok(()));
-        assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
-        fs::write(out.join("thesis.txt"), "x").unwrap();
-        let refused = clear(&out).unwrap_err();
-        assert!(
-            refused.ends_with("has other files, such as thesis.txt; choose another --out"),
-            "{refused}"
-        );
-        assert!(out.join("thesis.txt").exists());
-        fs::remove_dir_all(&out).unwrap();
-    }
-}

@@ -174,24 +174,3 @@ fn rows(workspace: &Workspace) -> Result<(), String> {
     }
     no_findings(&broken)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_example_is_followed_by_its_place() {
-        let page =
-            "a\n```rust\nlet a = 1;\n\nf(a);\n```\n\n[`b.rs`](../../src/b.rs)\n\n```toml\nc\n```\n";
-        let found = blocks(page);
-        assert_eq!(found, [("let a = 1;\n\nf(a);", "[`b.rs`](../../src/b.rs)")]);
-        assert_eq!(links(found[0].1), [("b.rs", "src/b.rs")]);
-        assert!(links("[a](../../a.rs) [`c`](../c.md) [`b`](https://b)").is_empty());
-    }
-
-    #[test]
-    fn what_rustdoc_hides_is_not_shown() {
-        let text = "//! one\n    /// # two\n    ///\n    /// #\n    /// #[three]\nfn four() {}\n";
-        assert_eq!(documented(text), "\none\n\n#[three]\n");
-    }
-}

@@ -256,26 +256,6 @@ fn of_transport(server: &str, transport: &str, target: &Value, directory: &str) 
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_client_meets_every_server_in_every_era_it_speaks() {
-        let names: Vec<String> = of_transport("time", "http", &json!({"url": "u"}), "d")
-            .into_iter()
-            .map(|job| job.name)
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "time http inspector legacy",
-                "time http inspector modern",
-                "time http typescript-1 legacy",
-                "time http typescript-2 legacy",
-                "time http typescript-2 modern",
-                "time http python legacy",
-                "time http python modern",
-            ]
-        );
-    }
-
     /// Six things are asked of an example: each variant's list, a call, a renamed argument where there is one, no
     /// variant, the cursor of another variant, and no tool.
     fn lacking(name: &str, example: &Value, cases: &[&Value]) -> Vec<String> {
@@ -366,20 +346,5 @@ mod tests {
                 assert!(cases.len() > 2, "{name}: {} cases", cases.len());
             }
         }
-    }
-
-    #[test]
-    fn the_examples_start_without_cargo() {
-        let workspace = Workspace::here();
-        let text = workspace
-            .read("examples/configurations/weather.yaml")
-            .unwrap();
-        assert!(text.contains(WITH_CARGO), "{text}");
-        let replaced = text.replace(WITH_CARGO, &without_cargo(Path::new("/a b/replay-server")));
-        let example: Value = serde_saphyr::from_str(&replaced).unwrap();
-        let server = &example["servers"]["weather"];
-        assert_eq!(server["command"], "/a b/replay-server");
-        let file = "examples/configurations/servers/weather.json";
-        assert_eq!(server["args"], json!([file]));
     }
 }

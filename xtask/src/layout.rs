@@ -3,7 +3,6 @@
 
 pub(crate) mod packages;
 
-mod features;
 mod folders;
 mod lengths;
 mod sources;
@@ -21,7 +20,6 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     Outcome::of_all(&[
         ("dependencies", packages::arrows(&packages)),
         ("the protocol crate", packages::pure(workspace)),
-        ("features", features::shared(workspace)),
         ("test binaries", test_binaries::needed(workspace, &packages)),
         ("effects", sources::effects(workspace)),
         ("paths", sources::paths(workspace)),

@@ -240,38 +240,3 @@ fn steps<'a>(blocks: &[Block<'a>]) -> Vec<Step<'a>> {
     }
     steps
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_output_belongs_to_the_command_above_it() {
-        let page =
-            "a\n```sh\ncargo new x\none\ntwo\n```\n\n```json\n{}\n```\n\n```sh\nthree\n```\n";
-        let blocks = blocks(page);
-        let step = |command, printed| Step { command, printed };
-        assert_eq!(
-            steps(&blocks),
-            [
-                step("one", None),
-                step("two", Some("{}\n")),
-                step("three", None)
-            ]
-        );
-    }
-
-    #[test]
-    fn outputs_are_compared_as_json_or_as_lines() {
-        assert!(is_same("{\"a\": 1}", "{ \"a\" : 1 }\n"));
-        assert!(!is_same("{\"a\": 1}", "{\"a\": 2}"));
-        assert!(is_same("a\nb\n", "a  \nb\n\n"));
-        assert!(!is_same("a\nb", "a"));
-    }
-
-    #[test]
-    fn the_program_of_the_page_is_short() {
-        let page = Workspace::here().read(PAGE).unwrap();
-        assert_eq!(is_short(&blocks(&page)), Ok(()));
-    }
-}

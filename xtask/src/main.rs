@@ -11,8 +11,6 @@ mod changed;
 mod check;
 mod client_jobs;
 mod clients;
-#[cfg(test)]
-mod commit_subject_tests;
 mod debian;
 mod directory_clients;
 mod dist;

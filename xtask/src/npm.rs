@@ -38,7 +38,7 @@ pub(crate) fn install_from(workspace: &Workspace, directory: &str) -> Result<(),
     if fs::read_to_string(&installed).is_ok_and(|before| before == lockfile) {
         return Ok(());
     }
-    let log = workspace.scratch("npm.log")?;
+    let log = workspace.scratch(&format!("npm-{}.log", directory.replace('/', "-")))?;
     let mut npm = process::command("npm");
     // No package needs its install script here, and third-party code should not run at install time.
     npm.args(["ci", "--ignore-scripts", "--no-progress"])

@@ -83,18 +83,3 @@ fn outcome(lines: &str) -> Outcome {
     });
     Outcome::of_all(&checks.collect::<Vec<_>>())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_check_that_is_not_ok_fails_with_its_title_and_detail() {
-        let lines = "{\"title\":\"a\",\"ok\":true,\"detail\":null}\nnoise\n{\"title\":\"b\",\"ok\":false,\"detail\":\"why\"}\n";
-        let found = outcome(lines);
-        assert_eq!(
-            (found.passed, found.failures),
-            (1, vec!["b: why".to_owned()])
-        );
-    }
-}

@@ -92,24 +92,3 @@ pub(crate) fn no_findings(findings: &[String]) -> Result<(), String> {
         Err(format!("\n    {}", findings.join("\n    ")))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failed_check_of_many_is_named() {
-        let outcome = Outcome::of_all(&[("a", Ok(())), ("b", Err("it rains".to_owned()))]);
-        assert_eq!((outcome.passed, outcome.failed()), (1, 1));
-        assert_eq!(outcome.report(), "b: it rains\n");
-    }
-
-    #[test]
-    fn the_failures_of_both_parts_are_kept() {
-        let mut outcome = Outcome::failure("a");
-        outcome.add(Outcome::of(Ok(())));
-        outcome.add(Outcome::failure("b\n"));
-        assert_eq!((outcome.passed, outcome.failed()), (1, 2));
-        assert_eq!(outcome.report(), "a\nb\n");
-    }
-}

@@ -33,17 +33,3 @@ pub(crate) fn each<J: Sync, T: Send>(
     results.sort_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_are_in_the_order_of_the_jobs() {
-        let run = |job: &u64| {
-            thread::sleep(std::time::Duration::from_millis(*job));
-            job * 2
-        };
-        assert_eq!(each(&[9, 1, 5], 2, run), [18, 2, 10]);
-    }
-}

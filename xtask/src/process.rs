@@ -213,34 +213,3 @@ fn show(command: &Command) -> String {
     }
     parts.join(" ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_program_prints_is_its_output() {
-        let mut echo = command("sh");
-        echo.args(["-c", "echo one; echo two"]);
-        assert_eq!(
-            output(&mut echo, Duration::from_secs(60)).unwrap(),
-            "one\ntwo\n"
-        );
-    }
-
-    #[test]
-    fn a_failure_names_the_command_and_its_status() {
-        let mut fail = command("sh");
-        fail.args(["-c", "exit 3"]);
-        let error = output(&mut fail, Duration::from_secs(60)).unwrap_err();
-        assert_eq!(error, "sh -c exit 3: exit status: 3");
-    }
-
-    #[test]
-    fn a_program_that_takes_too_long_is_killed_with_its_children() {
-        let mut slow = command("sh");
-        slow.args(["-c", "sleep 600 & sleep 600"]);
-        let error = output(&mut slow, Duration::from_millis(50)).unwrap_err();
-        assert_eq!(error, "sh -c sleep 600 & sleep 600: killed after 0 s");
-    }
-}

@@ -116,24 +116,3 @@ fn after(label: &str, text: &str) -> Option<String> {
     let mut labelled = whole.filter_map(|line| line.strip_prefix(label));
     labelled.next().map(str::to_owned)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_labelled_line_counts_once_it_is_whole() {
-        assert_eq!(after("metrics: ", "a\nmetrics: http://1"), None);
-        let printed = after("metrics: ", "a\nmetrics: http://127.0.0.1:1/metrics\n");
-        assert_eq!(printed.as_deref(), Some("http://127.0.0.1:1/metrics"));
-    }
-
-    #[test]
-    fn a_url_counts_once_its_line_is_whole() {
-        assert_eq!(url("listening on http://127.0.0.1:80"), None);
-        assert_eq!(
-            url("listening on http://127.0.0.1:8080/mcp\n").as_deref(),
-            Some("http://127.0.0.1:8080/mcp")
-        );
-    }
-}

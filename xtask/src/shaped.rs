@@ -173,27 +173,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_set_of_tags_is_declared_over_http() {
-        let sets = sets("http");
-        assert_eq!(sets.len(), 1 + 5 * 4 * 4);
-        assert_eq!(sets[0], Value::Null);
-        assert_eq!(sets[1], json!([]));
-        assert!(sets.contains(&json!(["agent", "format=json", "verbosity=compact"])));
-    }
-
-    #[test]
-    fn on_stdio_each_thing_is_declared_once() {
-        let expected = json!([
-            null,
-            ["verbosity=compact"],
-            ["agent", "format=json", "verbosity=standard"],
-            ["human", "format=text", "verbosity=verbose"],
-            ["agent", "human", "format=markdown"],
-        ]);
-        assert_eq!(Value::from(sets("stdio")), expected);
-    }
-
-    #[test]
     fn the_recording_has_the_rows() {
         let workspace = Workspace::here();
         let rows = rows(&workspace).unwrap();

@@ -104,6 +104,11 @@ impl HttpRequest {
         self
     }
 
+    /// The response to it on a new connection.
+    pub async fn send_to(&self, address: SocketAddr) -> HttpResponse {
+        RawHttp::connect(address).await.ask(self).await
+    }
+
     /// The request line and the headers, to the empty line.
     pub fn head(&self) -> Vec<u8> {
         let mut head = format!("{}\r\n", self.line);

@@ -4,6 +4,7 @@ use crate::era::Era;
 use serde_json::{Value, json};
 
 use crate::message::{discovered, introduced, notification};
+use crate::script::Script;
 use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 
 /// A result with an unusual spelling, unlike that of any SDK, with an object and a text that repeats it.
@@ -28,34 +29,32 @@ pub const TOOLS: &str = concat!(
 
 /// Starts the server.
 pub async fn start(era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(era, seen)).await
+    script(era).start().await
 }
 
-/// Its reply to one request.
-pub fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => discover(),
-        ("initialize", Era::Legacy) => initialize(),
-        ("tools/list", _) => TOOLS.to_owned(),
-        ("tools/call", _) => return call(seen),
-        ("resources/list", _) => {
-            json!({"resources": [{"uri": "place:bern", "name": "Bern"}]}).to_string()
-        }
-        ("resources/templates/list", _) => {
-            json!({"resourceTemplates": [{"uriTemplate": "place:{name}", "name": "Place"}]})
-                .to_string()
-        }
-        ("resources/read", _) if seen.body["params"]["uri"] == "place:bern" => {
-            r#"{"contents":[{"uri":"place:bern","text":"Bern"}], "ttlMs":60000}"#.to_owned()
-        }
-        ("resources/read", _) => return Some(no_resource(seen)),
-        ("prompts/list", _) => json!({"prompts": [{"name": "greet"}]}).to_string(),
-        ("prompts/get", _) => r#"{"messages":[ ],"x":1.0}"#.to_owned(),
-        ("completion/complete", _) => r#"{"completion":{"values":["Bern"]}}"#.to_owned(),
-        ("logging/setLevel", Era::Legacy) => "{}".to_owned(),
-        _ => return None,
+/// The server of `era`.
+pub fn script(era: Era) -> Script {
+    let mut discovered = discovered(capabilities());
+    discovered["_meta"]["io.modelcontextprotocol/serverInfo"] = info();
+    let mut introduced = introduced("places", capabilities());
+    introduced["serverInfo"] = info();
+    let script = match era {
+        Era::Legacy => Script::new(era, "places")
+            .result("initialize", introduced)
+            .result("logging/setLevel", json!({})),
+        Era::Modern => Script::new(era, "places").result("server/discover", discovered),
     };
-    Some(seen.answer_text(&result))
+    script
+        .reply("tools/list", |seen| seen.answer_text(TOOLS))
+        .may_reply("tools/call", call)
+        .results(json!({"resources/list": {"resources": [{"uri": "place:bern", "name": "Bern"}]}}))
+        .lists(json!({"resourceTemplates": [{"uriTemplate": "place:{name}", "name": "Place"}]}))
+        .reply("resources/read", read)
+        .result("prompts/list", json!({"prompts": [{"name": "greet"}]}))
+        .reply("prompts/get", |seen| {
+            seen.answer_text(r#"{"messages":[ ],"x":1.0}"#)
+        })
+        .results(json!({"completion/complete": {"completion": {"values": ["Bern"]}}}))
 }
 
 /// What it declares.
@@ -63,21 +62,16 @@ pub fn capabilities() -> Value {
     json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}})
 }
 
-fn initialize() -> String {
-    let mut result = introduced("places", capabilities());
-    result["serverInfo"]["version"] = json!("1.10");
-    result.to_string()
+fn info() -> Value {
+    json!({"name": "places", "version": "1.10"})
 }
 
-fn discover() -> String {
-    let mut result = discovered(capabilities());
-    result["_meta"]["io.modelcontextprotocol/serverInfo"] =
-        json!({"name": "places", "version": "1.10"});
-    result.to_string()
-}
-
-fn no_resource(seen: &ReceivedRequest) -> Reply {
+fn read(seen: &ReceivedRequest) -> Reply {
     let uri = &seen.body["params"]["uri"];
+    if uri == "place:bern" {
+        return seen
+            .answer_text(r#"{"contents":[{"uri":"place:bern","text":"Bern"}], "ttlMs":60000}"#);
+    }
     let error = json!({"code": -32002, "message": "Resource not found", "data": {"uri": uri}});
     let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
     Reply::json(200, &message)

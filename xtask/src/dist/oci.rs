@@ -130,23 +130,3 @@ fn parse_libraries(listed: &str) -> Result<Vec<String>, String> {
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_those_with_a_path() {
-        let listed = "\tlinux-vdso.so.1 (0x7f)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x7f)\n\t/lib64/ld.so.2 (0x7f)\n";
-        assert_eq!(
-            parse_libraries(listed).unwrap(),
-            ["/lib/x/libc.so.6", "/lib64/ld.so.2"]
-        );
-        assert_eq!(
-            parse_libraries("\tstatically linked\n").unwrap(),
-            Vec::<String>::new()
-        );
-        let missing = parse_libraries("\tlibx.so => not found\n").unwrap_err();
-        assert_eq!(missing, "a library is missing: libx.so => not found");
-    }
-}

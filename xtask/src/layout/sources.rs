@@ -97,35 +97,3 @@ fn begins_a_path(line: &str, path: &str) -> bool {
         !inside && !longer_word
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_and_comments_may_say_what_code_may_not() {
-        let text = "/// like println!(1)\nlet a = std::env::args();\n#[cfg(test)]\nuse std::env;\nprintln!(2);\n\
-            #[cfg(test)]\nmod tests {\nprintln!(3);\n}\n";
-        let broken = banned_lines("lib.rs", text, &["println!(", "std::env"]);
-        let expected = ["lib.rs:2: `std::env`", "lib.rs:5: `println!(`"];
-        assert_eq!(
-            broken,
-            expected.map(|it| format!("{it} belongs in the cli"))
-        );
-    }
-
-    #[test]
-    fn a_word_inside_another_is_not_that_word() {
-        assert!(contains("print!(1)", "print!("));
-        assert!(!contains("eprint!(1)", "print!("));
-    }
-
-    #[test]
-    fn urls_and_relative_paths_are_no_paths_of_a_machine() {
-        assert!(machine_paths("a", "see https://example.com/home/x and docs/work/y").is_empty());
-        assert!(machine_paths("a", "the /sharedness of it").is_empty());
-        assert_eq!(machine_paths("a", "open \"/home/me/x\"").len(), 1);
-        assert_eq!(machine_paths("a", "read ../shared/x").len(), 1);
-        assert_eq!(machine_paths("a", "read /shared.").len(), 1);
-    }
-}

@@ -148,19 +148,3 @@ impl Job<'_> {
 pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scenario_that_nobody_knows_is_named() {
-        let suite = &SUITES[0];
-        let mut listed: Vec<String> = suite.of_clients.iter().map(ToString::to_string).collect();
-        assert_eq!(is_known(suite, &listed), Ok(()));
-        listed.push("dancing".to_owned());
-        let error = is_known(suite, &listed).unwrap_err();
-        assert!(error.contains("dancing"), "{error}");
-        assert!(is_known(suite, &[]).is_err());
-    }
-}

@@ -83,33 +83,3 @@ fn shown(behind: &str) -> String {
         (_, None) => behind.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::official_suite::judge::{self, Tally};
-
-    fn results(status: &str) -> Results {
-        let mut tally = Tally::default();
-        tally.count(status, None);
-        Results::from([(("2025-11-25".to_owned(), "ping/ping".to_owned()), tally)])
-    }
-
-    #[test]
-    fn a_pair_is_a_row_and_what_is_worse_has_a_reason() {
-        let pairs = pairs("legacy-http", &results("SUCCESS"), &results("FAILURE"));
-        let entries = judge::entries(
-            "- {scenario: ping, through: [legacy-http, scenarios], suites: [2025-11-25], checks: [ping], reason: rain}",
-        );
-        let table = table(&pairs, &entries.unwrap());
-        assert_eq!(
-            table,
-            "| suite | behind Vary | checks | worse than without it |\n\
-             |---|---|--:|--:|\n\
-             | 2025-11-25 | legacy, HTTP | 1 | 1 |\n\n\
-             | scenario | suites | behind Vary | checks | why |\n\
-             |---|---|---|--:|---|\n\
-             | `ping` | 2025-11-25 | legacy, HTTP; the suite's own servers | 1 | rain |\n\n"
-        );
-    }
-}

@@ -193,22 +193,3 @@ fn scenarios(listed: &str) -> impl Iterator<Item = &str> {
     let names = lines.filter_map(|line| line.split(' ').next());
     names.filter(|name| !name.starts_with("auth/"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scenario_is_what_stands_before_the_time() {
-        for directory in ["server-tools-list", "tools-list"] {
-            let directory = format!("{directory}-2026-11-20T05-46-53-309Z");
-            assert_eq!(scenario(&directory), "tools-list");
-        }
-    }
-
-    #[test]
-    fn scenarios_about_authorization_are_left_out() {
-        let listed = "Client scenarios (test against a client):\n  - initialize [2025-06-18]\n  - auth/a [x]\n";
-        assert!(scenarios(listed).eq(["initialize"]));
-    }
-}

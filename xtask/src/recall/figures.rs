@@ -56,29 +56,3 @@ fn share(part: usize, whole: usize) -> f64 {
 pub(super) fn as_float(count: usize) -> f64 {
     count as f64
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hits_are_of_queries_and_recall_is_of_tasks() {
-        let text = r#"{
-            "tools": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
-            "queries": [
-                {"task": 1, "query": "x", "relevant": ["a", "b"]},
-                {"task": 1, "query": "y", "relevant": ["a", "b"]},
-                {"task": 2, "query": "z", "relevant": ["c"]}
-            ]
-        }"#;
-        let data = DataSet::parse(text).unwrap();
-        let found = vec![vec!["c", "a"], vec!["b"], vec![]];
-        assert_eq!(hits(&data, &found, 1), [false, true, false]);
-        assert_eq!(hits(&data, &found, 3), [true, true, false]);
-        assert_eq!(any_hit(&data, &found, 3), 2.0 / 3.0);
-        assert_eq!(
-            [task_recall(&data, &found, 1), task_recall(&data, &found, 3)],
-            [0.25, 0.5]
-        );
-    }
-}

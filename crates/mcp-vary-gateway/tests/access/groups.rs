@@ -81,9 +81,7 @@ pub(super) async fn ask_legacy(
 
 /// The answers of both eras.
 pub(super) async fn ask(harness: &Harness, who: &str, method: &str, params: Value) -> [Value; 2] {
-    let legacy = ask_legacy(harness, who, method, params.clone()).await;
-    let modern = ask_modern(harness, who, method, params).await;
-    [legacy.json(), modern.json()]
+    people::ask_both(harness, &key(who), method, params).await
 }
 
 pub(super) fn bearer(who: &str) -> String {

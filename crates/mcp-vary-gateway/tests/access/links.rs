@@ -7,35 +7,36 @@ const UI: &str = "io.modelcontextprotocol/ui";
 
 /// A server whose tool `find` links to a listed resource and to one that no list has, and whose tools have user
 /// interfaces: `draw` one that no list has.
-fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let capabilities =
-        json!({"tools": {}, "resources": {"subscribe": true}, "extensions": {UI: {}}});
+fn server(era: Era) -> Script {
     let tool = |name: &str, ui: Value| json!({"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": ui}});
     let link = |uri: &str| json!({"type": "resource_link", "uri": uri, "name": "x"});
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => introduced("apps", capabilities),
-        ("server/discover", Era::Modern) => discovered(capabilities),
-        ("tools/list", _) => json!({"tools": [
-            tool("find", json!({})),
-            tool("draw", json!({"resourceUri": "ui://draw"})),
-            tool("erase", json!({"resourceUri": "ui://erase", "visibility": ["app"]})),
-        ]}),
-        ("resources/list", _) => json!({"resources": [{"uri": "file:listed", "name": "listed"}]}),
-        ("tools/call", _) if params["name"] == "find" => {
-            json!({"content": [link("file:listed"), link("file:linked")]})
-        }
-        ("tools/call", _) => json!({"content": [], "name": params["name"]}),
-        ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "secret"}]}),
-        ("resources/subscribe", Era::Legacy) => json!({}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    Script::new(era, "apps")
+        .declares(json!({"resources": {"subscribe": true}, "extensions": {UI: {}}}))
+        .lists(json!({
+            "tools": [
+                tool("find", json!({})),
+                tool("draw", json!({"resourceUri": "ui://draw"})),
+                tool(
+                    "erase",
+                    json!({"resourceUri": "ui://erase", "visibility": ["app"]})
+                ),
+            ],
+            "resources": [{"uri": "file:listed", "name": "listed"}],
+        }))
+        .on_call(move |params| match params["name"].as_str() {
+            Some("find") => json!({"content": [link("file:listed"), link("file:linked")]}),
+            name => json!({"content": [], "name": name}),
+        })
+        .on(
+            "resources/read",
+            |params| json!({"contents": [{"uri": params["uri"], "text": "secret"}]}),
+        )
+        .result("resources/subscribe", json!({}))
 }
 
 /// Operators may use everything, and developers what matches one of `patterns`.
 async fn before(era: Era, patterns: &[&str]) -> Harness {
-    let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
+    let peer = server(era).start().await;
     let allowed: Vec<_> = patterns.iter().map(|pattern| named(pattern)).collect();
     let rules = [
         for_group("sre").with_allow([named("*")]),

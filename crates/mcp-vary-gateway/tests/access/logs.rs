@@ -5,28 +5,6 @@ use mcp_vary_upstream::Isolation;
 use super::groups::{claims, for_group, named, tokens, with_rules};
 use crate::support::*;
 
-/// The `GET` streams of a server, on which it logs.
-type Streams = Arc<Mutex<Vec<UnboundedSender<Bytes>>>>;
-
-fn answer(streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => {
-            let result = introduced("logs", json!({"tools": {}, "logging": {}}));
-            return Some(seen.open("s-1", &result));
-        }
-        "GET" => {
-            let (sender, reply) = Reply::stream();
-            streams.lock().unwrap().push(sender);
-            return Some(reply);
-        }
-        "tools/list" => tool_list(&["work"]),
-        "logging/setLevel" => json!({}),
-        "tools/call" => json!({"content": []}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
 /// What is logged on a stream of events, up to the message `last`.
 async fn logged_until(stream: &mut RawHttp, last: &str) -> Vec<Value> {
     let mut logged = Vec::new();
@@ -42,18 +20,22 @@ async fn logged_until(stream: &mut RawHttp, last: &str) -> Vec<Value> {
 /// Logs `data` on all streams of the server.
 fn log(streams: &Streams, data: &str) {
     let params = json!({"level": "error", "data": data});
-    let message = notification("notifications/message", params);
-    let streams = streams.lock().unwrap();
-    assert!(!streams.is_empty(), "the gateway reads the server's stream");
-    for stream in &*streams {
-        let _ = stream.send(event(&message).into());
-    }
+    let count = streams.notify("notifications/message", &params);
+    assert!(count > 0, "the gateway reads the server's stream");
 }
 
 async fn reach_who_may_use_the_server(isolation: Isolation) {
     let streams = Streams::default();
-    let shared = Arc::clone(&streams);
-    let server = ScriptedServer::start(move |seen| answer(&shared, seen)).await;
+    let script = Script::legacy("logs")
+        .declares(json!({"logging": {}}))
+        .tools(&["work"])
+        .in_sessions(|_| "s-1".to_owned())
+        .notifies(&streams)
+        .results(json!({
+            "logging/setLevel": {},
+            "tools/call": {"content": []},
+        }));
+    let server = script.start().await;
     let issuer = AuthorizationServer::start().await;
     let rules = [for_group("sre").with_allow([named("*")])];
     let mut config = with_rules(config(Target::http(server.url.clone())), rules);

@@ -5,63 +5,42 @@ use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// The streams on which a server notifies.
-type Streams = Arc<Mutex<Vec<Stream>>>;
-
-struct Stream {
-    /// The id of its subscription; null for that of a `GET`.
-    id: Value,
-    filter: Value,
-    sender: UnboundedSender<Bytes>,
-}
-
 /// A server whose tool `job` becomes a task.
-fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let capabilities = match era {
-        Era::Legacy => {
-            let requests = json!({"tools": {"call": {}}});
-            json!({"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": requests}})
-        }
-        Era::Modern => json!({"tools": {}, "extensions": {TASKS: {}}}),
-    };
+fn server(era: Era, streams: &Streams) -> Script {
     let task =
         |status: &str| json!({"taskId": "t-1", "status": status, "ttl": 60_000, "ttlMs": 60_000});
-    let mut extension_task = task("working");
-    extension_task["resultType"] = json!("task");
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => {
-            return Some(seen.open("s-1", &introduced("jobs", capabilities)));
-        }
-        ("server/discover", Era::Modern) => discovered(capabilities),
-        ("GET", Era::Legacy) => return Some(listen(streams, &Value::Null, &json!({}))),
-        ("subscriptions/listen", Era::Modern) => {
-            return Some(listen(streams, seen.id(), &params["notifications"]));
-        }
-        ("tools/list", _) => json!({"tools": [
+    let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+    let complete = json!({"resultType": "complete"});
+    let script = match era {
+        Era::Legacy => Script::new(era, "jobs")
+            .declares(json!({"tasks": tasks}))
+            .result("tasks/cancel", task("cancelled")),
+        Era::Modern => Script::new(era, "jobs")
+            .declares(json!({"extensions": {TASKS: {}}}))
+            .result("tasks/cancel", complete.clone()),
+    };
+    script
+        .lists(json!({"tools": [
             {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
             {"name": "other", "inputSchema": {"type": "object"}},
-        ]}),
-        ("tools/call", Era::Legacy) if params["task"].is_object() => {
-            json!({"task": task("working")})
-        }
-        ("tools/call", Era::Modern) if params["name"] == "job" => extension_task,
-        ("tools/call", _) => json!({"resultType": "complete", "content": [], "secret": 42}),
-        ("tasks/get", _) => task("working"),
-        ("tasks/cancel", Era::Legacy) => task("cancelled"),
-        ("tasks/cancel" | "tasks/update", _) => json!({"resultType": "complete"}),
-        ("tasks/result", _) => json!({"content": [], "secret": 42}),
-        ("tasks/list", _) => json!({"tasks": [task("working")]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-fn listen(streams: &Streams, id: &Value, filter: &Value) -> Reply {
-    let (sender, reply) = Reply::subscription(id, filter);
-    let (id, filter) = (id.clone(), filter.clone());
-    streams.lock().unwrap().push(Stream { id, filter, sender });
-    reply
+        ]}))
+        .in_sessions(|_| "s-1".to_owned())
+        .notifies(streams)
+        .on_call(move |params| match era {
+            Era::Legacy if params["task"].is_object() => json!({"task": task("working")}),
+            Era::Modern if params["name"] == "job" => {
+                let mut created = task("working");
+                created["resultType"] = json!("task");
+                created
+            }
+            _ => json!({"resultType": "complete", "content": [], "secret": 42}),
+        })
+        .result("tasks/get", task("working"))
+        .result("tasks/update", complete)
+        .results(json!({
+            "tasks/result": {"content": [], "secret": 42},
+            "tasks/list": {"tasks": [task("working")]},
+        }))
 }
 
 /// A gateway whose operators see all tools, and whose developers only `other`.
@@ -74,8 +53,7 @@ struct Office {
 impl Office {
     async fn before(era: Era) -> Self {
         let streams = Streams::default();
-        let shared = Arc::clone(&streams);
-        let peer = ScriptedServer::start(move |seen| answer(era, &shared, seen)).await;
+        let peer = server(era, &streams).start().await;
         let issuer = AuthorizationServer::start().await;
         let rules = [
             for_group("sre").with_allow([named("*")]),
@@ -106,24 +84,21 @@ impl Office {
 
     /// Waits until the gateway will hear how the task stands.
     async fn wait_for_listener(&self) {
-        let listens = |stream: &Stream| {
+        let listens = |stream: &OpenStream| {
             let ids = stream.filter["taskIds"].as_array();
             stream.id.is_null() || ids.is_some_and(|ids| ids.contains(&json!("t-1")))
         };
-        until(async || self.streams.lock().unwrap().iter().any(listens)).await;
+        until(async || self.streams.all().iter().any(listens)).await;
     }
 
     /// Lets the server say how its task stands.
     fn notify(&self, status: &str) {
-        for stream in &*self.streams.lock().unwrap() {
-            let mut params = json!({"taskId": "t-1", "status": status});
-            let mut method = "notifications/tasks/status";
-            if !stream.id.is_null() {
-                params["_meta"] = json!({SUBSCRIPTION: stream.id});
-                method = "notifications/tasks";
-            }
-            let message = event(&notification(method, params));
-            let _ = stream.sender.send(message.into());
+        for stream in self.streams.all() {
+            let method = match stream.id {
+                Value::Null => "notifications/tasks/status",
+                _ => "notifications/tasks",
+            };
+            stream.notify(method, json!({"taskId": "t-1", "status": status}));
         }
     }
 }

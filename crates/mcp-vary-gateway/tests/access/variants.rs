@@ -16,10 +16,6 @@ fn adapt(config: Config) -> Config {
     with_rules(config, rules)
 }
 
-async fn harness() -> Harness {
-    Harness::before(Era::Modern, adapt).await
-}
-
 fn available(answer: &Value) -> Value {
     answer["error"]["data"]["availableVariants"].clone()
 }
@@ -32,7 +28,7 @@ fn no_variant() -> Value {
 
 #[tokio::test]
 async fn a_variant_that_no_rule_offers_does_not_exist() {
-    let harness = harness().await;
+    let harness = Harness::before(Era::Modern, adapt).await;
     for name in ["read-only", "nix"] {
         for answer in ask(&harness, "dev", "tools/list", under(name, json!({}))).await {
             answer.has("/error/code", -32602);
@@ -49,7 +45,7 @@ async fn a_variant_that_no_rule_offers_does_not_exist() {
 
 #[tokio::test]
 async fn only_offered_variants_are_advertised() {
-    let harness = harness().await;
+    let harness = Harness::before(Era::Modern, adapt).await;
     let ids = async |who: &str| {
         let [_, answer] = ask(&harness, who, "server/discover", json!({})).await;
         let settings = &answer["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
@@ -136,7 +132,7 @@ async fn variants_that_are_not_stable_are_not_kept_back_silently() {
 
 #[tokio::test]
 async fn a_pinned_principal_has_one_variant_at_every_address() {
-    let harness = harness().await;
+    let harness = Harness::before(Era::Modern, adapt).await;
     for list in ask(&harness, "guest", "tools/list", json!({})).await {
         assert_eq!(names(&list), ["odd", "bound"], "{list}");
     }

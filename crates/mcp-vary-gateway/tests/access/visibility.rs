@@ -52,24 +52,18 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
 }
 
 /// A server of two tools with so many values that `directory` saves more than `describe_tools` costs.
-fn wordy(seen: &ReceivedRequest) -> Option<Reply> {
+fn wordy() -> Script {
     let values: Vec<_> = (0..80).map(|at| format!("value-{at}")).collect();
     let tool = |name| {
         let properties = json!({"label": {"enum": values}});
         json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
     };
-    let result = match seen.method() {
-        "initialize" => introduced("wordy", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [tool("odd"), tool("fail")]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    Script::legacy("wordy").lists(json!({"tools": [tool("odd"), tool("fail")]}))
 }
 
 #[tokio::test]
 async fn what_is_hidden_is_not_described() {
-    let server = ScriptedServer::start(wordy).await;
-    let harness = Harness::behind_one(server, |config| with_rules(config, rules())).await;
+    let harness = Harness::with_server(wordy(), |config| with_rules(config, rules())).await;
     let asked = json!({"names": ["odd", "fail", "nothing"]});
     let call = json!({"name": "describe_tools", "arguments": asked});
     let call = under("directory", call);

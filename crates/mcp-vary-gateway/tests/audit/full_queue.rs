@@ -16,16 +16,12 @@ async fn blocked(on_full: OnFull) -> Recorded {
     recorded.sink.wait_for("audit.started", 1).await;
     recorded.sink.block(true);
     // One record is at the sink, the next in the queue.
-    let list = || ask(&recorded, "tools/list", json!({}));
+    let list = || recorded.harness.ask_modern("tools/list", json!({}));
     list().await;
     until(async || status(&recorded)["queued"] == 0).await;
     list().await;
     assert_eq!(status(&recorded)["queued"], 1);
     recorded
-}
-
-async fn ask(recorded: &Recorded, method: &str, params: Value) -> Value {
-    recorded.harness.ask_modern(method, params).await
 }
 
 fn status(recorded: &Recorded) -> Value {
@@ -58,7 +54,7 @@ async fn refuse_refuses_before_anything_happens() {
     let lost = recorded.sink.wait_for("audit.lost", 1).await;
     lost[0].has("/lost", 0);
     lost[0].has("/refused", 3);
-    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    let answer = recorded.harness.ask_modern("tools/call", tool("odd")).await;
     assert!(answer["result"].is_object(), "{answer}");
 }
 
@@ -87,7 +83,7 @@ async fn wait_waits_until_there_is_room() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         sink.block(false);
     });
-    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    let answer = recorded.harness.ask_modern("tools/call", tool("odd")).await;
     assert!(answer["result"].is_object(), "{answer}");
     unblocking.await.unwrap();
     recorded.sink.wait_for("request", 3).await;
@@ -99,7 +95,7 @@ async fn wait_is_bounded() {
     let limit = Duration::from_millis(60);
     let recorded = blocked(OnFull::Wait(limit)).await;
     let before = Instant::now();
-    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    let answer = recorded.harness.ask_modern("tools/call", tool("odd")).await;
     assert!(before.elapsed() >= limit);
     answer.has("/error/message", REFUSED);
     assert_eq!(recorded.harness.peer.of("tools/call").len(), 0);
@@ -110,7 +106,7 @@ async fn wait_is_bounded() {
 async fn drop_delays_nobody_and_counts_what_is_lost() {
     let recorded = blocked(OnFull::Drop).await;
     for _ in 0..3 {
-        let answer = ask(&recorded, "tools/call", tool("odd")).await;
+        let answer = recorded.harness.ask_modern("tools/call", tool("odd")).await;
         assert!(answer["result"].is_object(), "{answer}");
     }
     assert_eq!(status(&recorded)["lost"], 3);

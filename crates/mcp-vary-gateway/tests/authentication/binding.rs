@@ -8,34 +8,29 @@ use crate::support::*;
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// A modern server whose tools ask for input, become tasks, and return much.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let task = |status: &str| json!({"resultType": "task", "taskId": "t-1", "status": status, "ttlMs": 60_000});
-    let result = match (seen.method(), params["name"].as_str()) {
-        ("server/discover", _) => discovered(json!({"tools": {}, "extensions": {TASKS: {}}})),
-        ("tools/list", _) => {
-            let tools = ["ask", "job", "rows"];
-            json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})
-        }
-        ("tools/call", Some("ask")) if params["requestState"].is_null() => json!({
-            "resultType": "input_required", "requestState": "asked",
-            "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}},
-        }),
-        ("tools/call", Some("job")) => task("working"),
-        ("tasks/get", _) => task("working"),
-        ("tools/call", Some("rows")) => {
-            let rows: Vec<_> = (0..1_000).collect();
-            json!({"resultType": "complete", "content": [{"type": "text", "text": json!(rows).to_string()}]})
-        }
-        ("tools/call", _) => json!({"resultType": "complete", "content": []}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+fn server() -> Script {
+    let task = json!({"resultType": "task", "taskId": "t-1", "status": "working", "ttlMs": 60_000});
+    let working = task.clone();
+    Script::new(Era::Modern, "binding")
+        .declares(json!({"extensions": {TASKS: {}}}))
+        .tools(&["ask", "job", "rows"])
+        .on_call(move |params| match params["name"].as_str() {
+            Some("ask") if params["requestState"].is_null() => json!({
+                "resultType": "input_required", "requestState": "asked",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}},
+            }),
+            Some("job") => working.clone(),
+            Some("rows") => {
+                let rows: Vec<_> = (0..1_000).collect();
+                json!({"resultType": "complete", "content": [{"type": "text", "text": json!(rows).to_string()}]})
+            }
+            _ => json!({"resultType": "complete", "content": []}),
+        })
+        .result("tasks/get", task)
 }
 
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    let peer = ScriptedServer::start(answer).await;
-    Harness::behind_one(peer, |config| for_ann_and_eve(adapt(config))).await
+    Harness::with_server(server(), |config| for_ann_and_eve(adapt(config))).await
 }
 
 async fn ask(harness: &Harness, who: &str, method: &str, params: Value) -> Value {

@@ -23,20 +23,14 @@ fn kinds() -> [Value; 7] {
 pub(super) async fn with_sessions(has_changed: &Arc<AtomicBool>) -> ScriptedServer {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let has_changed = Arc::clone(has_changed);
-    ScriptedServer::start(move |seen| {
-        let reply = places_server::answer(Era::Legacy, seen)?;
-        Some(match seen.method() {
-            "initialize" => {
-                let number = NEXT.fetch_add(1, Ordering::Relaxed);
-                reply.with_header("Mcp-Session-Id", format!("s-{number}"))
-            }
-            "tools/list" if has_changed.load(Ordering::Relaxed) => {
-                seen.answer(&tool_list(&["odd"]))
-            }
-            _ => reply,
-        })
-    })
-    .await
+    let script = places_server::script(Era::Legacy)
+        .declares(places_server::capabilities())
+        .in_sessions(|_| format!("s-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+        .may_reply("tools/list", move |seen| {
+            let has_changed = has_changed.load(Ordering::Relaxed);
+            has_changed.then(|| seen.answer(&tool_list(&["odd"])))
+        });
+    script.start().await
 }
 
 /// A gateway with this many connections for people to a server, besides its own.
@@ -159,7 +153,7 @@ async fn with_dedicated_connections(count: usize) -> Harness {
     let mut config = config(of_script("asks.py"));
     config.authentication = Some(keys(&["ann", "eve"]));
     config.servers[0].limits.dedicated_connections = count;
-    Harness::behind(ScriptedServer::start(|_| None).await, config).await
+    Harness::alone(config).await
 }
 
 /// Sends a call during which the server asks; its answer is read from the connection that is returned.

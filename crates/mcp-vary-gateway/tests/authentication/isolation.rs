@@ -18,19 +18,14 @@ fn sessions(harness: &Harness) -> BTreeSet<Option<String>> {
 
 /// A legacy server with a session for each `initialize`.
 async fn with_sessions(isolation: Isolation) -> Harness {
-    let peer = ScriptedServer::start(|seen| {
-        let reply = places_server::answer(Era::Legacy, seen)?;
-        let number = seen.id().to_string();
-        Some(match seen.method() {
-            "initialize" => reply.with_header("Mcp-Session-Id", format!("s-{number}-{}", next())),
-            _ => reply,
-        })
-    });
+    let script = places_server::script(Era::Legacy)
+        .declares(places_server::capabilities())
+        .in_sessions(|seen| format!("s-{}-{}", seen.id(), next()));
     let adapt = |mut config: Config| {
         config.servers[0].isolation = isolation;
         for_ann_and_eve(config)
     };
-    Harness::behind_one(peer.await, adapt).await
+    Harness::with_server(script, adapt).await
 }
 
 fn next() -> usize {

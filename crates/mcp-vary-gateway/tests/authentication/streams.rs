@@ -108,15 +108,12 @@ async fn streams_end_when_their_issuer_is_removed() {
 #[tokio::test]
 async fn a_call_in_flight_finishes_although_its_key_is_removed() {
     let (called, calls) = std::sync::mpsc::channel();
-    let peer = ScriptedServer::start(move |seen| {
-        if seen.body["params"]["name"] != "begin" {
-            return places_server::answer(Era::Legacy, seen);
-        }
+    let script = places_server::script(Era::Legacy).reply("tools/call", move |seen| {
         let (sender, reply) = Reply::stream();
         called.send((sender, seen.clone())).unwrap();
-        Some(reply)
+        reply
     });
-    let harness = Harness::behind_one(peer.await, |config| with_keys(config, &["ann"])).await;
+    let harness = Harness::with_server(script, |config| with_keys(config, &["ann"])).await;
     let call = modern(json!(1), "tools/call", tool("begin"), &json!({}));
     let mut http = harness.connect().await;
     http.send(&bearer(HttpRequest::modern(&call), &key("ann")).bytes())

@@ -8,26 +8,23 @@ const LARGE: usize = 14_000_000;
 
 /// A server with an answer of 14 MB, in JSON or as an event, and a gateway with room for one such answer to each client.
 async fn harness(is_event: bool) -> Harness {
-    let peer = ScriptedServer::start(move |seen| {
-        if seen.method() != "tools/call" {
-            return places_server::answer(Era::Modern, seen);
-        }
+    let script = places_server::script(Era::Modern).reply("tools/call", move |seen| {
         let text = "x".repeat(LARGE);
         let result = json!({"resultType": "complete", "content": [{"type": "text", "text": text}]});
         let message = seen.message(&result);
-        Some(if is_event {
+        if is_event {
             Reply::events(event(&message))
         } else {
             let length = message.to_string().len().to_string();
             Reply::json(200, &message).with_header("content-length", length)
-        })
+        }
     });
     let adapt = |config: Config| {
         let mut limits = limits();
         limits.memory = 64 << 20;
         for_ann_and_eve(config.with_limits(limits))
     };
-    Harness::behind_one(peer.await, adapt).await
+    Harness::with_server(script, adapt).await
 }
 
 /// Sends a call, and reads nothing.

@@ -26,11 +26,9 @@ async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
 
 #[tokio::test]
 async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
-    let harness = Harness::scripted(|seen| match seen.method() {
-        "tools/call" => Some(Reply::new(401, "text/plain", "no")),
-        _ => places_server::answer(Era::Legacy, seen),
-    })
-    .await;
+    let script = places_server::script(Era::Legacy);
+    let script = script.reply("tools/call", |_| Reply::new(401, "text/plain", "no"));
+    let harness = Harness::of_server(script).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
     for _ in 0..100 {

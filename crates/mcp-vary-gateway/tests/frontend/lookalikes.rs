@@ -8,43 +8,36 @@ use mcp_vary_view::{ArgumentOverride, PromptOverride, Selection, ToolOverride};
 use crate::support::*;
 
 /// The server: it says what it got, and has more than the variants show.
-async fn server(era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(era, seen)).await
-}
-
-fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let capabilities = json!({
-        "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "extensions": {"com.example/ledger": {}},
-    });
+fn server(era: Era) -> Script {
     let properties = json!({"q": {}, "owner": {}, "limit": {}, "Limit2": {}, "limit2": {}});
-    let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => discovered(capabilities),
-        ("initialize", Era::Legacy) => introduced("places", capabilities),
-        ("tools/list", _) => json!({"tools": [
-            {"name": "search", "inputSchema": {"type": "object", "properties": properties}},
-            {"name": "delete_all", "inputSchema": {"type": "object"}},
-        ]}),
-        ("prompts/list", _) => json!({"prompts": [
-            {"name": "greet", "arguments": [{"name": "to"}, {"name": "tone"}]},
-            {"name": "secret", "arguments": [{"name": "x"}]},
-        ]}),
-        ("resources/list", _) => json!({"resources": [{"uri": "doc:a", "name": "a"}]}),
-        ("resources/templates/list", _) => json!({"resourceTemplates": [
-            {"uriTemplate": "doc:{name}", "name": "doc"}, {"uriTemplate": "log:{day}", "name": "log"},
-        ]}),
-        ("tools/call", _)
-            if params["arguments"]["later"] == true && params["requestState"].is_null() =>
-        {
-            json!({"resultType": "input_required", "requestState": "later"})
-        }
-        ("tools/call" | "prompts/get" | "resources/read" | "ledger/balance", _) => {
-            json!({"content": [], "messages": [], "contents": [], "said": params})
-        }
-        ("completion/complete", _) => json!({"completion": {"values": ["one"]}, "said": params}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    let echoed =
+        |params: &Value| json!({"content": [], "messages": [], "contents": [], "said": params});
+    Script::new(era, "places")
+        .declares(json!({"completions": {}, "extensions": {"com.example/ledger": {}}}))
+        .lists(json!({
+            "tools": [
+                {"name": "search", "inputSchema": {"type": "object", "properties": properties}},
+                {"name": "delete_all", "inputSchema": {"type": "object"}},
+            ],
+            "prompts": [
+                {"name": "greet", "arguments": [{"name": "to"}, {"name": "tone"}]},
+                {"name": "secret", "arguments": [{"name": "x"}]},
+            ],
+            "resources": [{"uri": "doc:a", "name": "a"}],
+            "resourceTemplates": [
+                {"uriTemplate": "doc:{name}", "name": "doc"}, {"uriTemplate": "log:{day}", "name": "log"},
+            ],
+        }))
+        .on_call(move |params| {
+            if params["arguments"]["later"] == true && params["requestState"].is_null() {
+                return json!({"resultType": "input_required", "requestState": "later"});
+            }
+            echoed(params)
+        })
+        .on("prompts/get", echoed)
+        .on("resources/read", echoed)
+        .on("ledger/balance", echoed)
+        .on("completion/complete", |params| json!({"completion": {"values": ["one"]}, "said": params}))
 }
 
 fn selects(ids: &[&str]) -> Selection {
@@ -80,10 +73,6 @@ fn variants(config: Config) -> Config {
     let standard = variant("standard");
     let all = vec![standard, only, bound];
     config.with_variants_of(all).unwrap()
-}
-
-async fn harness(era: Era) -> Harness {
-    Harness::behind_one(server(era).await, variants).await
 }
 
 /// A request whose params are written byte for byte, their braces left out.
@@ -230,7 +219,7 @@ const IMITATIONS: &str = r#"
 #[tokio::test]
 async fn a_member_that_imitates_a_known_one_is_refused() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = harness(era).await;
+        let harness = Harness::with_server(server(era), variants).await;
         for (index, [method, params, given, known]) in rows(IMITATIONS).enumerate() {
             let raw = Raw::new(method, params).under("only");
             is_refused(&harness, &raw, -32602, &[given, known]).await;
@@ -244,7 +233,7 @@ async fn a_member_that_imitates_a_known_one_is_refused() {
 /// SV-12: keys of `_meta` that select a variant or name a progress token are spelled exactly.
 #[tokio::test]
 async fn a_key_of_meta_that_imitates_a_known_one_is_refused() {
-    let harness = harness(Era::Modern).await;
+    let harness = Harness::with_server(server(Era::Modern), variants).await;
     for [key, known] in rows(
         r#"
         ProgressToken                                | progressToken
@@ -269,7 +258,7 @@ async fn a_key_of_meta_that_imitates_a_known_one_is_refused() {
 /// Members of a batch are checked as those of other requests.
 #[tokio::test]
 async fn a_lookalike_in_a_batch_is_refused() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with_server(server(Era::Legacy), variants).await;
     let raw = Raw::new("tools/call", r#""name":"search","Name":"delete_all""#);
     let batch = format!("[{}]", raw.body(false));
     let mut client = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
@@ -300,7 +289,7 @@ const GIVEN_TWICE: &str = r#"
 /// SV-12: readers that take the first of two equal keys would see what was not checked.
 #[tokio::test]
 async fn a_key_that_is_given_twice_in_an_object_that_is_checked_is_refused() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with_server(server(Era::Legacy), variants).await;
     for (index, [method, params, variant]) in rows(GIVEN_TWICE).enumerate() {
         let raw = Raw::new(method, params).under(variant);
         is_refused(&harness, &raw, -32602, &["is given twice"]).await;
@@ -314,7 +303,7 @@ async fn a_key_that_is_given_twice_in_an_object_that_is_checked_is_refused() {
 #[tokio::test]
 async fn an_argument_that_imitates_a_bound_one_is_refused() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = harness(era).await;
+        let harness = Harness::with_server(server(era), variants).await;
         for (arguments, known) in [
             (r#"{"Limit":9}"#, "\"limit\""),
             (r#"{"limit\u0000":9}"#, "\"limit\""),
@@ -356,7 +345,7 @@ async fn an_argument_that_imitates_a_bound_one_is_refused() {
 /// Where nothing is bound, arguments are the server's to read, and arrive as they were written.
 #[tokio::test]
 async fn arguments_that_nobody_binds_arrive_byte_for_byte() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with_server(server(Era::Legacy), variants).await;
     for way in ClientKind::ALL {
         let call = r#""name":"search","arguments":{ "q":"a","Q":1e2,"Limit":[{"a":1,"a":2.0}] },"nam":1,"names":2"#;
         let said = Raw::new("tools/call", call).ask(&harness, way).await;
@@ -377,7 +366,7 @@ fn completion(reference: &str) -> Raw<'static> {
 /// SV-12: a reference goes by its `type`, as it does at the server.
 #[tokio::test]
 async fn a_completion_goes_by_the_type_of_its_reference() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with_server(server(Era::Legacy), variants).await;
     for [reference, word] in rows(
         r#"
         {"type":"ref/resource","name":"greet","uri":"log:{day}"} | `ref.name`
@@ -421,7 +410,7 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
 /// SV-26: a state is bound to what every reader sees, be it one that takes the first key, the last, or any case.
 #[tokio::test]
 async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
-    let harness = harness(Era::Modern).await;
+    let harness = Harness::with_server(server(Era::Modern), variants).await;
     let call = |arguments: &str, state: Option<&Value>| {
         let state = state
             .map(|state| format!(r#","requestState":{state}"#))

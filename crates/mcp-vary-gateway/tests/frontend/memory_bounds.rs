@@ -55,37 +55,27 @@ async fn capabilities_are_bounded_before_they_are_read() {
 }
 
 /// A server whose tool answers with so many arrays in each other.
-fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("deep", json!({"tools": {}})).to_string(),
-        "tools/list" => {
-            let tools = ["shallow", "deep", "streamed"];
-            let tools = tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
-            json!({"tools": tools}).to_string()
-        }
-        "tools/call" => {
-            let name = seen.body["params"]["name"].as_str()?;
+fn nesting() -> Script {
+    Script::legacy("deep")
+        .tools(&["shallow", "deep", "streamed"])
+        .reply("tools/call", |seen| {
+            let name = &seen.body["params"]["name"];
             let levels = if name == "shallow" { 100 } else { 100_000 };
             let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-            format!(r#"{{"content":[],"x":{nested}}}"#)
-        }
-        _ => return None,
-    };
-    let is_streamed = seen.body["params"]["name"] == "streamed";
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-        seen.id()
-    );
-    Some(if is_streamed {
-        Reply::events(format!("data: {body}\n\n"))
-    } else {
-        Reply::new(200, "application/json", body)
-    })
+            let result = format!(r#"{{"content":[],"x":{nested}}}"#);
+            if name != "streamed" {
+                return seen.answer_text(&result);
+            }
+            let id = seen.id();
+            Reply::events(format!(
+                "data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n\n"
+            ))
+        })
 }
 
 #[tokio::test]
 async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
-    let harness = Harness::scripted(nesting).await;
+    let harness = Harness::of_server(nesting()).await;
     for way in ClientKind::ALL {
         let shallow = harness.ask(way, "tools/call", tool("shallow")).await;
         assert!(shallow["result"]["x"].is_array(), "{way:?}");
@@ -103,25 +93,19 @@ async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
     assert_eq!(answer.status, 200);
 }
 
-/// A server that lists so many tools on one page, and one resource.
-fn listing(seen: &ReceivedRequest, tools: usize) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("long", json!({"tools": {}, "resources": {}})),
-        "tools/list" => {
-            let tools = (0..tools)
-                .map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
-            json!({"tools": tools.collect::<Vec<_>>()})
-        }
-        "resources/list" => json!({"resources": [{"uri": "a:1", "name": "a"}]}),
-        "tools/call" => json!({"content": []}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
+/// A gateway before a server that lists so many tools on one page, and one resource.
 async fn house_listing(tools: &Arc<AtomicUsize>) -> Harness {
     let tools = Arc::clone(tools);
-    Harness::scripted(move |seen| listing(seen, tools.load(Ordering::Relaxed))).await
+    let script = Script::legacy("long")
+        .declares(json!({"tools": {}}))
+        .on("tools/list", move |_| {
+            let tools = (0..tools.load(Ordering::Relaxed))
+                .map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
+            json!({"tools": tools.collect::<Vec<_>>()})
+        })
+        .lists(json!({"resources": [{"uri": "a:1", "name": "a"}]}))
+        .result("tools/call", json!({"content": []}));
+    Harness::of_server(script).await
 }
 
 const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 100000 elements";

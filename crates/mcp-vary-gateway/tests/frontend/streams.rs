@@ -35,15 +35,15 @@ fn logged(data: Value) -> Value {
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> (Harness, Calls) {
     let calls = Calls::default();
     let script = calls.clone();
-    let peer = ScriptedServer::start(move |seen| {
-        if seen.body["params"]["name"] != "begin" {
-            return places_server::answer(Era::Legacy, seen);
-        }
-        let (sender, reply) = Reply::stream();
-        script.0.lock().unwrap().push(sender);
-        Some(reply)
-    });
-    (Harness::behind_one(peer.await, adapt).await, calls)
+    let begin = move |seen: &ReceivedRequest| {
+        (seen.body["params"]["name"] == "begin").then(|| {
+            let (sender, reply) = Reply::stream();
+            script.0.lock().unwrap().push(sender);
+            reply
+        })
+    };
+    let script = places_server::script(Era::Legacy).may_reply("tools/call", begin);
+    (Harness::with_server(script, adapt).await, calls)
 }
 
 /// One event.

@@ -25,24 +25,19 @@ pub(super) fn methods() -> Vec<(&'static str, Value)> {
 }
 
 /// A server of `era` with an extension, each of whose sessions has its own id.
-async fn server(era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(era, seen)).await
-}
-
-/// What it answers.
-pub(super) fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let capabilities = json!({
-        "tools": {}, "resources": {"subscribe": true}, "prompts": {}, "completions": {}, "logging": {},
-        "extensions": {"example.org/vendor": {}},
-    });
-    match (seen.method(), era) {
-        ("initialize", Era::Legacy) => {
-            let reply = seen.answer(&introduced("peer", capabilities));
-            Some(reply.with_header("Mcp-Session-Id", format!("s-{}", next())))
-        }
-        ("server/discover", Era::Modern) => Some(seen.answer(&discovered(capabilities))),
-        ("vendor/thing" | "resources/subscribe", _) => Some(seen.answer(&json!({}))),
-        _ => places_server::answer(era, seen),
+pub(super) fn server(era: Era) -> Script {
+    let script = places_server::script(era)
+        .declares(places_server::capabilities())
+        .declares(
+            json!({"resources": {"subscribe": true}, "extensions": {"example.org/vendor": {}}}),
+        )
+        .results(json!({
+            "vendor/thing": {},
+            "resources/subscribe": {},
+        }));
+    match era {
+        Era::Legacy => script.in_sessions(|_| format!("s-{}", next())),
+        Era::Modern => script.introduces(),
     }
 }
 
@@ -85,7 +80,7 @@ fn each_has_its_headers(received: &[ReceivedRequest]) {
 #[tokio::test]
 async fn every_method_of_every_client_has_the_headers_of_its_user() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = Harness::behind_one(server(era).await, for_people).await;
+        let harness = Harness::with_server(server(era), for_people).await;
         assert!(harness.peer.received().is_empty(), "nobody is there yet");
         for (token, capabilities) in [
             (key("ann"), json!({})),
@@ -122,7 +117,7 @@ async fn every_method_of_every_client_has_the_headers_of_its_user() {
 /// As `isolation: principal` has it: people with the same values share nothing but the values.
 #[tokio::test]
 async fn users_with_the_same_claims_do_not_share_a_session_at_the_server() {
-    let harness = Harness::behind_one(server(Era::Legacy).await, |mut config| {
+    let harness = Harness::with_server(server(Era::Legacy), |mut config| {
         let template =
             mcp_vary_upstream::HeaderTemplate::new([mcp_vary_upstream::TemplatePart::Claim(
                 "team".into(),

@@ -15,7 +15,7 @@ use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
 use mcp_vary_upstream::UpstreamConfig;
 
 use super::every_method::{methods, next};
-use super::people::{Session, ask, ask_modern, key};
+use super::people::{Session, ask_both, ask_modern, key};
 use crate::support::people::{key_entry, token_config, trusted};
 use crate::support::*;
 
@@ -150,18 +150,15 @@ pub(super) fn user(seen: &ReceivedRequest) -> &str {
 
 /// A server of `era` that refuses everybody but those with exchanged tokens, and `eve` too.
 async fn server(era: Era) -> ScriptedServer {
+    let script = super::every_method::server(era);
     ScriptedServer::start(move |seen| {
         let authorization = seen.header("authorization").unwrap_or_default();
         let is_known = authorization.starts_with("Bearer exchanged-");
-        if !is_known || authorization.ends_with("-eve") {
-            let body = json!({
-                "jsonrpc": "2.0", "id": seen.id(),
-                "error": {"code": -32001, "message": "TOPSECRET: the tenant of eve"},
-            });
-            let refusal = Reply::json(401, &body);
-            return Some(refusal.with_header("www-authenticate", "Bearer realm=\"TOPSECRET\""));
+        if is_known && !authorization.ends_with("-eve") {
+            return script.reply_to(seen);
         }
-        super::every_method::answer(era, seen)
+        let refusal = seen.refuse(401, -32001, "TOPSECRET: the tenant of eve");
+        Some(refusal.with_header("www-authenticate", "Bearer realm=\"TOPSECRET\""))
     })
     .await
 }
@@ -230,7 +227,7 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
     for era in [Era::Legacy, Era::Modern] {
         let harness = harness(era, &provider).await;
         let (ann, eve) = (provider.token("ann"), provider.token("eve"));
-        for answer in ask(&harness, &ann, "tools/list", json!({})).await {
+        for answer in ask_both(&harness, &ann, "tools/list", json!({})).await {
             assert!(!names(&answer).is_empty(), "{answer}");
         }
         let unexchanged = provider.token("mallory");
@@ -250,7 +247,7 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
             // Of a server that was never connected to, no extension is known.
             let methods = methods().into_iter();
             for (method, params) in methods.filter(|(method, _)| *method != "vendor/thing") {
-                for answer in ask(&harness, token, method, params.clone()).await {
+                for answer in ask_both(&harness, token, method, params.clone()).await {
                     assert_eq!(
                         answer["error"]["code"], -32603,
                         "{era:?} {method}: {answer}"
@@ -283,16 +280,12 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
 #[tokio::test]
 async fn a_user_whose_token_has_too_few_scopes_gets_an_error_that_names_them() {
     let provider = Provider::start().await;
-    let peer = ScriptedServer::start(|seen| {
-        if seen.method() == "tools/call" {
-            let challenge = "Bearer error=\"insufficient_scope\", scope=\"TOPSECRET\"";
-            let refusal = Reply::json(403, &json!({"TOPSECRET": "of the server"}));
-            return Some(refusal.with_header("www-authenticate", challenge));
-        }
-        super::every_method::answer(Era::Modern, seen)
-    })
-    .await;
-    let harness = Harness::behind_one(peer, |mut config| {
+    let script = super::every_method::server(Era::Modern).reply("tools/call", |_| {
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"TOPSECRET\"";
+        let refusal = Reply::json(403, &json!({"TOPSECRET": "of the server"}));
+        refusal.with_header("www-authenticate", challenge)
+    });
+    let harness = Harness::with_server(script, |mut config| {
         let server = provider.exchanged_as(config.servers.remove(0), |settings| {
             settings.scope = mcp_vary_login::scope::Scopes::parse("read list");
         });
@@ -300,7 +293,7 @@ async fn a_user_whose_token_has_too_few_scopes_gets_an_error_that_names_them() {
         provider.with_people(config)
     })
     .await;
-    for answer in ask(&harness, &provider.token("ann"), "tools/call", tool("odd")).await {
+    for answer in ask_both(&harness, &provider.token("ann"), "tools/call", tool("odd")).await {
         let message = "server `peer` answered HTTP 403 Forbidden: its user's token has too few scopes; the exchange \
                        requests `read list`";
         assert_eq!(answer["error"]["message"], message);
@@ -319,7 +312,7 @@ async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
             if method == "completion/complete" || method == "vendor/thing" {
                 continue;
             }
-            for answer in ask(&harness, &token, method, params.clone()).await {
+            for answer in ask_both(&harness, &token, method, params.clone()).await {
                 assert_eq!(answer["error"]["code"], -32603, "{method}: {answer}");
                 assert_eq!(answer["error"]["message"], NO_TOKEN, "{method}");
             }

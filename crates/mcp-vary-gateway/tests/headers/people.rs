@@ -6,7 +6,7 @@ use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_upstream::{HeaderSource, HeaderTemplate, TemplatePart};
 
-pub(super) use crate::support::people::{Session, key};
+pub(super) use crate::support::people::{Session, ask_both, key};
 use crate::support::people::{key_entry, token_config, trusted, with_credential};
 use crate::support::*;
 
@@ -75,13 +75,4 @@ pub(super) async fn ask_modern(
     let message = modern(json!(1), method, params, capabilities);
     let post = with_credential(HttpRequest::modern(&message), token);
     RawHttp::connect(harness.address()).await.ask(&post).await
-}
-
-/// The answers to a request of a modern client and in a session.
-pub(super) async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
-    let client = (token, &json!({}));
-    let modern = ask_modern(harness, client, method, params.clone()).await;
-    let mut session = Session::open(harness, token, &json!({})).await;
-    let legacy = session.ask(token, method, params).await;
-    [modern.json(), legacy.json()]
 }

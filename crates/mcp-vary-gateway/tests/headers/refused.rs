@@ -2,7 +2,7 @@
 
 use mcp_vary_upstream::UpstreamConfig;
 
-use super::people::{ask, for_people, key, with_headers, with_people};
+use super::people::{ask_both, for_people, key, with_headers, with_people};
 use crate::support::*;
 
 const NO_VALUE: &str = "server `peer` cannot be used by this client: the claim `email` is";
@@ -35,7 +35,7 @@ async fn a_claim_without_a_usable_value_refuses_the_call_before_the_server_is_ca
             ("resources/read", json!({"uri": "place:bern"})),
             ("prompts/get", json!({"name": "greet"})),
         ] {
-            for answer in ask(&harness, &token, method, params).await {
+            for answer in ask_both(&harness, &token, method, params).await {
                 let error = &answer["error"];
                 assert_eq!(error["code"], -32603, "{who} {method}: {answer}");
                 assert_eq!(error["message"], message, "{who} {method}");
@@ -67,16 +67,16 @@ async fn the_other_servers_work_for_a_client_without_the_claim() {
     let server: UpstreamConfig = config.servers.remove(0);
     config.servers.insert(0, with_headers(server));
     let harness = Harness::behind(peer, with_people(config, None)).await;
-    for answer in ask(&harness, &key("absent"), "tools/list", json!({})).await {
+    for answer in ask_both(&harness, &key("absent"), "tools/list", json!({})).await {
         assert_eq!(names(&answer), ["other_free"]);
     }
-    for answer in ask(&harness, &key("absent"), "tools/call", tool("other_free")).await {
+    for answer in ask_both(&harness, &key("absent"), "tools/call", tool("other_free")).await {
         assert!(answer["result"].is_object(), "{answer}");
     }
-    for answer in ask(&harness, &key("absent"), "tools/call", tool("peer_odd")).await {
+    for answer in ask_both(&harness, &key("absent"), "tools/call", tool("peer_odd")).await {
         answer.starts("/error/message", NO_VALUE);
     }
-    for answer in ask(&harness, &key("ann"), "tools/list", json!({})).await {
+    for answer in ask_both(&harness, &key("ann"), "tools/list", json!({})).await {
         let names = names(&answer);
         assert!(
             names.contains(&"other_free") && names.contains(&"peer_odd"),
@@ -95,19 +95,12 @@ async fn the_other_servers_work_for_a_client_without_the_claim() {
 #[tokio::test]
 async fn values_of_claims_are_in_no_log_and_no_error() {
     let (log, _listening) = CapturedLog::listen("", Level::TRACE);
-    let peer = ScriptedServer::start(|seen| match seen.method() {
-        "tools/call" => {
-            let headers = seen.headers.values().map(|value| value.to_str().unwrap());
-            Some(Reply::json(
-                500,
-                &json!({"echo": headers.collect::<Vec<_>>()}),
-            ))
-        }
-        _ => places_server::answer(Era::Legacy, seen),
-    })
-    .await;
-    let harness = Harness::behind_one(peer, for_people).await;
-    for answer in ask(&harness, &key("ann"), "tools/call", tool("odd")).await {
+    let script = places_server::script(Era::Legacy).reply("tools/call", |seen| {
+        let headers = seen.headers.values().map(|value| value.to_str().unwrap());
+        Reply::json(500, &json!({"echo": headers.collect::<Vec<_>>()}))
+    });
+    let harness = Harness::with_server(script, for_people).await;
+    for answer in ask_both(&harness, &key("ann"), "tools/call", tool("odd")).await {
         assert!(answer["error"].is_object(), "{answer}");
         assert!(!answer.to_string().contains("ann@"), "{answer}");
     }

@@ -11,9 +11,9 @@ use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_testkit::login_server::LoginServer;
 use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
 
-use super::every_method::{answer, methods};
+use super::every_method::{self, methods};
 use super::exchanged::{Provider, environment, service};
-use super::people::ask;
+use super::people::ask_both;
 use crate::support::*;
 
 /// The user or service as whom a request arrived: what follows `Bearer `, without the number of a token.
@@ -29,27 +29,21 @@ pub(super) fn identity(seen: &ReceivedRequest) -> String {
 /// are from `issuer`.
 pub(super) async fn server(era: Era, issuer: &LoginServer) -> ScriptedServer {
     let issuer = issuer.url("");
+    let script = every_method::server(era)
+        .reply("tools/list", |seen| {
+            seen.answer(&tool_list(&[&format!("as-{}", identity(seen)), "odd"]))
+        })
+        .reply("tools/call", |seen| {
+            let text = json!({"type": "text", "text": identity(seen)});
+            seen.answer(&json!({"content": [text]}))
+        });
     ScriptedServer::start(move |seen| {
         if seen.path.starts_with("/.well-known/") {
             let resource = format!("http://{}/mcp", seen.header("host").unwrap());
             let document = json!({"resource": resource, "authorization_servers": [issuer]});
             return Some(Reply::json(200, &document));
         }
-        let identity = identity(seen);
-        match (seen.method(), era) {
-            ("initialize", Era::Modern) => Some(seen.refuse(400, -32601, "Method not found")),
-            ("tools/list", _) => {
-                let schema = json!({"type": "object"});
-                let tools = [format!("as-{identity}"), "odd".to_owned()];
-                let tools = tools.map(|name| json!({"name": name, "inputSchema": schema}));
-                Some(seen.answer(&json!({"tools": tools})))
-            }
-            ("tools/call", _) => {
-                let text = json!({"type": "text", "text": identity});
-                Some(seen.answer(&json!({"content": [text]})))
-            }
-            _ => answer(era, seen),
-        }
+        script.reply_to(seen)
     })
     .await
 }
@@ -109,7 +103,7 @@ async fn each_of_several_servers_gets_its_own_credentials_and_no_others() {
         let harness = Harness::behind(own, provider.in_front_of(config)).await;
         let people = ["ann", "bob"].map(|who| (who, provider.token(who)));
         for (who, token) in &people {
-            for answer in ask(&harness, token, "tools/list", json!({})).await {
+            for answer in ask_both(&harness, token, "tools/list", json!({})).await {
                 let seen: BTreeSet<_> = names(&answer).into_iter().map(str::to_owned).collect();
                 let expected = identities(who).into_iter();
                 let expected = expected.flat_map(|(server, identity)| {
@@ -120,13 +114,13 @@ async fn each_of_several_servers_gets_its_own_credentials_and_no_others() {
             }
             for (server, identity) in identities(who) {
                 let call = tool(&format!("{server}_odd"));
-                for answer in ask(&harness, token, "tools/call", call).await {
+                for answer in ask_both(&harness, token, "tools/call", call).await {
                     let text = &answer["result"]["content"][0]["text"];
                     assert_eq!(*text, identity, "{era:?} {who} {server}: {answer}");
                 }
             }
             for (method, params) in methods() {
-                ask(&harness, token, method, params).await;
+                ask_both(&harness, token, method, params).await;
             }
         }
         let received = [&harness.peer, &service, &fixed, &bare].map(ScriptedServer::received);

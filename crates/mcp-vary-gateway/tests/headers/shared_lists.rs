@@ -12,7 +12,7 @@ use mcp_vary_testkit::login_server::LoginServer;
 
 use super::every_method::methods;
 use super::exchanged::Provider;
-use super::people::{Session, ask, ask_modern, key};
+use super::people::{Session, ask_both, ask_modern, key};
 use super::several_servers::{SERVICE, identity, server};
 use crate::support::people::bearer;
 use crate::support::*;
@@ -97,7 +97,7 @@ async fn clients_without_an_access_token_neither_see_the_lists_nor_call() {
     for token in [key("robot"), String::new()] {
         for method in LISTS.into_iter().chain(["tools/call"]) {
             let params = tool("odd");
-            for answer in ask(&harness, &token, method, params).await {
+            for answer in ask_both(&harness, &token, method, params).await {
                 answer.contains("/error/message", "not recognised by an access token");
             }
         }
@@ -174,7 +174,7 @@ async fn a_list_that_changes_is_read_again_once_and_announced_to_each_user() {
         .await;
         let tokens = ["ann", "bob"].map(|who| provider.token(who));
         for token in &tokens {
-            for answer in ask(&harness, token, "tools/list", json!({})).await {
+            for answer in ask_both(&harness, token, "tools/list", json!({})).await {
                 assert_eq!(names(&answer), ["first"], "{era:?}");
             }
         }
@@ -187,7 +187,7 @@ async fn a_list_that_changes_is_read_again_once_and_announced_to_each_user() {
             announces(&mut stream).await;
         }
         for token in &tokens {
-            for answer in ask(&harness, token, "tools/list", json!({})).await {
+            for answer in ask_both(&harness, token, "tools/list", json!({})).await {
                 assert_eq!(names(&answer), ["first", "second"], "{era:?}");
             }
         }

@@ -25,20 +25,20 @@ fn served(method: &str, meta: &str) -> Option<String> {
 }
 
 async fn harness(meta: &'static str, adapt: impl FnOnce(Config) -> Config) -> Harness {
-    let peer = ScriptedServer::start(move |seen: &ReceivedRequest| {
-        if let Some(result) = served(seen.method(), meta) {
-            return Some(seen.answer_text(&result));
-        }
-        let result = match seen.method() {
-            "initialize" => introduced("trips", places_server::capabilities()),
-            "tools/list" => tool_list(&["rows"]),
-            "resources/list" => json!({"resources": [{"uri": "map://bern", "name": "bern"}]}),
-            "prompts/list" => json!({"prompts": [{"name": "plan"}]}),
-            _ => return None,
-        };
-        Some(seen.answer(&result))
-    });
-    Harness::behind_one(peer.await, adapt).await
+    let reply = move |seen: &ReceivedRequest| {
+        seen.answer_text(&served(seen.method(), meta).expect("a result"))
+    };
+    let script = Script::legacy("trips")
+        .declares(places_server::capabilities())
+        .tools(&["rows"])
+        .lists(json!({
+            "resources": [{"uri": "map://bern", "name": "bern"}],
+            "prompts": [{"name": "plan"}],
+        }))
+        .reply(CALL, reply)
+        .reply(READ, reply)
+        .reply(GET, reply);
+    Harness::with_server(script, adapt).await
 }
 
 fn params(method: &str) -> Value {

@@ -18,41 +18,42 @@ const LISTS: [&str; 4] = [
     "prompts/list",
 ];
 
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
+fn server() -> Script {
+    let cached = |mut result: Value| {
+        result["resultType"] = json!("complete");
+        result["ttlMs"] = json!(SAID.0);
+        result["cacheScope"] = json!(SAID.1);
+        result
+    };
     let content = |uri: &str| {
-        let media_type = if uri.starts_with("note:") {
+        let is_note = uri.starts_with("note:");
+        let media_type = if is_note {
             "text/plain"
         } else {
             "application/json"
         };
+        let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
         json!({"uri": uri, "mimeType": media_type, "text": point})
     };
-    let mut result = match seen.method() {
-        "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
-        "server/discover" => {
-            return Some(seen.answer(&discovered(
-                json!({"tools": {}, "resources": {}, "prompts": {}}),
-            )));
-        }
-        "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
-        "resources/list" => json!({"resources": []}),
-        "resources/templates/list" => json!({"resourceTemplates": []}),
-        "prompts/list" => json!({"prompts": []}),
-        "resources/read" => match seen.body["params"]["uri"].as_str()? {
-            "dir:all" => json!({"contents": [content("note:a"), content("map:a")]}),
-            uri => json!({"contents": [content(uri)]}),
-        },
-        _ => return None,
-    };
-    result["resultType"] = json!("complete");
-    result["ttlMs"] = json!(SAID.0);
-    result["cacheScope"] = json!(SAID.1);
-    Some(seen.answer(&result))
+    Script::new(Era::Modern, "caching")
+        .declares(json!({"tools": {}, "resources": {}, "prompts": {}}))
+        .result("tools/list", cached(tool_list(&["t"])))
+        .result("resources/list", cached(json!({"resources": []})))
+        .result(
+            "resources/templates/list",
+            cached(json!({"resourceTemplates": []})),
+        )
+        .result("prompts/list", cached(json!({"prompts": []})))
+        .on("resources/read", move |params| {
+            cached(match params["uri"].as_str().unwrap() {
+                "dir:all" => json!({"contents": [content("note:a"), content("map:a")]}),
+                uri => json!({"contents": [content(uri)]}),
+            })
+        })
 }
 
 async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |config| {
+    Harness::with_server(server(), |config| {
         let mut config = config.with_variants(false);
         adapt(&mut config);
         config

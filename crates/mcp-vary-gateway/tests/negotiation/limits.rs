@@ -1,7 +1,5 @@
 //! Results within the operator's limits.
 
-use mcp_vary_config::read_results;
-
 use crate::support::*;
 
 const ROWS: usize = 200;
@@ -13,53 +11,36 @@ fn rows() -> Value {
 }
 
 /// A server that offers tools alone.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+fn server() -> Script {
     let closed = json!({"type": "object", "properties": {"rows": {}, "total": {}}, "additionalProperties": false});
     let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
     let text = json!({"type": "text", "text": rows().to_string()});
-    let result = match seen.method() {
-        "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [
+    Script::legacy("rows")
+        .lists(json!({"tools": [
             {"name": "rows", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": closed},
             {"name": "prose", "inputSchema": {"type": "object"}},
             {"name": "fail", "inputSchema": {"type": "object"}},
-        ]}),
-        "tools/call" => match seen.body["params"]["name"].as_str()? {
+        ]}))
+        .on_call(move |params| match params["name"].as_str().unwrap() {
             "prose" => {
                 json!({"content": [{"type": "text", "text": "One sentence. ".repeat(1000)}]})
             }
             "fail" => json!({"content": [text], "isError": true}),
             _ => json!({"content": [image, text], "structuredContent": rows()}),
-        },
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn harness(rules: &str) -> Harness {
-    let rules = read_results(rules).unwrap();
-    let peer = ScriptedServer::start(answer).await;
-    Harness::edited(peer, |config| config.results = rules).await
-}
-
-async fn ask(harness: &Harness, tags: &[&str], method: &str, params: Value) -> Value {
-    let declared = match tags {
-        [] => json!({}),
-        tags => features(tags),
-    };
-    ask_as(harness, ClientKind::HttpModern, &declared, method, params).await
+        })
 }
 
 async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
-    let answer = ask(harness, tags, "tools/call", tool(name)).await;
-    answer["result"].clone()
+    harness
+        .result_of(ClientKind::HttpModern, tags, "tools/call", tool(name))
+        .await
 }
 
 /// CN-13, CN-20: of any array so many whole elements go out, counted and linked to the rest, in both fields.
 #[tokio::test]
 async fn rows_are_cut_where_the_operator_says() {
-    let harness = harness("- {tools: [rows], limits: {elements: 3}}").await;
+    let harness = Harness::ruled(server(), "- {tools: [rows], limits: {elements: 3}}").await;
     let told = result(&harness, &["format=json"], "rows").await;
     let few: Value = serde_json::from_str(texts(&told)[0]).unwrap();
     let all = rows();
@@ -75,7 +56,14 @@ async fn rows_are_cut_where_the_operator_says() {
     assert_eq!(told["structuredContent"]["vary/leftOut"], json!([said]));
     told.has("/content/0/type", "image");
     let params = json!({"uri": format!("{uri}?pointer=/rows&offset=3&limit=1")});
-    let read = ask(&harness, &["format=json"], "resources/read", params).await;
+    let read = harness
+        .ask_with(
+            ClientKind::HttpModern,
+            &["format=json"],
+            "resources/read",
+            params,
+        )
+        .await;
     let row = read["result"]["contents"][0]["text"].as_str().unwrap();
     let row: Value = serde_json::from_str(row).unwrap();
     assert_eq!(row, json!([rows()["rows"][3]]));
@@ -92,7 +80,7 @@ async fn a_limit_is_for_those_that_its_rule_is_for() {
         ("{limits: {elements: 3}, when: agent}", &["agent"], true),
         ("{limits: {elements: 200}, for: everyone}", &[], false),
     ] {
-        let harness = harness(&format!("- {rule}")).await;
+        let harness = Harness::ruled(server(), &format!("- {rule}")).await;
         let told = result(&harness, tags, "rows").await;
         assert_eq!(
             told.to_string().contains("vary://result/"),
@@ -109,7 +97,8 @@ async fn a_limit_is_for_those_that_its_rule_is_for() {
 /// TR-4: a value whose schema has no room for a cut is cut in `content` alone.
 #[tokio::test]
 async fn a_schema_without_room_keeps_its_value() {
-    let harness = harness("- {limits: {elements: 3, tokens: 300, depth: 2}}").await;
+    let harness =
+        Harness::ruled(server(), "- {limits: {elements: 3, tokens: 300, depth: 2}}").await;
     for tags in [&["format=json"][..], &["human"], &["verbosity=compact"]] {
         let told = result(&harness, tags, "bound").await;
         assert_eq!(told["structuredContent"], rows(), "{tags:?}");
@@ -121,7 +110,7 @@ async fn a_schema_without_room_keeps_its_value() {
 /// Tokens bound whatever is said: rows, and an author's text; an error is said whole.
 #[tokio::test]
 async fn tokens_bound_rows_and_texts() {
-    let harness = harness("- {limits: {tokens: 300}, for: everyone}").await;
+    let harness = Harness::ruled(server(), "- {limits: {tokens: 300}, for: everyone}").await;
     for tags in [
         &[][..],
         &["agent", "format=json"],
@@ -139,7 +128,9 @@ async fn tokens_bound_rows_and_texts() {
         assert!(texts(&prose)[0].len() < 1400, "{tags:?}");
         assert!(texts(&prose)[0].ends_with("sentence. …"), "{tags:?}");
         let params = json!({"uri": link(&prose)});
-        let read = ask(&harness, tags, "resources/read", params).await;
+        let read = harness
+            .ask_with(ClientKind::HttpModern, tags, "resources/read", params)
+            .await;
         let text = read["result"]["contents"][0]["text"].as_str().unwrap();
         assert_eq!(text, "One sentence. ".repeat(1000), "{tags:?}");
         let error = result(&harness, tags, "fail").await;
@@ -151,17 +142,17 @@ async fn tokens_bound_rows_and_texts() {
 #[tokio::test]
 async fn a_template_says_the_rows_that_are_left() {
     let rule = r"- {limits: {elements: 2}, project: '.rows | map({id})', markdown: '{% for row in value %}#{{ row.id }} {% endfor %}'}";
-    let short = harness(rule).await;
+    let short = Harness::ruled(server(), rule).await;
     let told = result(&short, &["human"], "rows").await;
     let said = format!("2 of 200 elements; {}?offset=2", link(&told));
     assert_eq!(texts(&told), ["#0 #1", said.as_str()]);
     let params = json!({"uri": format!("{}?offset=199", link(&told))});
-    let read = ask(&short, &["human"], "resources/read", params);
+    let read = short.ask_with(ClientKind::HttpModern, &["human"], "resources/read", params);
     let read = read.await;
     read.has("/result/contents/0/text", r#"[{"id":199}]"#);
 
     let rule = r"- {limits: {elements: 2}, project: '.rows', markdown: '{{ value[100].id }}'}";
-    let fails = harness(rule).await;
+    let fails = Harness::ruled(server(), rule).await;
     let told = result(&fails, &["human"], "rows").await;
     assert_eq!(texts(&told), ["100"], "as it was said without the limit");
     assert_eq!(fails.gateway.failed_results(), 1);
@@ -176,11 +167,15 @@ async fn a_limit_for_everyone_offers_resources_to_all() {
         ("{limits: {elements: 3}, for: everyone}", &[], true),
         ("{project: ., for: everyone}", &[], false),
     ] {
-        let harness = harness(&format!("- {rule}")).await;
-        let answer = ask(&harness, tags, "server/discover", json!({})).await;
+        let harness = Harness::ruled(server(), &format!("- {rule}")).await;
+        let answer = harness
+            .ask_with(ClientKind::HttpModern, tags, "server/discover", json!({}))
+            .await;
         let offered = answer["result"]["capabilities"].get("resources").is_some();
         assert_eq!(offered, is_offered, "{rule} {tags:?}");
-        let list = ask(&harness, tags, "resources/list", json!({})).await;
+        let list = harness
+            .ask_with(ClientKind::HttpModern, tags, "resources/list", json!({}))
+            .await;
         assert_eq!(list.get("result").is_some(), is_offered, "{rule} {tags:?}");
     }
 }

@@ -13,25 +13,13 @@ fn rows() -> Value {
 }
 
 /// A server of two tools, the second of which has the name of ours.
-fn answer(seen: &ReceivedRequest, other: &str) -> Option<Reply> {
-    let schema = json!({"type": "object"});
-    let result = match seen.method() {
-        "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [
-            {"name": "rows", "inputSchema": schema}, {"name": other, "inputSchema": schema},
-        ]}),
-        "tools/call" => match seen.body["params"]["name"].as_str()? {
-            "rows" => json!({"content": [{"type": "text", "text": rows().to_string()}]}),
+fn server(other: &str) -> Script {
+    Script::legacy("rows")
+        .tools(&["rows", other])
+        .on_call(|params| match params["name"].as_str() {
+            Some("rows") => json!({"content": [{"type": "text", "text": rows().to_string()}]}),
             _ => json!({"content": [{"type": "text", "text": "the server's own"}]}),
-        },
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    let peer = ScriptedServer::start(|seen| answer(seen, "other")).await;
-    Harness::behind_one(peer, adapt).await
+        })
 }
 
 fn on(config: Config) -> Config {
@@ -60,7 +48,7 @@ async fn call(harness: &Harness, name: &str, arguments: Value) -> Value {
 /// CN-13: where the operator has it on there is a tool that reads the rest, and results name it.
 #[tokio::test]
 async fn a_tool_reads_what_is_left_out() {
-    let harness = harness(on).await;
+    let harness = Harness::with_server(server("other"), on).await;
     for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
         assert_eq!(names(way, &harness).await, ["rows", "other", "read_result"]);
     }
@@ -100,7 +88,7 @@ async fn a_tool_reads_what_is_left_out() {
 /// CN-7: without it lists and results are what they were.
 #[tokio::test]
 async fn it_is_off_where_nobody_says() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server("other")).await;
     let expected = ["rows", "other"];
     assert_eq!(names(ClientKind::HttpModern, &harness).await, expected);
     let told = call(&harness, "rows", json!({})).await;
@@ -113,7 +101,7 @@ async fn it_is_off_where_nobody_says() {
 /// A model that asks for what is not there is told so, as of any tool.
 #[tokio::test]
 async fn what_cannot_be_read_is_said_to_the_model() {
-    let harness = harness(on).await;
+    let harness = Harness::with_server(server("other"), on).await;
     let told = call(&harness, "rows", json!({})).await;
     let uri = link(&told);
     for (arguments, why) in [
@@ -145,7 +133,7 @@ async fn what_cannot_be_read_is_said_to_the_model() {
 /// What a session got is that session's, by the tool as by the resource.
 #[tokio::test]
 async fn one_session_reads_nothing_of_another() {
-    let harness = harness(on).await;
+    let harness = Harness::with_server(server("other"), on).await;
     let mut mine = LegacyClient::open(&harness, "2025-11-25", &few()).await;
     let mut other = LegacyClient::open(&harness, "2025-11-25", &few()).await;
     let told = mine.answer("tools/call", tool("rows")).await;
@@ -159,8 +147,7 @@ async fn one_session_reads_nothing_of_another() {
 /// A tool of a server that has the name keeps it.
 #[tokio::test]
 async fn a_server_keeps_the_name() {
-    let peer = ScriptedServer::start(|seen| answer(seen, "read_result")).await;
-    let harness = Harness::behind_one(peer, on).await;
+    let harness = Harness::with_server(server("read_result"), on).await;
     let listed = ["rows", "read_result", "vary_read_result"];
     assert_eq!(names(ClientKind::HttpModern, &harness).await, listed);
     let own = call(&harness, "read_result", json!({})).await;
@@ -175,7 +162,7 @@ async fn a_server_keeps_the_name() {
 /// What a tool said is read in variants that show the tool, whichever way.
 #[tokio::test]
 async fn a_variant_without_the_tool_reads_nothing_of_it() {
-    let harness = harness(|config| {
+    let harness = Harness::with_server(server("other"), |config| {
         let all = ServerVariant::new("all".parse().unwrap(), "All of it");
         let some = ServerVariant::new("some".parse().unwrap(), "Some of it");
         let mut some = VariantConfig::new(some).with_base(Base::Standard);

@@ -5,31 +5,30 @@ use mcp_vary_config::{read_prompts, read_resources};
 use crate::support::*;
 
 /// A server with a map, a status and a prompt.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
+fn server() -> Script {
     let point = r#"{"type": "Point", "coordinates": [7.6586, 45.9763]}"#;
-    let result = match seen.method() {
-        "initialize" => introduced("trips", json!({"resources": {}, "prompts": {}})),
-        "resources/list" => json!({"resources": [
+    Script::legacy("trips")
+        .lists(json!({"resources": [
             {"uri": "map://valley", "name": "valley"}, {"uri": "status://all", "name": "status"},
-        ]}),
-        "resources/read" => match params["uri"].as_str()? {
-            "map://valley" => json!({"contents": [
-                {"uri": "map://valley", "mimeType": "application/geo+json", "text": point},
-                {"uri": "map://valley/picture", "mimeType": "image/png", "blob": "AA=="},
-            ]}),
-            uri => json!({"contents": [
-                {"uri": uri, "mimeType": "application/json", "text": "{\"services\":[1,2]}"},
-            ]}),
-        },
-        "prompts/list" => json!({"prompts": [{"name": "plan"}, {"name": "other"}]}),
-        "prompts/get" => json!({"description": "Plans.", "messages": [
-            {"role": "user", "content": {"type": "text", "text": "Plan it."}},
-            {"role": "user", "content": {"type": "image", "data": "", "mimeType": "image/png"}},
-        ]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        ]}))
+        .on("resources/read", move |params| {
+            match params["uri"].as_str() {
+                Some("map://valley") => json!({"contents": [
+                    {"uri": "map://valley", "mimeType": "application/geo+json", "text": point},
+                    {"uri": "map://valley/picture", "mimeType": "image/png", "blob": "AA=="},
+                ]}),
+                uri => json!({"contents": [
+                    {"uri": uri, "mimeType": "application/json", "text": "{\"services\":[1,2]}"},
+                ]}),
+            }
+        })
+        .lists(json!({"prompts": [{"name": "plan"}, {"name": "other"}]}))
+        .results(
+            json!({"prompts/get": {"description": "Plans.", "messages": [
+                {"role": "user", "content": {"type": "text", "text": "Plan it."}},
+                {"role": "user", "content": {"type": "image", "data": "", "mimeType": "image/png"}},
+            ]}}),
+        )
 }
 
 const RESOURCES: &str = r#"
@@ -51,22 +50,11 @@ const PROMPTS: &str = r#"
 "#;
 
 async fn harness() -> Harness {
-    Harness::edited(ScriptedServer::start(answer).await, |config| {
+    Harness::edited(server().start().await, |config| {
         config.resource_results = read_resources(RESOURCES).unwrap();
         config.prompt_results = read_prompts(PROMPTS).unwrap();
     })
     .await
-}
-
-async fn ask(
-    harness: &Harness,
-    kind: ClientKind,
-    tags: &[&str],
-    method: &str,
-    params: Value,
-) -> Value {
-    let answer = kind.ask(harness, &features(tags), method, params).await;
-    answer["result"].clone()
 }
 
 /// CN-15: a resource in another format, its media type true, its blobs untouched.
@@ -75,14 +63,9 @@ async fn a_resource_is_told_in_the_format_that_is_asked_for() {
     let harness = harness().await;
     let map = || json!({"uri": "map://valley"});
     for way in ClientKind::ALL {
-        let read = ask(
-            &harness,
-            way,
-            &["human", "format=markdown"],
-            "resources/read",
-            map(),
-        )
-        .await;
+        let read = harness
+            .result_of(way, &["human", "format=markdown"], "resources/read", map())
+            .await;
         let contents = &read["contents"];
         assert_eq!(contents[0]["mimeType"], "text/markdown", "{way:?}");
         contents[0].has("/text", "- **coordinates**: 45.9763°N, 7.6586°E");
@@ -91,10 +74,12 @@ async fn a_resource_is_told_in_the_format_that_is_asked_for() {
     }
     let way = ClientKind::HttpModern;
     // No rule is about text.
-    let text = ask(&harness, way, &["format=text"], "resources/read", map()).await;
+    let text = harness
+        .result_of(way, &["format=text"], "resources/read", map())
+        .await;
     text.has("/contents/0/mimeType", "text/plain");
     let tags = &["agent", "mcp-capable", "format=markdown"];
-    let served = ask(&harness, way, tags, "resources/read", map()).await;
+    let served = harness.result_of(way, tags, "resources/read", map()).await;
     served.has("/contents/0/mimeType", "application/geo+json");
     let nothing = harness.ask(way, "resources/read", map()).await;
     assert_eq!(nothing["result"]["contents"], served["contents"], "CN-7");
@@ -106,17 +91,14 @@ async fn a_resource_is_told_in_the_operators_words() {
     let harness = harness().await;
     let way = ClientKind::HttpModern;
     let status = || json!({"uri": "status://all"});
-    let text = ask(&harness, way, &["format=text"], "resources/read", status()).await;
+    let text = harness
+        .result_of(way, &["format=text"], "resources/read", status())
+        .await;
     text.has("/contents/0/text", "All 2 of status://all run.");
     text.has("/contents/0/mimeType", "text/plain");
-    let failed = ask(
-        &harness,
-        way,
-        &["format=markdown"],
-        "resources/read",
-        status(),
-    )
-    .await;
+    let failed = harness
+        .result_of(way, &["format=markdown"], "resources/read", status())
+        .await;
     failed.has("/contents/0/mimeType", "application/json");
     // Each of the two reads renders every template of the resource, since the client's format is chosen afterwards.
     assert_eq!(harness.gateway.failed_results(), 2);
@@ -125,35 +107,33 @@ async fn a_resource_is_told_in_the_operators_words() {
 const JSON_TEXT: &str = r#"{"id": 12345678901234567890, "open": true, "note": null, "tags": ["a|b", ""], "rate": 1.50}"#;
 
 /// A server with JSON under several media types, and a resource that is not JSON.
-fn answer_with_json(seen: &ReceivedRequest) -> Option<Reply> {
-    let uri = seen.body["params"]["uri"].as_str().unwrap_or_default();
-    let (media_type, text) = match uri {
-        "data:vendor" => ("application/vnd.acme+json; charset=utf-8", JSON_TEXT),
-        "data:broken" => ("application/json", "{not json"),
-        "data:plain" => ("text/plain", JSON_TEXT),
-        _ => ("application/json", JSON_TEXT),
-    };
-    let result = match seen.method() {
-        "initialize" => introduced("trips", json!({"resources": {}})),
-        "resources/list" => json!({"resources": [
+fn json_server() -> Script {
+    Script::legacy("trips")
+        .lists(json!({"resources": [
             {"uri": "data:all", "name": "a"}, {"uri": "data:vendor", "name": "b"},
             {"uri": "data:broken", "name": "c"}, {"uri": "data:plain", "name": "d"},
-        ]}),
-        "resources/read" => {
+        ]}))
+        .on("resources/read", |params| {
+            let uri = params["uri"].as_str().unwrap();
+            let (media_type, text) = match uri {
+                "data:vendor" => ("application/vnd.acme+json; charset=utf-8", JSON_TEXT),
+                "data:broken" => ("application/json", "{not json"),
+                "data:plain" => ("text/plain", JSON_TEXT),
+                _ => ("application/json", JSON_TEXT),
+            };
             json!({"contents": [{"uri": uri, "mimeType": media_type, "text": text, "x": 1}]})
-        }
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        })
 }
 
 /// CN-15: without rules, JSON is rendered for people; whoever asks for JSON or declares nothing gets the server's bytes,
 /// and what is not JSON stays.
 #[tokio::test]
 async fn json_is_rendered_for_people_without_a_rule() {
-    let harness = Harness::scripted(answer_with_json).await;
+    let harness = Harness::of_server(json_server()).await;
     let read = async |way, tags: &[&str], uri: &str| {
-        let read = ask(&harness, way, tags, "resources/read", json!({"uri": uri})).await;
+        let read = harness
+            .result_of(way, tags, "resources/read", json!({"uri": uri}))
+            .await;
         read["contents"][0].clone()
     };
     for way in ClientKind::ALL {
@@ -195,14 +175,16 @@ async fn json_is_rendered_for_people_without_a_rule() {
 /// CN-15: a rule for a resource is the only one about it, so that `served` leaves JSON as it is.
 #[tokio::test]
 async fn a_rule_leaves_json_as_served() {
-    let harness = Harness::edited(ScriptedServer::start(answer).await, |config| {
+    let harness = Harness::edited(server().start().await, |config| {
         let rules = "- {uris: [\"status://*\"], when: \"*\", as: served}";
         config.resource_results = read_resources(rules).unwrap();
     })
     .await;
     let way = ClientKind::HttpModern;
     let status = json!({"uri": "status://all"});
-    let read = ask(&harness, way, &["human"], "resources/read", status).await;
+    let read = harness
+        .result_of(way, &["human"], "resources/read", status)
+        .await;
     read.has("/contents/0/mimeType", "application/json");
 }
 
@@ -212,7 +194,9 @@ async fn a_prompt_is_told_in_other_words_for_other_clients() {
     let harness = harness().await;
     let plan = || json!({"name": "plan", "arguments": {"goal": "Bern"}});
     for way in ClientKind::ALL {
-        let agent = ask(&harness, way, &["agent", "sampling"], "prompts/get", plan()).await;
+        let agent = harness
+            .result_of(way, &["agent", "sampling"], "prompts/get", plan())
+            .await;
         let words = "Plan it. Of Bern: parse, list, call, compare.";
         assert_eq!(agent["messages"][0]["content"]["text"], words, "{way:?}");
         let found = &agent["messages"][1]["content"]["type"];
@@ -221,12 +205,12 @@ async fn a_prompt_is_told_in_other_words_for_other_clients() {
     }
     let way = ClientKind::HttpModern;
     let tags = &["human", "interactive"];
-    let person = ask(&harness, way, tags, "prompts/get", plan()).await;
+    let person = harness.result_of(way, tags, "prompts/get", plan()).await;
     person.has("/messages/0/role", "assistant");
     person.has("/description", "Plans with you.");
     for (tags, name) in [(&["human"][..], "plan"), (&["agent", "sampling"], "other")] {
         let params = json!({"name": name, "arguments": {"goal": "Bern"}});
-        let own = ask(&harness, way, tags, "prompts/get", params).await;
+        let own = harness.result_of(way, tags, "prompts/get", params).await;
         let found = &own["messages"][0]["content"]["text"];
         assert_eq!(*found, "Plan it.", "{tags:?} {name}");
     }

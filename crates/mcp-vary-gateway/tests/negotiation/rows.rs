@@ -20,17 +20,11 @@ fn set(name: &str) -> (Value, String, String) {
 }
 
 /// A server with a tool for each set.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => tool_list(&SETS),
-        "tools/call" => {
-            let (value, _, _) = set(seen.body["params"]["name"].as_str()?);
-            json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
-        }
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+fn server() -> Script {
+    Script::legacy("rows").tools(&SETS).on_call(|params| {
+        let (value, _, _) = set(params["name"].as_str().unwrap());
+        json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
+    })
 }
 
 /// Asserts that each key is read inline up to 500 rows, and all rows, page by page, where the link leads. One client does
@@ -85,7 +79,7 @@ async fn reads(harness: &Harness, client_kind: ClientKind, name: &str, tags: &[&
 /// CN-13: every row's key inline up to 500 rows, every row where the link leads, over each way and in each era.
 #[tokio::test]
 async fn every_row_is_reached_over_every_way() {
-    let harness = Harness::scripted(answer).await;
+    let harness = Harness::of_server(server()).await;
     for way in ClientKind::ALL {
         for name in ["connections", "issues", "staff", "stations"] {
             reads(&harness, way, name, &["verbosity=compact"]).await;
@@ -96,7 +90,7 @@ async fn every_row_is_reached_over_every_way() {
 /// CN-13: in every form.
 #[tokio::test]
 async fn every_row_is_reached_in_every_form() {
-    let harness = Harness::scripted(answer).await;
+    let harness = Harness::of_server(server()).await;
     for tags in [
         &["format=json", "verbosity=compact"][..],
         &["agent", "format=json", "verbosity=compact"],
@@ -112,7 +106,7 @@ async fn every_row_is_reached_in_every_form() {
 /// CN-13: five thousand rows, too, are read whole.
 #[tokio::test]
 async fn five_thousand_rows_are_reached() {
-    let harness = Harness::scripted(answer).await;
+    let harness = Harness::of_server(server()).await;
     let kind = ClientKind::StdioLegacy;
     reads(&harness, kind, "logs", &["verbosity=compact"]).await;
 }

@@ -38,26 +38,23 @@ fn feature() -> Value {
 }
 
 /// The weather service of the extension, which knows nothing of it.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => json!({
+fn server() -> Script {
+    Script::legacy("Weather Service")
+        .results(json!({"initialize": {
             "protocolVersion": "2025-11-25", "serverInfo": {"name": "Weather Service", "version": "2.0.0"},
             "capabilities": {"logging": {}, "prompts": {}, "resources": {}, "tools": {}},
             "instructions": INSTRUCTIONS,
-        }),
-        "tools/list" => tool_list(&["get_weather"]),
-        "tools/call" => return Some(seen.answer_text(&served())),
-        "resources/list" => json!({"resources": [{"uri": VALLEY, "name": "valley"}]}),
-        "resources/read" => json!({"contents": [
+        }}))
+        .tools(&["get_weather"])
+        .reply(CALL, |seen| seen.answer_text(&served()))
+        .lists(json!({"resources": [{"uri": VALLEY, "name": "valley"}]}))
+        .result(READ, json!({"contents": [
             {"uri": VALLEY, "mimeType": "application/json", "text": feature().to_string()},
-        ]}),
-        "prompts/list" => json!({"prompts": [{"name": "check_weather"}]}),
-        "prompts/get" => json!({"messages": [
+        ]}))
+        .lists(json!({"prompts": [{"name": "check_weather"}]}))
+        .result(GET, json!({"messages": [
             {"role": "user", "content": {"type": "text", "text": "Check the weather."}},
-        ]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        ]}))
 }
 
 const RESULTS: &str = r#"
@@ -76,7 +73,7 @@ const PROMPTS: &str = r#"
 
 /// With what the operator of the weather service says of hints, maps and prompts.
 pub(crate) async fn operated() -> Harness {
-    Harness::edited(ScriptedServer::start(answer).await, |config| {
+    Harness::edited(server().start().await, |config| {
         config.results = read_results(RESULTS).unwrap();
         config.resource_results = read_resources(RESOURCES).unwrap();
         config.prompt_results = read_prompts(PROMPTS).unwrap();
@@ -86,7 +83,7 @@ pub(crate) async fn operated() -> Harness {
 
 /// Without a word of an operator.
 async fn unattended() -> Harness {
-    Harness::scripted(answer).await
+    Harness::of_server(server()).await
 }
 
 const CALL: &str = "tools/call";
@@ -422,7 +419,7 @@ fn configured(peer: &ScriptedServer, text: &str) -> Config {
 async fn the_reference_client_in_swift_reads_compact_json() {
     let tags = ["agent", "sampling", "format=json", "verbosity=compact"];
     let declared = json!({"experimental": {EXTENSION: {"version": "1.0", "features": tags}}});
-    let peer = ScriptedServer::start(answer).await;
+    let peer = server().start().await;
     let strict = configured(&peer, "");
     let others = [
         "json-content: both",
@@ -450,11 +447,7 @@ async fn the_reference_client_in_swift_reads_compact_json() {
 #[tokio::test]
 async fn what_becomes_of_json_in_a_text_is_the_operators() {
     let text = json!({"content": [{"type": "text", "text": "{ \"n\": 1 }"}]});
-    let peer = ScriptedServer::start(move |seen| match seen.method() {
-        "tools/call" => Some(seen.answer(&text)),
-        _ => answer(seen),
-    })
-    .await;
+    let peer = server().result(CALL, text).start().await;
     let off = configured(&peer, "lift-json-text: off");
     let one = "lift-json-text: off\nclients: [{name: test, lift-json-text: on}]";
     let on_for_one = configured(&peer, one);

@@ -17,35 +17,27 @@ fn rows() -> Value {
 }
 
 /// A server that offers tools alone.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [
+fn server() -> Script {
+    Script::legacy("rows")
+        .lists(json!({"tools": [
             {"name": "rows", "inputSchema": {"type": "object"}},
             {"name": "bare", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": {
                 "type": "object", "required": ["rows"],
                 "properties": {"rows": {"type": "array", "minItems": ROWS}}}},
-        ]}),
-        "tools/call" if seen.body["params"]["name"] == "bare" => {
-            json!({"content": [], "structuredContent": rows()})
-        }
-        "tools/call" => json!({
-            "content": [{"type": "text", "text": rows().to_string()}], "structuredContent": rows(),
-        }),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, adapt).await
+        ]}))
+        .on_call(|params| match params["name"].as_str() {
+            Some("bare") => json!({"content": [], "structuredContent": rows()}),
+            _ => json!({
+                "content": [{"type": "text", "text": rows().to_string()}], "structuredContent": rows(),
+            }),
+        })
 }
 
 /// CN-13: what is left out is read through the link, part by part, and is all there.
 #[tokio::test]
 async fn what_is_left_out_can_be_read() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let declared = features(&["verbosity=compact"]);
     for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
         let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
@@ -74,7 +66,7 @@ async fn what_is_left_out_can_be_read() {
 /// CN-13, CN-9: the notice and the link stand in `content`, even for an agent that reads JSON alone.
 #[tokio::test]
 async fn an_agent_is_told_what_is_missing() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let declared = features(&["agent", "format=json", "verbosity=compact"]);
     let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     link(&call["result"]);
@@ -94,7 +86,7 @@ async fn an_agent_is_told_what_is_missing() {
 #[tokio::test]
 async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
     let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "x"));
-    let harness = harness(|config| {
+    let harness = Harness::with_server(server(), |config| {
         let mut words = variant("words");
         words.style.result = ResultFields::Content;
         let all = vec![variant("all"), words];
@@ -120,7 +112,7 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
 /// What a session got is that session's; whoever has none goes by the URI, which nobody guesses.
 #[tokio::test]
 async fn one_session_reads_nothing_of_another() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let declared = features(&["verbosity=compact"]);
     let mut mine = LegacyClient::open(&harness, "2025-11-25", &declared).await;
     let mut other = LegacyClient::open(&harness, "2025-11-25", &declared).await;
@@ -140,7 +132,7 @@ async fn one_session_reads_nothing_of_another() {
 /// A part that is none says what to write.
 #[tokio::test]
 async fn a_part_that_is_none_is_refused() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let declared = features(&["verbosity=compact"]);
     let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
@@ -182,7 +174,7 @@ async fn resource_lists(harness: &Harness, kind: ClientKind, declared: &Value) -
 /// extension sees what the servers have.
 #[tokio::test]
 async fn tags_change_no_capability() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for way in ClientKind::ALL {
         let usual = offered(&harness, way, &features(&["agent"])).await;
         assert_eq!(usual["resources"], json!({}), "{way:?}");
@@ -207,7 +199,7 @@ async fn tags_change_no_capability() {
 async fn a_variant_that_shortens_results_offers_resources_to_all() {
     let short = Arc::new(Features::from_tags(["verbosity=compact"]).0);
     for by_rule in [true, false] {
-        let harness = harness(|mut config| {
+        let harness = Harness::with_server(server(), |mut config| {
             if by_rule {
                 let mut rule = ClientRule::default();
                 rule.features = Some(Arc::clone(&short));
@@ -231,7 +223,8 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 /// Nothing is kept where there is no room for it: then nothing is said to be readable.
 #[tokio::test]
 async fn without_room_there_is_no_link() {
-    let harness = harness(edited(|config| config.limits.result_store = 0)).await;
+    let harness =
+        Harness::with_server(server(), edited(|config| config.limits.result_store = 0)).await;
     let declared = features(&["verbosity=compact"]);
     let call = ask_modern_as(&harness, &declared, "tools/call", tool("rows")).await;
     assert!(!call["result"].to_string().contains("vary://"));

@@ -13,27 +13,17 @@ fn invoices() -> Value {
     server["results"]["tools"]["list_invoices"].clone()
 }
 
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("billing", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [
+fn server() -> Script {
+    Script::legacy("billing")
+        .lists(json!({"tools": [
             {"name": "list_invoices", "inputSchema": {"type": "object"}},
             {"name": "typed", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}},
             {"name": "widget", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://w"}}},
-        ]}),
-        "tools/call" => match seen.body["params"]["name"].as_str()? {
-            "list_invoices" => invoices(),
-            _ => {
-                json!({"content": [{"type": "text", "text": "Sunny."}], "structuredContent": {"c": 8}})
-            }
-        },
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn harness() -> Harness {
-    Harness::scripted(answer).await
+        ]}))
+        .on_call(|params| match params["name"].as_str() {
+            Some("list_invoices") => invoices(),
+            _ => json!({"content": [{"type": "text", "text": "Sunny."}], "structuredContent": {"c": 8}}),
+        })
 }
 
 async fn called(harness: &Harness, kind: ClientKind, tags: &[&str], name: &str) -> Value {
@@ -41,15 +31,10 @@ async fn called(harness: &Harness, kind: ClientKind, tags: &[&str], name: &str) 
     answer["result"].clone()
 }
 
-fn texts(result: &Value) -> Vec<&str> {
-    let blocks = result["content"].as_array().unwrap().iter();
-    blocks.filter_map(|block| block["text"].as_str()).collect()
-}
-
 /// CN-10: a summary is no reason to lose what it sums up.
 #[tokio::test]
 async fn who_asks_for_words_gets_every_row_that_a_summary_leaves_out() {
-    let harness = harness().await;
+    let harness = Harness::of_server(server()).await;
     let served = invoices();
     let rows = served["structuredContent"]["invoices"].as_array().unwrap();
     for way in ClientKind::ALL {
@@ -71,7 +56,7 @@ async fn who_asks_for_words_gets_every_row_that_a_summary_leaves_out() {
 /// CN-10, CN-13: in few words it says what is missing, and leads there.
 #[tokio::test]
 async fn in_few_words_the_rows_after_a_summary_lead_to_what_is_missing() {
-    let harness = harness().await;
+    let harness = Harness::of_server(server()).await;
     for way in ClientKind::ALL {
         let tags = ["human", "verbosity=compact"];
         let result = called(&harness, way, &tags, "list_invoices").await;
@@ -90,7 +75,7 @@ async fn in_few_words_the_rows_after_a_summary_lead_to_what_is_missing() {
 /// CN-9: JSON comes first, and what the author wrote stays after it.
 #[tokio::test]
 async fn json_comes_with_what_the_author_wrote() {
-    let harness = harness().await;
+    let harness = Harness::of_server(server()).await;
     for way in ClientKind::ALL {
         let result = called(&harness, way, &["format=json"], "list_invoices").await;
         let said = texts(&result);
@@ -123,11 +108,11 @@ fn weather(text: &str) -> Value {
 
 /// A server that answers with `text` beside the value of the extension's example.
 async fn weather_server(text: &'static str, json_content: JsonContent) -> Harness {
-    let server = ScriptedServer::start(move |seen| match seen.method() {
-        "tools/call" => Some(seen.answer(&weather(text))),
-        _ => answer(seen),
-    });
-    Harness::edited(server.await, |config| config.json_content = json_content).await
+    let script = server().result("tools/call", weather(text));
+    Harness::edited(script.start().await, |config| {
+        config.json_content = json_content
+    })
+    .await
 }
 
 /// CN-9, CN-13: test case 1, "structuredContent with JSON object, empty content[]", whatever the author wrote; all of it
@@ -178,8 +163,8 @@ async fn an_operator_may_keep_the_words_beside_json() {
 /// CN-9: without room for the whole, nothing is left out.
 #[tokio::test]
 async fn what_cannot_be_stored_stays() {
-    let server = ScriptedServer::start(answer).await;
-    let harness = Harness::edited(server, |config| config.limits.result_store = 0).await;
+    let adapt = edited(|config| config.limits.result_store = 0);
+    let harness = Harness::with_server(server(), adapt).await;
     for way in ClientKind::ALL {
         let result = called(&harness, way, &["agent", "format=json"], "typed").await;
         assert_eq!(texts(&result), ["Sunny."], "{way:?}");
@@ -206,7 +191,7 @@ async fn markup_of_an_author_is_not_called_plain_text() {
 /// TR-5: "`content` is the model-oriented representation", also where an interface is filled with the rest.
 #[tokio::test]
 async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface() {
-    let harness = harness().await;
+    let harness = Harness::of_server(server()).await;
     for way in ClientKind::ALL {
         let result = called(&harness, way, &["agent", "format=json"], "widget").await;
         assert_eq!(texts(&result), ["Sunny."], "{way:?}");
@@ -217,7 +202,7 @@ async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface
 /// CN-14: hints that a schema has no place for stand in a text, where an agent asked for JSON alone, too.
 #[tokio::test]
 async fn hints_are_not_lost_to_who_asks_for_json_alone() {
-    let harness = Harness::edited(ScriptedServer::start(answer).await, |config| {
+    let harness = Harness::edited(server().start().await, |config| {
         config.results = read_results("- {hints: [take a jacket]}").unwrap()
     })
     .await;
@@ -238,7 +223,7 @@ async fn hints_are_not_lost_to_who_asks_for_json_alone() {
 /// CN-9, CN-10: revisions without `structuredContent` read text alone, so that nothing leaves it.
 #[tokio::test]
 async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
-    let harness = harness().await;
+    let harness = Harness::of_server(server()).await;
     for (revision, has_structure) in [
         ("2024-11-05", false),
         ("2025-03-26", false),

@@ -1,27 +1,25 @@
 //! The operator's rules for the results of tools.
 
-use mcp_vary_config::read_results;
 use tokio::task::JoinSet;
 
 use crate::support::*;
 
 /// A server with stations, one tool of which is bound to a schema.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+fn server() -> Script {
     let stations = json!({"stations": [
         {"id": 1, "name": "Bern", "log": "long"}, {"id": 2, "name": "Thun|See", "log": "longer"},
     ], "took": 1.50});
     let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
     let schema = json!({"type": "object", "required": ["stations", "took"]});
-    let result = match seen.method() {
-        "initialize" => introduced("rail", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [
+    Script::legacy("rail")
+        .lists(json!({"tools": [
             {"name": "list", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": schema},
             {"name": "many", "inputSchema": {"type": "object"}, "outputSchema": schema},
             {"name": "prose", "inputSchema": {"type": "object"}},
             {"name": "fail", "inputSchema": {"type": "object"}},
-        ]}),
-        "tools/call" => match seen.body["params"]["name"].as_str()? {
+        ]}))
+        .on_call(move |params| match params["name"].as_str().unwrap() {
             "prose" => json!({"content": [image, {"type": "text", "text": "all is well"}]}),
             "many" => {
                 let station = |id| json!({"id": id, "name": format!("Stop {id}"), "log": "long"});
@@ -37,27 +35,14 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
                 "content": [image, {"type": "text", "text": stations.to_string()}],
                 "structuredContent": stations, "x-own": 1.0,
             }),
-        },
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn harness(rules: &str) -> Harness {
-    let rules = read_results(rules).unwrap();
-    let peer = ScriptedServer::start(answer).await;
-    Harness::edited(peer, |config| config.results = rules).await
+        })
 }
 
 async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
-    let declared = match tags {
-        [] => json!({}),
-        tags => features(tags),
-    };
-    let mut params = tool(name);
-    params["arguments"] = json!({"line": "S1"});
-    let answer = ask_modern_as(harness, &declared, "tools/call", params).await;
-    answer["result"].clone()
+    let params = json!({"name": name, "arguments": {"line": "S1"}});
+    harness
+        .result_of(ClientKind::HttpModern, tags, "tools/call", params)
+        .await
 }
 
 const PROJECTED: &str = r#"
@@ -74,7 +59,7 @@ const PROJECTED: &str = r#"
 /// CN-20, TR-3: the operator's value and words reach clients that negotiate, each in its form.
 #[tokio::test]
 async fn a_result_is_told_as_the_operator_says() {
-    let harness = harness(PROJECTED).await;
+    let harness = Harness::ruled(server(), PROJECTED).await;
     let few = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun|See"}]});
 
     let json = result(&harness, &["agent", "format=json"], "list").await;
@@ -107,7 +92,7 @@ async fn the_report_names_the_verbosity_that_chose_the_rule() {
 - {when: human & verbosity=verbose, markdown: "a long page"}
 - {when: agent & verbosity=compact, project: '{took: .took}'}
 "#;
-    let harness = harness(rules).await;
+    let harness = Harness::ruled(server(), rules).await;
     for (tags, verbosity) in [
         (&["human", "verbosity=standard"][..], "standard"),
         (&["human", "verbosity=verbose"], "verbose"),
@@ -122,7 +107,7 @@ async fn the_report_names_the_verbosity_that_chose_the_rule() {
 /// CN-14: hints are for clients that sample; one that has nothing to say is none.
 #[tokio::test]
 async fn hints_reach_clients_that_sample() {
-    let harness = harness(PROJECTED).await;
+    let harness = Harness::ruled(server(), PROJECTED).await;
     let markdown = result(&harness, &["human", "format=markdown", "sampling"], "list").await;
     assert_eq!(texts(&markdown)[1], "- 2 stations, all of them");
     let json = result(&harness, &["agent", "format=json", "sampling"], "list").await;
@@ -136,7 +121,7 @@ async fn hints_reach_clients_that_sample() {
 /// TR-4: a value that the listed schema does not take is told in the text alone.
 #[tokio::test]
 async fn a_schema_keeps_its_value() {
-    let harness = harness(PROJECTED).await;
+    let harness = Harness::ruled(server(), PROJECTED).await;
     for tags in ["agent format=json", "format=json", "human", "format=text"] {
         let declared: Vec<_> = tags.split(' ').collect();
         let bound = result(&harness, &declared, "bound").await;
@@ -147,7 +132,8 @@ async fn a_schema_keeps_its_value() {
     }
     let text = result(&harness, &["format=json"], "bound").await;
     assert!(!texts(&text)[0].contains("log"));
-    let accepted = self::harness("- {tools: [bound], project: '{stations, took}'}").await;
+    let accepted =
+        Harness::ruled(server(), "- {tools: [bound], project: '{stations, took}'}").await;
     let bound = result(&accepted, &["agent", "format=json"], "bound").await;
     assert_eq!(bound["structuredContent"]["took"].to_string(), "1.5");
 }
@@ -155,14 +141,16 @@ async fn a_schema_keeps_its_value() {
 /// CN-7: who declares nothing gets what the server said, unless the operator says for everyone.
 #[tokio::test]
 async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() {
-    let negotiating = harness(PROJECTED).await;
+    let negotiating = Harness::ruled(server(), PROJECTED).await;
     let own = result(&negotiating, &[], "list").await;
     assert!(own["structuredContent"]["stations"][0]["log"].is_string());
     assert_eq!(own.get("_meta"), None);
 
-    let everyone =
-        harness("- {tools: [list], for: everyone, project: '.stations | map(.name) | {names: .}'}")
-            .await;
+    let everyone = Harness::ruled(
+        server(),
+        "- {tools: [list], for: everyone, project: '.stations | map(.name) | {names: .}'}",
+    )
+    .await;
     let told = result(&everyone, &[], "list").await;
     told.has("/structuredContent", json!({"names": ["Bern", "Thun|See"]}));
     assert_eq!(texts(&told), [r#"{"names":["Bern","Thun|See"]}"#]);
@@ -173,7 +161,8 @@ async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() 
 /// CN-20: the most specific condition decides, then the order.
 #[tokio::test]
 async fn the_most_specific_condition_decides() {
-    let harness = harness(
+    let harness = Harness::ruled(
+        server(),
         r#"
 - {markdown: "anyone"}
 - {markdown: "second"}
@@ -198,7 +187,7 @@ async fn the_most_specific_condition_decides() {
 /// CN-8: errors are what they are; prose is told otherwise only by a template.
 #[tokio::test]
 async fn errors_stay_and_prose_is_told_by_templates_alone() {
-    let projected = harness("- {project: '.a', hints: ['look twice']}").await;
+    let projected = Harness::ruled(server(), "- {project: '.a', hints: ['look twice']}").await;
     let error = result(&projected, &["human"], "fail").await;
     assert_eq!(texts(&error), ["no"]);
     error.has("/isError", true);
@@ -206,7 +195,7 @@ async fn errors_stay_and_prose_is_told_by_templates_alone() {
     assert_eq!(texts(&prose), ["all is well"]);
     let hinted = result(&projected, &["human", "sampling"], "prose").await;
     assert_eq!(texts(&hinted), ["all is well", "look twice"]);
-    let told = harness("- {markdown: '**{{ text }}**'}").await;
+    let told = Harness::ruled(server(), "- {markdown: '**{{ text }}**'}").await;
     let prose = result(&told, &["human"], "prose").await;
     assert_eq!(texts(&prose), ["**all is well**"]);
 }
@@ -221,7 +210,7 @@ async fn what_fails_leaves_the_result_and_is_counted() {
         "- {project: 'def f: f; f'}",
         "- {project: 'empty'}",
     ] {
-        let harness = harness(rules).await;
+        let harness = Harness::ruled(server(), rules).await;
         for (count, tags) in [(1, &["human"][..]), (2, &["human", "verbosity=compact"])] {
             let told = result(&harness, tags, "list").await;
             assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
@@ -247,7 +236,7 @@ async fn what_takes_too_much_is_stopped() {
         ("project", json!({"project": many})),
     ] {
         let (log, _guard) = CapturedLog::listen("mcp_vary", Level::WARN);
-        let harness = harness(&json!([rule]).to_string()).await;
+        let harness = Harness::ruled(server(), &json!([rule]).to_string()).await;
         let told = result(&harness, &["human", "sampling"], "list").await;
         assert!(texts(&told)[0].contains("longer"), "{rule}: {told}");
         let expected = "markdown";
@@ -274,7 +263,7 @@ fn what_takes_long_delays_nobody_else() {
         .build()
         .unwrap();
     let rule = json!({"project": "[limit(1000000000; repeat(1))] | length"});
-    let harness = serving.block_on(harness(&json!([rule]).to_string()));
+    let harness = serving.block_on(Harness::ruled(server(), &json!([rule]).to_string()));
     let clients = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -306,7 +295,7 @@ fn what_takes_long_delays_nobody_else() {
 /// A result that does not get shorter in few words is told once, like any other.
 #[tokio::test]
 async fn what_fails_fails_once() {
-    let harness = harness("- {markdown: '{{ nothing.at.all }}'}").await;
+    let harness = Harness::ruled(server(), "- {markdown: '{{ nothing.at.all }}'}").await;
     let tags = &["human", "verbosity=compact"];
     let prose = result(&harness, tags, "prose").await;
     assert_eq!(texts(&prose), ["all is well"]);
@@ -317,9 +306,11 @@ async fn what_fails_fails_once() {
 /// schema.
 #[tokio::test]
 async fn few_words_leave_the_operators_where_they_save_nothing() {
-    let harness =
-        harness("- {tools: [bound], project: '{ids: [.stations[].id]}', hints: ['Look twice.']}")
-            .await;
+    let harness = Harness::ruled(
+        server(),
+        "- {tools: [bound], project: '{ids: [.stations[].id]}', hints: ['Look twice.']}",
+    )
+    .await;
     for tags in [
         &["format=json", "sampling"][..],
         &["format=json", "sampling", "verbosity=compact"],
@@ -335,7 +326,8 @@ async fn few_words_leave_the_operators_where_they_save_nothing() {
 /// CN-13, TR-4: in few words, too, the text says the operator's value beside one that is bound to a schema.
 #[tokio::test]
 async fn few_words_are_the_operators() {
-    let harness = harness(
+    let harness = Harness::ruled(
+        server(),
         "- {tools: [many], project: '{ids: [.stations[].id]}', markdown: '{{ ids | length }} stations'}",
     )
     .await;

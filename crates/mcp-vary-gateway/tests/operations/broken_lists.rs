@@ -3,29 +3,28 @@
 use crate::support::*;
 
 /// Lists with one item that is right, one that is repaired, and one that is left out.
-fn lists(seen: &ReceivedRequest) -> Option<Reply> {
+fn lists() -> Script {
     let tool = json!({"name": "good", "inputSchema": {"type": "object"}});
-    let result = match seen.method() {
-        "initialize" => introduced("odd", json!({"tools": {}, "prompts": {}, "resources": {}})),
-        "tools/list" => {
-            json!({"tools": [tool, {"name": "repaired", "description": null}, {"name": "odd", "inputSchema": {"type": "string"}}, tool], "nextCursor": null})
-        }
-        "prompts/list" => {
-            json!({"prompts": [{"name": "good"}, {"name": "repaired", "arguments": {}}, 7], "_meta": null})
-        }
-        "resources/list" => {
-            json!({"resources": [{"uri": "a:good", "name": "good"}, {"uri": "a:repaired", "name": "b", "size": "3"}, {"name": "odd"}]})
-        }
-        "resources/templates/list" => json!({"resourceTemplates": null}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    Script::legacy("odd")
+        .declares(json!({"tools": {}, "prompts": {}, "resources": {}}))
+        .results(json!({
+            "tools/list": {"tools": [
+                tool, {"name": "repaired", "description": null}, {"name": "odd", "inputSchema": {"type": "string"}}, tool,
+            ], "nextCursor": null},
+            "prompts/list": {"prompts": [
+                {"name": "good"}, {"name": "repaired", "arguments": {}}, 7,
+            ], "_meta": null},
+        }))
+        .lists(json!({"resources": [
+            {"uri": "a:good", "name": "good"}, {"uri": "a:repaired", "name": "b", "size": "3"}, {"name": "odd"},
+        ]}))
+        .result("resources/templates/list", json!({"resourceTemplates": null}))
 }
 
 #[tokio::test]
 async fn one_bad_item_harms_no_other_and_is_named() {
     let (log, _listening) = CapturedLog::listen("mcp_vary_catalog::server_changes", Level::WARN);
-    let harness = Harness::scripted(lists).await;
+    let harness = Harness::of_server(lists()).await;
     for kind in ClientKind::ALL {
         let tools = harness.ask(kind, "tools/list", json!({})).await;
         let any = json!({"type": "object"});

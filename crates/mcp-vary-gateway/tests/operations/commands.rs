@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use mcp_vary_operator::{Requests, channel};
-use mcp_vary_testkit::http_client::HttpResponse;
 
 use crate::support::*;
 
@@ -24,10 +23,6 @@ fn post(path: &str) -> HttpRequest {
         .with("Authorization", TOKEN)
 }
 
-async fn ask(address: SocketAddr, request: &HttpRequest) -> HttpResponse {
-    RawHttp::connect(address).await.ask(request).await
-}
-
 #[tokio::test]
 async fn a_reload_answers_what_came_of_it() {
     let (_harness, address, mut requests) = commanded().await;
@@ -38,10 +33,10 @@ async fn a_reload_answers_what_came_of_it() {
         requests.reload().await.answer(Err(mistake));
     };
     let client = async {
-        let done = ask(address, &post("/reload")).await;
+        let done = post("/reload").send_to(address).await;
         let expected = json!({"message": "vary.yaml reloaded: servers: 1 as before"});
         assert_eq!((done.status, done.json()), (200, expected));
-        let failed = ask(address, &post("/reload")).await;
+        let failed = post("/reload").send_to(address).await;
         let expected = json!({"error": "vary.yaml was not reloaded: line 3"});
         assert_eq!((failed.status, failed.json()), (422, expected));
     };
@@ -53,12 +48,12 @@ async fn a_drain_is_told_to_the_program_and_ends_reloads() {
     let (_harness, address, requests) = commanded().await;
     assert!(!requests.drain().is_cancelled());
     for _ in 0..2 {
-        let answer = ask(address, &post("/drain")).await;
+        let answer = post("/drain").send_to(address).await;
         let expected = json!({"message": "shutting down; requests in flight may finish"});
         assert_eq!((answer.status, answer.json()), (200, expected));
         assert!(requests.drain().is_cancelled());
     }
-    let late = ask(address, &post("/reload")).await;
+    let late = post("/reload").send_to(address).await;
     let expected = json!({"error": "the gateway is shutting down, and reloads nothing more"});
     assert_eq!((late.status, late.json()), (409, expected));
 }
@@ -94,7 +89,7 @@ async fn commands_need_the_token_and_this_machines_name() {
             "the status is at /status",
         ),
     ] {
-        let answer = ask(address, &request).await;
+        let answer = request.send_to(address).await;
         let text = answer.text();
         assert_eq!(answer.status, status, "{request:?}: {text}");
         assert!(text.contains(part), "{request:?}: {text}");
@@ -112,12 +107,16 @@ async fn commands_need_the_token_and_this_machines_name() {
     let status = post("/status")
         .without("Authorization")
         .line("GET /status HTTP/1.1");
-    assert_eq!(ask(address, &status).await.status, 200, "it needs no token");
+    assert_eq!(
+        status.send_to(address).await.status,
+        200,
+        "it needs no token"
+    );
 }
 
 #[tokio::test]
 async fn a_gateway_without_commands_has_none() {
     let harness = Harness::start().await;
     let address = harness.operators().await;
-    assert_eq!(ask(address, &post("/drain")).await.status, 404);
+    assert_eq!(post("/drain").send_to(address).await.status, 404);
 }

@@ -128,18 +128,14 @@ async fn offered(ids: &[&str]) -> (Config, Harness) {
     (base, harness)
 }
 
-async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
-    harness.ask_modern(method, params).await
-}
-
 async fn tools(harness: &Harness) -> Vec<String> {
-    let list = ask(harness, "tools/list", json!({})).await;
+    let list = harness.ask_modern("tools/list", json!({})).await;
     let listed = names(&list);
     listed.into_iter().map(|name| name.to_string()).collect()
 }
 
 async fn process(harness: &Harness, tool_name: &str) -> u64 {
-    let answer = ask(harness, "tools/call", tool(tool_name)).await;
+    let answer = harness.ask_modern("tools/call", tool(tool_name)).await;
     let process = answer["result"]["pid"].as_u64();
     process.unwrap_or_else(|| panic!("no process: {answer}"))
 }
@@ -231,7 +227,7 @@ async fn what_a_server_announces_later_is_seen() {
         harness.reload(other).await;
         let grown = format!("grown{round}");
         let grow = json!({"name": "one_who", "arguments": {"grow": grown}});
-        ask(&harness, "tools/call", grow).await;
+        harness.ask_modern("tools/call", grow).await;
         let listed = tools(&harness).await;
         assert_eq!(listed.len(), 3 + round, "{listed:?}");
         assert_eq!(listed.last(), Some(&format!("one_{grown}")));
@@ -261,7 +257,7 @@ async fn a_call_that_a_server_works_on_ends_where_it_began() {
         harness.reload(diary.config_of(servers)).await;
         // What is asked from now on is asked of what there is now.
         let params = json!({"name": "two_who", "arguments": {"n": 8}});
-        let now = ask(&harness, "tools/call", params).await;
+        let now = harness.ask_modern("tools/call", params).await;
         assert_eq!(now["error"].is_object(), goes, "{now}");
         assert_eq!(diary.running().len(), count + 1);
         std::fs::write(&gate, "").unwrap();
@@ -330,11 +326,15 @@ async fn variants_change_and_no_server_hears_of_it() {
     let reloaded = harness.reload(other).await;
     let expected = "servers: 1 as before; variants: 1 added (c), 1 removed (a), 1 as before";
     assert_eq!(reloaded.to_string(), expected);
-    let list = ask(&harness, "tools/list", under("c", json!({}))).await;
+    let list = harness
+        .ask_modern("tools/list", under("c", json!({})))
+        .await;
     assert_eq!(names(&list), ["odd"]);
-    let gone = ask(&harness, "tools/list", under("a", json!({}))).await;
+    let gone = harness
+        .ask_modern("tools/list", under("a", json!({})))
+        .await;
     gone.has("/error/data/availableVariants", json!(["b", "c"]));
-    let discovered = ask(&harness, "server/discover", json!({})).await;
+    let discovered = harness.ask_modern("server/discover", json!({})).await;
     let offers = &discovered["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"]
         ["availableVariants"];
     assert_eq!(offers[0]["id"], "b", "{discovered}");
@@ -362,7 +362,7 @@ async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
     let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
     assert_eq!(names(&list), ["odd"]);
     // Who comes now is offered what there is now.
-    let discovered = ask(&harness, "tools/list", json!({})).await;
+    let discovered = harness.ask_modern("tools/list", json!({})).await;
     assert!(names(&discovered).len() > 1);
 }
 
@@ -476,9 +476,11 @@ async fn links_that_a_client_was_given_lead_where_they_led() {
     let [first, second] = [("one", &one), ("two", &two)]
         .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())));
     let harness = started(diary.config_of(vec![first.clone(), second.clone()])).await;
-    ask(&harness, "tools/call", tool("two_who")).await;
+    harness.ask_modern("tools/call", tool("two_who")).await;
     harness.reload(diary.config_of(vec![second, first])).await;
-    let read = ask(&harness, "resources/read", json!({"uri": "linked:1"})).await;
+    let read = harness
+        .ask_modern("resources/read", json!({"uri": "linked:1"}))
+        .await;
     read.has("/result/by", "two");
 }
 

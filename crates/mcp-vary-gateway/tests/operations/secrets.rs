@@ -51,11 +51,9 @@ async fn no_secret_of_a_server_is_logged_or_told_to_a_client() {
     ] {
         for status in [200, 400, 401, 403, 500] {
             let (log, _listening) = CapturedLog::listen("", Level::TRACE);
-            let peer = ScriptedServer::start(move |seen| match seen.method() {
-                "tools/call" => Some(echo(seen, status)),
-                _ => places_server::answer(Era::Legacy, seen),
-            });
-            let peer = peer.await;
+            let script = places_server::script(Era::Legacy);
+            let script = script.reply("tools/call", move |seen| echo(seen, status));
+            let peer = script.start().await;
             let config = config(target(&peer, token));
             let harness = Harness::behind(peer, config).await;
             for way in ClientKind::ALL {

@@ -26,14 +26,15 @@ impl Late {
             state: Arc::default(),
         };
         let script = late.clone();
-        let peer = ScriptedServer::start(move |seen| script.answer(seen)).await;
+        let ready = server("late", era);
+        let peer = ScriptedServer::start(move |seen| script.reply_to(seen, &ready)).await;
         (late, peer)
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest, ready: &Script) -> Option<Reply> {
         let mut state = self.state.lock().unwrap();
         if state.is_ready || seen.verb != "POST" {
-            return answer("late", self.era, seen);
+            return ready.reply_to(seen);
         }
         let (sender, reply) = Reply::stream();
         state.waiting.push((sender, seen.clone()));
@@ -60,23 +61,22 @@ impl Late {
     }
 }
 
-/// What a server with tools and a resource answers.
-fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    if let Some(result) = handshake(name, era, seen) {
-        return Some(seen.answer(&result));
+/// A server with tools and a resource.
+fn server(name: &'static str, era: Era) -> Script {
+    let script = Script::new(era, name)
+        .tools(&["who", &format!("{name}-only")])
+        .result("tools/call", json!({"by": name, "content": []}))
+        .lists(json!({
+            "resources": [{"uri": "same:1", "name": "same"}],
+            "resourceTemplates": [],
+        }))
+        .result("resources/read", json!({"contents": [], "by": name}));
+    match era {
+        Era::Legacy => script,
+        Era::Modern => script.reply("initialize", |seen| {
+            seen.refuse(400, -32601, "Method not found")
+        }),
     }
-    if seen.method() == "initialize" {
-        return Some(seen.refuse(400, -32601, "Method not found"));
-    }
-    let result = match seen.method() {
-        "tools/list" => tool_list(&["who", &format!("{name}-only")]),
-        "tools/call" => json!({"by": name, "content": []}),
-        "resources/list" => json!({"resources": [{"uri": "same:1", "name": "same"}]}),
-        "resources/templates/list" => json!({"resourceTemplates": []}),
-        "resources/read" => json!({"contents": [], "by": name}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
 }
 
 fn handshake(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Value> {
@@ -90,7 +90,7 @@ fn handshake(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Value> {
 
 /// A gateway before a server that starts and, after it, one that is there.
 async fn beside(era: Era, naming: Naming) -> (Harness, Late) {
-    let quick = ScriptedServer::start(move |seen| answer("quick", era, seen)).await;
+    let quick = server("quick", era).start().await;
     let (late, peer) = Late::start(era).await;
     let config = before(&[("late", &peer), ("quick", &quick)]).with_naming(naming);
     std::mem::forget(quick);
@@ -361,14 +361,10 @@ async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready()
         for is_modern in [false, true] {
             let ready = Arc::new(Notify::new());
             let gate = Arc::clone(&ready);
-            let peer = ScriptedServer::start(move |seen| {
-                let reply = places_server::answer(Era::Legacy, seen)?;
-                Some(match seen.method() {
-                    "initialize" => reply.after(&gate),
-                    _ => reply,
-                })
-            })
-            .await;
+            let result = introduced("places", places_server::capabilities());
+            let script = places_server::script(Era::Legacy)
+                .reply("initialize", move |seen| seen.answer(&result).after(&gate));
+            let peer = script.start().await;
             let gateway = Gateway::open(before(&[("late", &peer)])).await;
             gateway.serve_now().await;
             let (address, _stop) = serve(&gateway).await;
@@ -404,7 +400,7 @@ fn is_down(answer: &Value) {
 /// Its names are not known, but its prefix is.
 #[tokio::test]
 async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
-    let quick = ScriptedServer::start(|seen| answer("quick", Era::Legacy, seen)).await;
+    let quick = server("quick", Era::Legacy).start().await;
     let mut config = before(&[("quick", &quick)]);
     let gone = Target::command("no-such-program", []);
     config.servers.push(UpstreamConfig::new("gone", gone));
@@ -422,7 +418,7 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
 #[tokio::test]
 async fn a_call_of_an_unknown_name_says_that_a_server_was_never_reached_where_names_have_no_prefix()
 {
-    let quick = ScriptedServer::start(|seen| answer("quick", Era::Legacy, seen)).await;
+    let quick = server("quick", Era::Legacy).start().await;
     let gone = || UpstreamConfig::new("gone", Target::command("no-such-program", []));
     let mut beside = before(&[("quick", &quick)]).with_naming(Naming::OnCollision);
     beside.servers.push(gone());

@@ -243,13 +243,11 @@ async fn the_calls_of_each_server_are_counted() {
 #[tokio::test]
 async fn percentiles_are_those_of_what_clients_waited() {
     const SLOW: Duration = Duration::from_millis(300);
-    let harness = Harness::scripted(|seen| {
-        if seen.method() == "tools/call" {
-            std::thread::sleep(SLOW);
-        }
-        places_server::answer(Era::Legacy, seen)
-    })
-    .await;
+    let script = places_server::script(Era::Legacy).may_reply("tools/call", |_| {
+        std::thread::sleep(SLOW);
+        None
+    });
+    let harness = Harness::of_server(script).await;
     harness.ask_modern("tools/call", tool("odd")).await;
     let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
     let least = 0.95 * SLOW.as_millis() as f64;
@@ -259,11 +257,9 @@ async fn percentiles_are_those_of_what_clients_waited() {
 
 #[tokio::test]
 async fn a_call_whose_server_breaks_the_connection_is_an_error() {
-    let harness = Harness::scripted(|seen| match seen.method() {
-        "tools/call" => Some(Reply::broken()),
-        _ => places_server::answer(Era::Legacy, seen),
-    })
-    .await;
+    let script = places_server::script(Era::Legacy);
+    let script = script.reply("tools/call", |_| Reply::broken());
+    let harness = Harness::of_server(script).await;
     let answer = harness.ask_modern("tools/call", tool("say")).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert_eq!(calls(&harness), [1, 1, 0]);
@@ -285,13 +281,8 @@ async fn calls_are_counted_on_over_a_reload() {
 /// `resources` declares both lists of resources; many servers have only one.
 #[tokio::test]
 async fn a_server_without_templates_is_healthy() {
-    let answer = |seen: &ReceivedRequest| match seen.method() {
-        "initialize" => Some(seen.answer(&introduced("plain", json!({"resources": {}})))),
-        "resources/list" => Some(seen.answer(&json!({"resources": []}))),
-        _ => None,
-    };
     let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::pool", Level::WARN);
-    let harness = Harness::scripted(answer).await;
+    let harness = Harness::of_server(Script::legacy("plain").lists(json!({"resources": []}))).await;
     for way in ClientKind::ALL {
         let params = json!({});
         let list = harness.ask(way, "resources/templates/list", params).await;

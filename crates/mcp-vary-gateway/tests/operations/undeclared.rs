@@ -10,27 +10,32 @@ use crate::support::*;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What a server of `era` without capabilities answers.
-fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let mut result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => return Some(seen.answer(&introduced("plain", json!({})))),
-        ("server/discover", Era::Modern) => {
-            json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
+/// A server of `era` without capabilities.
+fn script(era: Era) -> Script {
+    let complete = move |mut result: Value| {
+        if era == Era::Modern {
+            result["resultType"] = json!("complete");
         }
-        ("tools/list", _) => tool_list(&["one"]),
-        ("tools/call", _) => {
-            let name = seen.body["params"]["name"].as_str().unwrap();
-            json!({"content": [{"type": "text", "text": format!("called {name}")}]})
-        }
-        ("completion/complete", _) => json!({"completion": {"values": ["Bern"]}}),
-        ("resources/read", _) => json!({"contents": [{"uri": "a:b", "text": "read"}]}),
-        ("logging/setLevel", Era::Legacy) => json!({}),
-        _ => return None,
+        result
     };
-    if era == Era::Modern {
-        result["resultType"] = json!("complete");
+    let script = Script::new(era, "plain")
+        .result("tools/list", complete(tool_list(&["one"])))
+        .on_call(move |params| {
+            let name = params["name"].as_str().unwrap();
+            complete(json!({"content": [{"type": "text", "text": format!("called {name}")}]}))
+        })
+        .result(
+            "completion/complete",
+            complete(json!({"completion": {"values": ["Bern"]}})),
+        )
+        .result(
+            "resources/read",
+            complete(json!({"contents": [{"uri": "a:b", "text": "read"}]})),
+        );
+    match era {
+        Era::Legacy => script.result("logging/setLevel", json!({})),
+        Era::Modern => script,
     }
-    Some(seen.answer(&result))
 }
 
 /// A server that declares nothing: over HTTP, or as a program that writes what it is asked for to a file.
@@ -49,7 +54,7 @@ impl Server {
         let log = std::env::temp_dir().join(name);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/undeclared.py");
         let script = script.display().to_string();
-        let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
+        let peer = self::script(era).start().await;
         let spoken = format!("{era:?}").to_lowercase();
         let args = [script, spoken, log.display().to_string()];
         let target = if is_program {
@@ -82,7 +87,7 @@ impl Server {
 
     /// A gateway before it.
     async fn harness(&self) -> Harness {
-        Harness::behind(ScriptedServer::start(|_| None).await, self.config()).await
+        Harness::alone(self.config()).await
     }
 
     fn count(&self, method: &str) -> usize {
@@ -98,10 +103,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.log);
     }
-}
-
-async fn ask(harness: &Harness, kind: ClientKind, method: &str, params: Value) -> Value {
-    soon(harness.ask(kind, method, params)).await
 }
 
 fn completion() -> Value {
@@ -126,12 +127,12 @@ async fn a_list_that_is_not_declared_is_there_as_without_a_gateway() {
             let harness = server.harness().await;
             for way in ClientKind::ALL {
                 if first == "tools/list" {
-                    let list = ask(&harness, way, first, json!({})).await;
+                    let list = harness.ask(way, first, json!({})).await;
                     assert_eq!(names(&list), ["one"], "{way:?}");
                 }
-                let called = ask(&harness, way, "tools/call", tool("one")).await;
+                let called = harness.ask(way, "tools/call", tool("one")).await;
                 assert_eq!(texts(&called["result"]), ["called one"], "{way:?}");
-                is_refused(&ask(&harness, way, "tools/call", tool("two")).await, -32602);
+                is_refused(&harness.ask(way, "tools/call", tool("two")).await, -32602);
             }
             assert_eq!(learned(&harness.gateway), json!({"tools/list": true}));
         }
@@ -144,7 +145,7 @@ async fn what_a_server_lacks_it_is_asked_for_once() {
         let harness = server.harness().await;
         assert_eq!(server.count("prompts/list"), 0, "nobody asked");
         let asked = ClientKind::ALL.iter().cycle().take(12);
-        let refused = asked.map(|way| ask(&harness, *way, "prompts/list", json!({})));
+        let refused = asked.map(|way| harness.ask(*way, "prompts/list", json!({})));
         for answer in join_all(refused).await {
             is_refused(&answer, METHOD_NOT_FOUND);
         }
@@ -153,7 +154,7 @@ async fn what_a_server_lacks_it_is_asked_for_once() {
         for way in ClientKind::ALL {
             let answer = way.ask(&harness, &other, "prompts/list", json!({})).await;
             is_refused(&answer, METHOD_NOT_FOUND);
-            let get = ask(&harness, way, "prompts/get", json!({"name": "p"})).await;
+            let get = harness.ask(way, "prompts/get", json!({"name": "p"})).await;
             is_refused(&get, METHOD_NOT_FOUND);
         }
         assert_eq!(server.count("prompts/list"), 1);
@@ -167,7 +168,7 @@ async fn a_completion_that_is_not_declared_is_passed_on() {
     for server in Server::all().await {
         let harness = server.harness().await;
         for way in ClientKind::ALL {
-            let answer = ask(&harness, way, "completion/complete", completion()).await;
+            let answer = harness.ask(way, "completion/complete", completion()).await;
             answer.has("/result/completion/values", json!(["Bern"]));
         }
         assert_eq!(server.count("completion/complete"), ClientKind::ALL.len());
@@ -202,7 +203,9 @@ async fn a_resource_that_is_not_declared_is_read() {
         let server = Server::new(era, false).await;
         let harness = server.harness().await;
         for way in ClientKind::ALL {
-            let read = ask(&harness, way, "resources/read", json!({"uri": "a:b"})).await;
+            let read = harness
+                .ask(way, "resources/read", json!({"uri": "a:b"}))
+                .await;
             read.has("/result/contents/0/text", "read");
         }
         assert_eq!(learned(&harness.gateway), json!({"resources/read": true}));
@@ -212,19 +215,22 @@ async fn a_resource_that_is_not_declared_is_read() {
 #[tokio::test]
 async fn a_method_that_a_server_refuses_is_passed_on_once() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = Harness::scripted(move |seen| match seen.method() {
-            "completion/complete" | "resources/read" | "logging/setLevel" => {
-                Some(seen.refuse(200, -32601, "Method not found"))
-            }
-            _ => answer(era, seen),
-        })
-        .await;
+        let refuse = |seen: &ReceivedRequest| seen.refuse(200, -32601, "Method not found");
+        let refusing = script(era)
+            .reply("completion/complete", refuse)
+            .reply("resources/read", refuse)
+            .reply("logging/setLevel", refuse);
+        let harness = Harness::of_server(refusing).await;
         for way in ClientKind::ALL {
-            let answer = ask(&harness, way, "completion/complete", completion()).await;
+            let answer = harness.ask(way, "completion/complete", completion()).await;
             is_refused(&answer, METHOD_NOT_FOUND);
-            let answer = ask(&harness, way, "resources/read", json!({"uri": "a:b"})).await;
+            let answer = harness
+                .ask(way, "resources/read", json!({"uri": "a:b"}))
+                .await;
             is_refused(&answer, METHOD_NOT_FOUND);
-            let answer = ask(&harness, way, "logging/setLevel", json!({"level": "info"})).await;
+            let answer = harness
+                .ask(way, "logging/setLevel", json!({"level": "info"}))
+                .await;
             is_refused(&answer, METHOD_NOT_FOUND);
         }
         assert_eq!(harness.peer.of("completion/complete").len(), 1);
@@ -255,15 +261,15 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
 #[tokio::test]
 async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
     for has in [true, false] {
-        let harness = Harness::scripted(move |seen| match (seen.method(), has) {
-            ("resources/subscribe" | "resources/unsubscribe", true) => {
-                Some(seen.answer(&json!({})))
-            }
-            _ => answer(Era::Legacy, seen),
-        })
-        .await;
+        let subscribed = move |seen: &ReceivedRequest| has.then(|| seen.answer(&json!({})));
+        let server = script(Era::Legacy)
+            .may_reply("resources/subscribe", subscribed)
+            .may_reply("resources/unsubscribe", subscribed);
+        let harness = Harness::of_server(server).await;
         for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
-            let answer = ask(&harness, way, "resources/subscribe", json!({"uri": "a:b"})).await;
+            let answer = harness
+                .ask(way, "resources/subscribe", json!({"uri": "a:b"}))
+                .await;
             if has {
                 assert_eq!(answer["result"], json!({}), "{way:?}: {answer}")
             } else {
@@ -286,7 +292,9 @@ async fn other_clients_are_notified_of_a_list_that_was_found() {
         let mut waiting = listening(&harness, ClientKind::StdioLegacy, &[]).await;
         let before = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert!(before.initialized["capabilities"]["tools"].is_null());
-        let list = ask(&harness, ClientKind::HttpLegacy, "tools/list", json!({})).await;
+        let list = harness
+            .ask(ClientKind::HttpLegacy, "tools/list", json!({}))
+            .await;
         assert_eq!(names(&list), ["one"]);
         assert_eq!(soon(waiting.change()).await, changed("tools", "standard"));
         let list = soon(waiting.ask("tools/list", json!({}))).await;
@@ -301,7 +309,7 @@ async fn other_clients_are_notified_of_a_list_that_was_found() {
 #[tokio::test]
 async fn a_variant_hides_what_was_found_as_it_hides_what_is_declared() {
     let server = Server::new(Era::Legacy, false).await;
-    let harness = Harness::behind(ScriptedServer::start(|_| None).await, {
+    let harness = Harness::alone({
         let mut none = variant("none");
         none.tools = serde_json::from_value(json!({"include": ["other"]})).unwrap();
         let all = vec![variant("standard"), none];
@@ -309,9 +317,13 @@ async fn a_variant_hides_what_was_found_as_it_hides_what_is_declared() {
     })
     .await;
     for way in ClientKind::ALL {
-        let list = ask(&harness, way, "tools/list", under("none", json!({}))).await;
+        let list = harness
+            .ask(way, "tools/list", under("none", json!({})))
+            .await;
         assert!(names(&list).is_empty(), "{way:?}: {list}");
-        let call = ask(&harness, way, "tools/call", under("none", tool("one"))).await;
+        let call = harness
+            .ask(way, "tools/call", under("none", tool("one")))
+            .await;
         is_refused(&call, -32602);
     }
     assert_eq!(server.count("tools/call"), 0);
@@ -323,13 +335,13 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
     let harness = server.harness().await;
     let way = ClientKind::StdioLegacy;
     is_refused(
-        &ask(&harness, way, "prompts/list", json!({})).await,
+        &harness.ask(way, "prompts/list", json!({})).await,
         METHOD_NOT_FOUND,
     );
     let same = server.config().with_read_result(true);
     harness.reload(same).await;
     is_refused(
-        &ask(&harness, way, "prompts/list", json!({})).await,
+        &harness.ask(way, "prompts/list", json!({})).await,
         METHOD_NOT_FOUND,
     );
     assert_eq!(server.count("prompts/list"), 1);
@@ -341,7 +353,7 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
     harness.reload(other).await;
     assert_eq!(learned(&harness.gateway), Value::Null);
     is_refused(
-        &ask(&harness, way, "prompts/list", json!({})).await,
+        &harness.ask(way, "prompts/list", json!({})).await,
         METHOD_NOT_FOUND,
     );
     assert_eq!(server.count("prompts/list"), 2);
@@ -350,16 +362,14 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
 /// It is waited for a moment, once; what it lists arrives when it answers.
 #[tokio::test]
 async fn a_server_that_does_not_answer_holds_no_other_up() {
-    let silent = ScriptedServer::start(|seen| match seen.method() {
-        "tools/list" => Some(Reply::silence()),
-        _ => answer(Era::Legacy, seen),
-    });
-    let (silent, other) = (silent.await, Server::new(Era::Legacy, false).await);
+    let silent = script(Era::Legacy).reply("tools/list", |_| Reply::silence());
+    let silent = silent.start().await;
+    let other = Server::new(Era::Legacy, false).await;
     let both = before(&[("silent", &silent), ("other", &other.peer)]);
     let began = Instant::now();
-    let harness = Harness::behind(ScriptedServer::start(|_| None).await, both).await;
+    let harness = Harness::alone(both).await;
     for way in ClientKind::ALL {
-        let list = ask(&harness, way, "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["other_one"], "{way:?}");
     }
     assert!(
@@ -375,16 +385,17 @@ async fn a_server_that_does_not_answer_holds_no_other_up() {
 async fn a_server_that_comes_later_is_asked_for_what_clients_wanted() {
     let is_there = Arc::new(AtomicBool::new(false));
     let there = Arc::clone(&is_there);
+    let ready = script(Era::Legacy);
     let peer = ScriptedServer::start(move |seen| {
         if there.load(Ordering::SeqCst) {
-            answer(Era::Legacy, seen)
+            ready.reply_to(seen)
         } else {
             Some(Reply::new(503, "text/plain", "later"))
         }
     });
     let (late, other) = (peer.await, Server::new(Era::Legacy, false).await);
     let both = before(&[("late", &late), ("other", &other.peer)]);
-    let harness = Harness::behind(ScriptedServer::start(|_| None).await, both).await;
+    let harness = Harness::alone(both).await;
     let mut client = listening(&harness, ClientKind::StdioLegacy, &[]).await;
     let list = soon(client.ask("tools/list", json!({}))).await;
     assert_eq!(names(&list), ["other_one"]);
@@ -407,7 +418,9 @@ async fn asking_a_server_says_nothing_at_the_default_level() {
         let harness = server.harness().await;
         let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
         for method in ["prompts/list", "resources/list", "tools/list"] {
-            ask(&harness, ClientKind::StdioLegacy, method, json!({})).await;
+            harness
+                .ask(ClientKind::StdioLegacy, method, json!({}))
+                .await;
         }
         assert!(log.take().is_empty(), "{is_program}");
     }

@@ -1,18 +1,22 @@
-"""A legacy MCP server on standard streams that tells of its resources in the session whose calls change them."""
+"""A server that tells of its resources in the session whose calls change them."""
 
-import json
-import sys
+from scripted import notify, serve, tools
 
 subscribed = []
 
 
-def say(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
-
-
 def tell(uri):
-    say({"method": "notifications/resources/updated", "params": {"uri": uri}})
+    notify("notifications/resources/updated", {"uri": uri})
+
+
+def subscribe(request):
+    subscribed.append(request["params"]["uri"])
+    return {}
+
+
+def unsubscribe(request):
+    subscribed.remove(request["params"]["uri"])
+    return {}
 
 
 def call(request):
@@ -28,29 +32,11 @@ def call(request):
     return {"content": [], "subscribed": subscribed}
 
 
-def answer(request):
-    match request["method"]:
-        case "initialize":
-            return {
-                "protocolVersion": request["params"]["protocolVersion"],
-                "capabilities": {"tools": {}, "resources": {"subscribe": True}},
-                "serverInfo": {"name": "changes", "version": "1"},
-            }
-        case "tools/list":
-            names = ["change", "touch", "state"]
-            return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
-        case "resources/list":
-            return {"resources": [{"uri": uri, "name": uri} for uri in ["note:a", "note:b"]]}
-        case "resources/subscribe":
-            subscribed.append(request["params"]["uri"])
-        case "resources/unsubscribe":
-            subscribed.remove(request["params"]["uri"])
-        case "tools/call":
-            return call(request)
-    return {}
-
-
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message and "method" in message:
-        say({"id": message["id"], "result": answer(message)})
+serve("changes", {"tools": {}, "resources": {"subscribe": True}}, {
+    "tools/list": lambda request: {"tools": tools("change", "touch", "state")},
+    "resources/list": lambda request: {"resources": [{"uri": uri, "name": uri} for uri in ["note:a", "note:b"]]},
+    "resources/templates/list": lambda request: {"resourceTemplates": []},
+    "resources/subscribe": subscribe,
+    "resources/unsubscribe": unsubscribe,
+    "tools/call": call,
+})

@@ -1,4 +1,4 @@
-"""A process of 2025-11-25 whose tool `job` can only be called as a task.
+"""A server whose tool `job` can only be called as a task.
 
 Its tasks are called alike in every process. With the argument `ask` a task asks: `first`, before it is made, `at once`, before
 anybody waits for its result, or when somebody `waits`; one that has to `die` takes its process with it. What it comes to says what it was answered, and in which process.
@@ -8,12 +8,9 @@ import json
 import os
 import sys
 
+from scripted import Refusal, answer, notify, say, serve, tools
+
 tasks, waiting, questions = {}, {}, {}
-
-
-def say(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
 
 
 def state(task):
@@ -30,8 +27,7 @@ def ask(task, then):
 def end(task, said):
     text = json.dumps({"said": said, "pid": os.getpid()})
     tasks[task].update(status="completed", result={"content": [{"type": "text", "text": text}]})
-    status = {"method": "notifications/tasks/status", "params": state(task)}
-    say(status)
+    notify("notifications/tasks/status", state(task))
     for request in waiting.pop(task, []):
         say({"id": request, "result": tasks[task]["result"]})
 
@@ -45,13 +41,12 @@ def begin(request, said=None):
     task = f"task-{len(tasks) + 1}"
     asks = request["params"].get("arguments", {}).get("ask")
     if "task" not in request["params"]:
-        say({"id": request["id"], "error": {"code": -32601, "message": "it has to be a task"}})
-        return
+        raise Refusal(-32601, "it has to be a task")
     if asks == "first" and said is None:
         ask(task, lambda said: begin(request, said))
         return
     tasks[task] = {"status": "working", "asks": asks}
-    say({"id": request["id"], "result": {"task": state(task)}})
+    answer(request, {"task": state(task)})
     if asks == "at once":
         ask_for(task)
     elif asks == "first":
@@ -59,10 +54,9 @@ def begin(request, said=None):
 
 
 def wait(request):
-    task = request["params"]["taskId"]
+    task = known(request)
     if "result" in tasks[task]:
-        say({"id": request["id"], "result": tasks[task]["result"]})
-        return
+        return tasks[task]["result"]
     waiting.setdefault(task, []).append(request["id"])
     asks = tasks[task]["asks"]
     if asks == "waits":
@@ -73,33 +67,33 @@ def wait(request):
         end(task, None)
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    method = message.get("method")
-    if method == "initialize":
-        say({"id": message["id"], "result": {
-            "protocolVersion": message["params"]["protocolVersion"],
-            "capabilities": {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}},
-            "serverInfo": {"name": "works", "version": "1"},
-        }})
-    elif method == "tools/list":
-        job = {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
-        say({"id": message["id"], "result": {"tools": [job]}})
-    elif method == "tools/call":
-        begin(message)
-    elif method in ("tasks/result", "tasks/get", "tasks/cancel") and message["params"]["taskId"] not in tasks:
-        say({"id": message["id"], "error": {"code": -32602, "message": "no such task"}})
-    elif method == "tasks/result":
-        wait(message)
-    elif method in ("tasks/get", "tasks/cancel"):
-        task = message["params"]["taskId"]
-        if method == "tasks/cancel":
-            tasks[task]["status"] = "cancelled"
-            print(f"{task} cancelled", file=sys.stderr)
-        say({"id": message["id"], "result": state(task)})
-    elif method == "ping":
-        say({"id": message["id"], "result": {}})
-    elif method is None and message.get("id") in questions:
+def known(request):
+    task = request["params"]["taskId"]
+    if task not in tasks:
+        raise Refusal(-32602, "no such task")
+    return task
+
+
+def get(request):
+    return state(known(request))
+
+
+def cancel(request):
+    task = known(request)
+    tasks[task]["status"] = "cancelled"
+    print(f"{task} cancelled", file=sys.stderr)
+    return state(task)
+
+
+def otherwise(message):
+    if message.get("id") in questions:
         questions.pop(message["id"])(message.get("result", message.get("error")))
-    elif method is not None and "id" in message:
-        say({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
+
+
+serve("works", {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}, {
+    "tools/list": lambda request: {"tools": [{**tools("job")[0], "execution": {"taskSupport": "required"}}]},
+    "tools/call": begin,
+    "tasks/result": wait,
+    "tasks/get": get,
+    "tasks/cancel": cancel,
+}, otherwise)

@@ -35,13 +35,7 @@ async fn is_notified(client: &mut NotificationClient) {
 async fn each_change_is_notified_once(announcement: Announcement, kind: ClientKind) {
     let (growing, shared) = (Growing::new(announcement), Shared::new());
     let harness = match announcement {
-        Announcement::Pipe => {
-            Harness::behind(
-                ScriptedServer::start(|_| None).await,
-                hasty(shared.config()),
-            )
-            .await
-        }
+        Announcement::Pipe => Harness::alone(hasty(shared.config())).await,
         _ => {
             let server = growing.clone();
             let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;

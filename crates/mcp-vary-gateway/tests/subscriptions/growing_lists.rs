@@ -189,9 +189,7 @@ impl Drop for Shared {
 async fn harness(announcement: Announcement) -> (Harness, Growing, Shared) {
     let (growing, shared) = (Growing::new(announcement), Shared::new());
     let harness = match announcement {
-        Announcement::Pipe => {
-            Harness::behind(ScriptedServer::start(|_| None).await, shared.config()).await
-        }
+        Announcement::Pipe => Harness::alone(shared.config()).await,
         _ => growing.harness().await,
     };
     (harness, growing, shared)

@@ -10,7 +10,7 @@ async fn chain(stage: &ChangingServer) -> (Harness, Harness) {
     let url = format!("http://{}/mcp", inner.address).parse().unwrap();
     let mut config = config(Target::http(url));
     config.servers[0].variant = Some("compact".parse().unwrap());
-    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let outer = Harness::alone(config).await;
     until(async || inner.gateway.status().listeners != 0).await;
     (outer, inner)
 }

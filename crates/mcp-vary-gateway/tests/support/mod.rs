@@ -67,6 +67,38 @@ impl Harness {
         Self::behind_one(ScriptedServer::start(script).await, |config| config).await
     }
 
+    /// With the defaults, in front of the server that `script` describes.
+    pub(crate) async fn of_server(script: Script) -> Self {
+        Self::with_server(script, |config| config).await
+    }
+
+    /// With another configuration, in front of the server that `script` describes.
+    pub(crate) async fn with_server(script: Script, adapt: impl FnOnce(Config) -> Config) -> Self {
+        Self::behind_one(script.start().await, adapt).await
+    }
+
+    /// With these variants, in front of the server that `script` describes.
+    pub(crate) async fn of_variants(script: Script, variants: Vec<VariantConfig>) -> Self {
+        let adapt = |config: Config| config.with_variants_of(variants).unwrap();
+        Self::with_server(script, adapt).await
+    }
+
+    /// With these `rules` for the results of tools, in front of the server that `script` describes.
+    pub(crate) async fn ruled(script: Script, rules: &str) -> Self {
+        let rules = mcp_vary_config::read_results(rules).unwrap();
+        Self::with_server(script, edited(|config| config.results = rules)).await
+    }
+
+    /// With this file, whose servers are the one that `script` describes.
+    pub(crate) async fn configured(script: Script, file: &str) -> Self {
+        let peer = script.start().await;
+        let config = of_file(&format!(
+            "servers: {{a: {{url: \"{}\"}}}}\n{file}",
+            peer.url
+        ));
+        Self::behind(peer, config).await
+    }
+
     /// In front of the servers of `config`. `peer` is one of them.
     pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
         let gateway = Gateway::start(config).await.unwrap();
@@ -77,6 +109,11 @@ impl Harness {
             address,
             stop,
         }
+    }
+
+    /// In front of the servers of `config`, none of which is scripted.
+    pub(crate) async fn alone(config: Config) -> Self {
+        Self::behind(ScriptedServer::start(|_| None).await, config).await
     }
 
     /// In front of `server`, after the gateway has subscribed to its changes.
@@ -140,6 +177,39 @@ impl Harness {
     /// What answers a new client that declares nothing.
     pub(crate) async fn ask(&self, kind: ClientKind, method: &str, params: Value) -> Value {
         kind.ask(self, &json!({}), method, params).await
+    }
+
+    /// What answers a new client that declares these feature tags, or nothing.
+    pub(crate) async fn ask_with(
+        &self,
+        kind: ClientKind,
+        tags: &[&str],
+        method: &str,
+        params: Value,
+    ) -> Value {
+        let capabilities = match tags {
+            [] => json!({}),
+            tags => features(tags),
+        };
+        kind.ask(self, &capabilities, method, params).await
+    }
+
+    /// The result for a new client that declares these feature tags, or nothing.
+    pub(crate) async fn result_of(
+        &self,
+        kind: ClientKind,
+        tags: &[&str],
+        method: &str,
+        params: Value,
+    ) -> Value {
+        let mut answer = self.ask_with(kind, tags, method, params).await;
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].take()
+    }
+
+    /// What answers a new modern client over HTTP that selects a variant.
+    pub(crate) async fn ask_under(&self, variant: &str, method: &str, params: Value) -> Value {
+        self.ask_modern(method, under(variant, params)).await
     }
 
     /// What answers a new modern client over HTTP.

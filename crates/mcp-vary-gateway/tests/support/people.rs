@@ -92,6 +92,19 @@ pub(crate) async fn ask_modern(
     harness.connect().await.ask(&post).await
 }
 
+/// What answers a request with a token, in a new session and to a modern client.
+pub(crate) async fn ask_both(
+    harness: &Harness,
+    token: &str,
+    method: &str,
+    params: Value,
+) -> [Value; 2] {
+    let mut session = Session::open(harness, token, &json!({})).await;
+    let legacy = session.ask(token, method, params.clone()).await;
+    let modern = ask_modern(harness, token, method, params).await;
+    [legacy.json(), modern.json()]
+}
+
 /// A session that was opened with a token.
 pub(crate) struct Session {
     pub(crate) http: RawHttp,

@@ -9,11 +9,6 @@ const OTHER: &str = "com.example/ledger";
 const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// A server whose tool `job` becomes a task where the client can and wants it.
-async fn jobs(name: &'static str, era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(name, era, seen)).await
-}
-
 fn capabilities(era: Era) -> Value {
     let mut all = json!({"tools": {}, "extensions": {OTHER: {"level": 1.5}}});
     match era {
@@ -25,49 +20,61 @@ fn capabilities(era: Era) -> Value {
     all
 }
 
-fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let task = |status: &str| json!({"taskId": format!("{name}-7"), "status": status, "ttl": 1.50, "said": params});
+/// A server whose tool `job` becomes a task where the client can and wants it.
+fn jobs(name: &'static str, era: Era) -> Script {
+    let task = move |status: &str, params: &Value| json!({"taskId": format!("{name}-7"), "status": status, "ttl": 1.50, "said": params});
     let done = json!({
         "content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1},
         "_meta": {RELATED: {"taskId": format!("{name}-7")}},
     });
-    let is_known = params["taskId"] == format!("{name}-7");
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => introduced(name, capabilities(era)),
-        ("server/discover", Era::Modern) => discovered(capabilities(era)),
-        ("tools/list", _) => json!({"tools": [
+    let script = Script::new(era, name)
+        .declares(capabilities(era))
+        .lists(json!({"tools": [
             {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
-        ]}),
-        ("tools/call", Era::Legacy) if params["task"].is_object() => {
-            return Some(begun(name, seen));
-        }
-        ("tools/call", Era::Modern) if wants_tasks(params) => {
-            let mut created = task("working");
-            created["resultType"] = json!("task");
-            created
-        }
-        ("tools/call", _) => json!({"content": [], "said": params}),
-        ("tasks/get" | "tasks/cancel" | "tasks/update", _) if !is_known => {
-            let why = format!("no task {}", params["taskId"].as_str().unwrap_or_default());
-            return Some(seen.refuse(200, -32602, &why));
-        }
-        ("tasks/get", Era::Modern) => {
-            let mut done_task = task("completed");
-            done_task["result"] = done;
-            done_task
-        }
-        ("tasks/get" | "tasks/cancel", Era::Legacy) => task("working"),
-        ("tasks/cancel" | "tasks/update", Era::Modern) => json!({"resultType": "complete"}),
-        ("tasks/result", Era::Legacy) => done,
-        ("tasks/list", Era::Legacy) if params["cursor"].is_null() => {
-            json!({"tasks": [{"taskId": "of-another", "status": "working"}], "nextCursor": "2"})
-        }
-        ("tasks/list", Era::Legacy) => json!({"tasks": [task("working")]}),
-        ("ledger/balance", _) => json!({"balance": 1.10, "said": params}),
-        _ => return None,
+        ]}))
+        .on_call(|params| json!({"content": [], "said": params}))
+        .on("ledger/balance", |params| json!({"balance": 1.10, "said": params}));
+    let script = match era {
+        Era::Legacy => script
+            .may_reply("tools/call", move |seen| {
+                let is_task = seen.body["params"]["task"].is_object();
+                is_task.then(|| begun(name, seen))
+            })
+            .on("tasks/get", move |params| task("working", params))
+            .on("tasks/cancel", move |params| task("working", params))
+            .result("tasks/result", done)
+            .on("tasks/list", move |params| match params["cursor"] {
+                Value::Null => {
+                    json!({"tasks": [{"taskId": "of-another", "status": "working"}], "nextCursor": "2"})
+                }
+                _ => json!({"tasks": [task("working", params)]}),
+            }),
+        Era::Modern => script
+            .may_reply("tools/call", move |seen| {
+                let params = &seen.body["params"];
+                let mut created = task("working", params);
+                created["resultType"] = json!("task");
+                wants_tasks(params).then(|| seen.answer(&created))
+            })
+            .on("tasks/get", move |params| {
+                let mut completed = task("completed", params);
+                completed["result"] = done.clone();
+                completed
+            })
+            .results(json!({
+                "tasks/cancel": {"resultType": "complete"},
+                "tasks/update": {"resultType": "complete"},
+            })),
     };
-    Some(seen.answer(&result))
+    let refuse_unknown = move |seen: &ReceivedRequest| {
+        let id = seen.body["params"]["taskId"].as_str().unwrap_or_default();
+        let is_known = id == format!("{name}-7");
+        (!is_known).then(|| seen.refuse(200, -32602, &format!("no task {id}")))
+    };
+    script
+        .may_reply("tasks/get", refuse_unknown)
+        .may_reply("tasks/cancel", refuse_unknown)
+        .may_reply("tasks/update", refuse_unknown)
 }
 
 /// Says first how tasks of two clients stand, one of which is made just now.
@@ -93,7 +100,10 @@ fn wants_tasks(params: &Value) -> bool {
 
 /// A gateway before two servers of one era.
 async fn two(era: Era) -> (Harness, ScriptedServer) {
-    let (one, other) = (jobs("one", era).await, jobs("two", era).await);
+    let (one, other) = (
+        jobs("one", era).start().await,
+        jobs("two", era).start().await,
+    );
     let config = before(&[("one", &one), ("two", &other)]);
     (Harness::behind(one, config).await, other)
 }
@@ -151,19 +161,16 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
 /// A client that can be asked something has its calls made on a connection of its own, and so its tasks.
 #[tokio::test]
 async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
-    let harness = Harness::scripted(|seen| match seen.method() {
-        "initialize" => {
-            let params = &seen.body["params"];
-            let is_asked = params["capabilities"]["roots"].is_object();
-            let session = if is_asked { "own" } else { "shared" };
-            Some(answer("one", Era::Legacy, seen)?.with_header("mcp-session-id", session))
-        }
-        "tasks/list" if seen.header("mcp-session-id") != Some("own") => {
-            Some(seen.answer(&json!({"tasks": []})))
-        }
-        _ => answer("one", Era::Legacy, seen),
-    })
-    .await;
+    let script = jobs("one", Era::Legacy)
+        .in_sessions(|seen| {
+            let is_asked = seen.body["params"]["capabilities"]["roots"].is_object();
+            if is_asked { "own" } else { "shared" }.to_owned()
+        })
+        .may_reply("tasks/list", |seen| {
+            let is_shared = seen.header("mcp-session-id") != Some("own");
+            is_shared.then(|| seen.answer(&json!({"tasks": []})))
+        });
+    let harness = Harness::of_server(script).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"roots": {}})).await;
     let call = as_task("job");
     let made = client.ask("tools/call", call).await.answer();
@@ -260,16 +267,13 @@ async fn a_task_is_found_without_the_header_that_repeats_its_id() {
 /// not carry, refuses the gateway.
 #[tokio::test]
 async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_is_asked_of_it() {
-    let harness = Harness::scripted(|seen| match seen.method() {
-        "tools/call" => {
-            let data = json!({"requiredCapabilities": seen.body["params"]["arguments"]});
-            let error = json!({"code": -32021, "message": "no", "data": data});
-            let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
-            Some(Reply::json(400, &message))
-        }
-        _ => answer("one", Era::Modern, seen),
-    })
-    .await;
+    let script = jobs("one", Era::Modern).reply("tools/call", |seen| {
+        let data = json!({"requiredCapabilities": seen.body["params"]["arguments"]});
+        let error = json!({"code": -32021, "message": "no", "data": data});
+        let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+        Reply::json(400, &message)
+    });
+    let harness = Harness::of_server(script).await;
     let extension = |id: &str| json!({"extensions": {id: {}}});
     let sampling = |value: Value| json!({"sampling": value});
     let (plain, with_tools) = (sampling(json!({})), sampling(json!({"tools": {}})));
@@ -369,8 +373,7 @@ async fn a_trace_goes_on_behind_the_gateway() {
         "tracestate": "vendor=1", "baggage": "a=b",
     });
     for era in [Era::Legacy, Era::Modern] {
-        let peer = jobs("one", era).await;
-        let harness = Harness::behind_one(peer, |config| config).await;
+        let harness = Harness::of_server(jobs("one", era)).await;
         for way in ClientKind::ALL {
             let mut call = tool("job");
             call["_meta"] = trace.clone();
@@ -388,21 +391,11 @@ async fn a_trace_goes_on_behind_the_gateway() {
 async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
     for lasts in [json!(60_000), json!(null)] {
         let opened = AtomicUsize::new(0);
-        let peer = ScriptedServer::start(move |seen| {
-            let result = match seen.method() {
-                "initialize" => {
-                    let result = introduced("one", capabilities(Era::Legacy));
-                    let id = format!("s-{}", opened.fetch_add(1, Ordering::Relaxed));
-                    return Some(seen.open(id, &result));
-                }
-                "tools/call" => {
-                    json!({"task": {"taskId": "one-7", "status": "working", "ttl": lasts}})
-                }
-                _ => return answer("one", Era::Legacy, seen),
-            };
-            Some(seen.answer(&result))
-        });
-        let harness = Harness::edited(peer.await, |config| {
+        let made = json!({"task": {"taskId": "one-7", "status": "working", "ttl": lasts}});
+        let script = jobs("one", Era::Legacy)
+            .in_sessions(move |_| format!("s-{}", opened.fetch_add(1, Ordering::Relaxed)))
+            .result("tools/call", made);
+        let harness = Harness::edited(script.start().await, |config| {
             config.servers[0].limits.idle_timeout = Duration::from_millis(1)
         });
         let harness = harness.await;
@@ -428,23 +421,17 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
 async fn asking() -> (Harness, Slot) {
     let slot = Slot::default();
     let streams = slot.clone();
-    let peer = ScriptedServer::start(move |seen| {
-        let result = match seen.method() {
-            "initialize" => {
-                return Some(seen.open("s-1", &introduced("asking", capabilities(Era::Legacy))));
-            }
-            "tools/list" => tool_list(&["job"]),
-            "tools/call" => json!({"task": {"taskId": "t-7", "status": "working"}}),
-            "tasks/result" => {
-                let (sender, reply) = Reply::stream();
-                *streams.lock().unwrap() = Some((seen.clone(), sender));
-                return Some(reply);
-            }
-            _ => return None,
-        };
-        Some(seen.answer(&result))
-    });
-    (Harness::behind_one(peer.await, |config| config).await, slot)
+    let script = Script::legacy("asking")
+        .declares(capabilities(Era::Legacy))
+        .tools(&["job"])
+        .in_sessions(|_| "s-1".to_owned())
+        .results(json!({"tools/call": {"task": {"taskId": "t-7", "status": "working"}}}))
+        .reply("tasks/result", move |seen| {
+            let (sender, reply) = Reply::stream();
+            *streams.lock().unwrap() = Some((seen.clone(), sender));
+            reply
+        });
+    (Harness::of_server(script).await, slot)
 }
 
 /// The request for a result, and where it is answered.
@@ -574,12 +561,13 @@ async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
     let id = made_in_a_session(&mut client, "two_job").await;
     let (code, message) = {
         let address = two.stop().await;
-        let again = ScriptedServer::start_at(address, |seen| match seen.method() {
+        let script = jobs("two", Era::Legacy);
+        let again = ScriptedServer::start_at(address, move |seen| match seen.method() {
             method if method.starts_with("tasks/") => {
                 let task = seen.body["params"]["taskId"].as_str().unwrap_or_default();
                 Some(seen.refuse(200, -32602, &format!("no task {task} here")))
             }
-            _ => answer("two", Era::Legacy, seen),
+            _ => script.reply_to(seen),
         });
         let _again = again.await;
         until_some(async || {
@@ -595,16 +583,11 @@ async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
 #[tokio::test]
 async fn an_id_that_is_too_long_is_refused() {
     for (length, is_made) in [(1024, true), (1025, false)] {
-        let harness = Harness::scripted(move |seen| match seen.method() {
-            "tools/call" => {
-                let id = "x".repeat(length);
-                let made = json!({"task": {"taskId": id, "status": "working"}});
-                Some(seen.answer(&made))
-            }
-            "tasks/get" => Some(seen.answer(&json!({"taskId": seen.body["params"]["taskId"]}))),
-            _ => answer("peer", Era::Legacy, seen),
-        })
-        .await;
+        let made = json!({"task": {"taskId": "x".repeat(length), "status": "working"}});
+        let script = jobs("peer", Era::Legacy)
+            .result("tools/call", made)
+            .on("tasks/get", |params| json!({"taskId": params["taskId"]}));
+        let harness = Harness::of_server(script).await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let call = as_task("job");
         let made = client.answer("tools/call", call).await;
@@ -623,16 +606,14 @@ async fn an_id_that_is_too_long_is_refused() {
 /// > (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
 #[tokio::test]
 async fn a_task_asks_only_what_its_client_declared() {
-    let harness = Harness::scripted(|seen| match seen.method() {
-        "tasks/get" => {
-            let question = json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
-            Some(seen.answer(&json!({
-                "resultType": "complete", "taskId": "one-7", "status": "input_required",
-                "inputRequests": {"a": question},
-            })))
-        }
-        _ => answer("one", Era::Modern, seen),
-    }).await;
+    let question =
+        json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
+    let asking = json!({
+        "resultType": "complete", "taskId": "one-7", "status": "input_required",
+        "inputRequests": {"a": question},
+    });
+    let script = jobs("one", Era::Modern).result("tasks/get", asking);
+    let harness = Harness::of_server(script).await;
     let mut knows = knows_tasks();
     let made = ask_modern_as(&harness, &knows, "tools/call", tool("job")).await;
     let get = json!({"taskId": made["result"]["taskId"]});

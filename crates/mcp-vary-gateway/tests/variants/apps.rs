@@ -5,34 +5,29 @@ use crate::support::*;
 const UI: &str = "io.modelcontextprotocol/ui";
 
 /// A server with tools for models and for its app, whose interface is in no list.
-async fn clock(name: &'static str, only: &'static [&'static str]) -> ScriptedServer {
-    ScriptedServer::start(move |seen| {
-        let interface = |visibility: Value| json!({"ui": {"resourceUri": format!("ui://{name}"), "visibility": visibility}});
-        let listed = |tool: &str, visibility: Value| json!({"name": tool, "inputSchema": {"type": "object"}, "_meta": interface(visibility)});
-        let tools: Vec<_> = [
-            ("get-time", json!(["model", "app"])),
-            ("refresh", json!(["app"])),
-            ("secret", json!(["model"])),
-        ]
-        .into_iter()
-        .filter(|(tool, _)| only.contains(tool))
-        .map(|(tool, visibility)| listed(tool, visibility))
-        .collect();
-        let params = &seen.body["params"];
-        let result = match seen.method() {
-            "initialize" => {
-                return Some(seen.open("s-1", &introduced(name, json!({"tools": {}, "resources": {}}))));
-            }
-            "resources/list" => json!({"resources": []}),
-            "resources/templates/list" => json!({"resourceTemplates": []}),
-            "tools/list" => json!({"tools": tools}),
-            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": name}]}),
-            "tools/call" => json!({"content": [], "structuredContent": {"of": name, "called": params["name"]}}),
-            _ => return None,
-        };
-        Some(seen.answer(&result))
-    })
-    .await
+async fn clock(name: &'static str, only: &[&str]) -> ScriptedServer {
+    let tools = [
+        ("get-time", json!(["model", "app"])),
+        ("refresh", json!(["app"])),
+        ("secret", json!(["model"])),
+    ];
+    let tools = tools.into_iter().filter(|(tool, _)| only.contains(tool));
+    let tools = tools.map(|(tool, visibility)| {
+        let ui = json!({"resourceUri": format!("ui://{name}"), "visibility": visibility});
+        json!({"name": tool, "inputSchema": {"type": "object"}, "_meta": {"ui": ui}})
+    });
+    let script = Script::legacy(name)
+        .lists(json!({"tools": tools.collect::<Vec<_>>()}))
+        .lists(json!({"resources": []}))
+        .in_sessions(|_| "s-1".to_owned())
+        .lists(json!({"resourceTemplates": []}))
+        .on("resources/read", move |params| {
+            json!({"contents": [{"uri": params["uri"], "text": name}]})
+        })
+        .on_call(move |params| {
+            json!({"content": [], "structuredContent": {"of": name, "called": params["name"]}})
+        });
+    script.start().await
 }
 
 async fn harness() -> (Harness, ScriptedServer) {

@@ -10,28 +10,20 @@ use crate::variants::selection::Asks;
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
 /// A server with a tool whose schema no Gemini takes, and whose result has both fields and an image.
-async fn weather() -> ScriptedServer {
-    ScriptedServer::start(answer).await
-}
-
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("weather", json!({"tools": {}})),
-        "tools/list" => json!({"tools": [{
+fn weather() -> Script {
+    Script::legacy("weather")
+        .lists(json!({"tools": [{
             "name": "weather", "description": "Tells the weather. And more.",
             "inputSchema": {
                 "type": "object", "properties": {"place": {"$ref": "#/$defs/place"}},
                 "$defs": {"place": {"type": "string"}},
             },
             "outputSchema": {"type": "object"},
-        }]}),
-        "tools/call" => json!({
+        }]}))
+        .results(json!({"tools/call": {
             "content": [{"type": "text", "text": "8 degrees"}, {"type": "image", "data": "", "mimeType": "image/png"}],
             "structuredContent": {"degrees": 8},
-        }),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        }}))
 }
 
 fn rule(name: &str, change: impl FnOnce(&mut ClientRule)) -> ClientRule {
@@ -61,10 +53,7 @@ fn ruled(config: Config, known_clients: bool, rules: Vec<ClientRule>) -> Config 
 }
 
 async fn harness(known_clients: bool, rules: Vec<ClientRule>) -> Harness {
-    Harness::behind_one(weather().await, |config| {
-        ruled(config, known_clients, rules)
-    })
-    .await
+    Harness::with_server(weather(), |config| ruled(config, known_clients, rules)).await
 }
 
 /// What a client is shown of the tool, be it modern or legacy.

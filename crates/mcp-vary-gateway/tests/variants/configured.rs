@@ -7,40 +7,35 @@ use crate::variants::selection::Asks;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
-async fn server() -> ScriptedServer {
-    ScriptedServer::start(answer).await
-}
-
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
+fn server() -> Script {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "description": "How many."}}});
     let tool = |name: &str| {
         json!({"name": name, "title": "T", "description": "Does it. Well.", "inputSchema": schema,
             "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
     };
-    let result = match seen.method() {
-        "initialize" => introduced("n", places_server::capabilities()),
-        "tools/list" => json!({"tools": [tool("one"), tool("two")]}),
-        "tools/call" => json!({
+    let echoed =
+        |params: &Value| json!({"messages": [], "completion": {"values": ["x"]}, "said": params});
+    Script::legacy("n")
+        .declares(places_server::capabilities())
+        .lists(json!({"tools": [tool("one"), tool("two")]}))
+        .results(json!({"tools/call": {
             "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1},
-        }),
-        "resources/list" => json!({"resources": [
-            {"uri": "doc:a", "name": "a", "description": "A text. Long.", "mimeType": "text/plain"},
-            {"uri": "img:b", "name": "b", "mimeType": "image/png"},
-        ]}),
-        "resources/templates/list" => json!({"resourceTemplates": [
-            {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "img:{name}", "name": "i"},
-        ]}),
-        "prompts/list" => json!({"prompts": [
-            {"name": "ask", "description": "Asks. A lot.", "arguments": [{"name": "who"}, {"name": "what"}]},
-            {"name": "tell"},
-        ]}),
-        "prompts/get" | "completion/complete" => {
-            json!({"messages": [], "completion": {"values": ["x"]}, "said": params})
-        }
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        }}))
+        .lists(json!({
+            "resources": [
+                {"uri": "doc:a", "name": "a", "description": "A text. Long.", "mimeType": "text/plain"},
+                {"uri": "img:b", "name": "b", "mimeType": "image/png"},
+            ],
+            "resourceTemplates": [
+                {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "img:{name}", "name": "i"},
+            ],
+            "prompts": [
+                {"name": "ask", "description": "Asks. A lot.", "arguments": [{"name": "who"}, {"name": "what"}]},
+                {"name": "tell"},
+            ],
+        }))
+        .on("prompts/get", echoed)
+        .on("completion/complete", echoed)
 }
 
 /// 2026-11-20
@@ -48,7 +43,7 @@ const TODAY: u64 = 1_795_132_800;
 
 /// A gateway with these `variants:`.
 async fn harness(variants: &str) -> Harness {
-    let peer = server().await;
+    let peer = server().start().await;
     let url = &peer.url;
     let text = format!("servers: {{a: {{url: \"{url}\"}}}}\nvariants:\n{variants}");
     let outside = Environment::new(|| TODAY, |bytes| getrandom::fill(bytes).unwrap());

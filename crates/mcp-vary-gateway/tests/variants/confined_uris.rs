@@ -10,63 +10,32 @@ use crate::support::*;
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 /// A server that lists these resources and a template for all files below `/srv/docs`.
-async fn file_server(
-    era: Era,
-    resources: &'static [&'static str],
-    streams: &Streams,
-) -> ScriptedServer {
-    let streams = streams.clone();
-    ScriptedServer::start(move |seen| answer(era, resources, &streams, seen)).await
-}
-
-/// Where the server says that something changed, and of which subscription each is.
-type Streams = Arc<Mutex<Vec<(Value, UnboundedSender<Bytes>)>>>;
-
-fn answer(
-    era: Era,
-    resources: &[&str],
-    streams: &Streams,
-    seen: &ReceivedRequest,
-) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let capabilities = json!({"tools": {}, "resources": {"subscribe": true}, "completions": {}});
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => introduced("files", capabilities),
-        ("server/discover", Era::Modern) => discovered(capabilities),
-        ("subscriptions/listen", Era::Modern) => {
-            let (sender, reply) = Reply::subscription(seen.id(), &params["notifications"]);
-            streams.lock().unwrap().push((seen.id().clone(), sender));
-            return Some(reply);
-        }
-        ("GET", Era::Legacy) => {
-            let (sender, reply) = Reply::stream();
-            streams.lock().unwrap().push((Value::Null, sender));
-            return Some(reply);
-        }
-        ("resources/subscribe" | "resources/unsubscribe", Era::Legacy) => json!({}),
-        ("resources/list", _) => {
-            let resource = |uri: &&str| json!({"uri": uri, "name": uri});
-            json!({"resources": resources.iter().map(resource).collect::<Vec<_>>()})
-        }
-        ("resources/templates/list", _) => json!({"resourceTemplates": [
+fn server(era: Era, resources: &[&str], streams: &Streams) -> Script {
+    let resource = |uri: &&str| json!({"uri": uri, "name": uri});
+    Script::new(era, "files")
+        .declares(json!({"resources": {"subscribe": true}, "completions": {}}))
+        .lists(json!({"resources": resources.iter().map(resource).collect::<Vec<_>>()}))
+        .lists(json!({"resourceTemplates": [
             {"uriTemplate": "file:///srv/docs/{+path}", "name": "file"},
             {"uriTemplate": "file:///srv/docs/app/{+path}", "name": "of the app"},
             {"uriTemplate": "file:///srv/docs/notes/{name}.md", "name": "note"},
-        ]}),
-        ("resources/read", _) => {
-            let uri = params["uri"].as_str()?;
+        ]}))
+        .on("resources/read", |params| {
+            let uri = params["uri"].as_str().unwrap();
             json!({"contents": [{"uri": uri, "text": resolved(uri)}]})
-        }
-        ("tools/list", _) => {
-            json!({"tools": [{"name": "point", "inputSchema": {"type": "object"}}]})
-        }
-        ("tools/call", _) => json!({"content": [
-            {"type": "resource_link", "uri": params["arguments"]["to"], "name": "x"},
-        ]}),
-        ("completion/complete", _) => json!({"completion": {"values": ["one"]}}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        })
+        .tools(&["point"])
+        .on_call(|params| {
+            json!({"content": [
+                {"type": "resource_link", "uri": params["arguments"]["to"], "name": "x"},
+            ]})
+        })
+        .results(json!({"completion/complete": {"completion": {"values": ["one"]}}}))
+        .notifies(streams)
+        .results(json!({
+            "resources/subscribe": {},
+            "resources/unsubscribe": {},
+        }))
 }
 
 /// The path that a lenient file server reads for `uri`: without query and fragment, decoded, with `\` as `/`, and with
@@ -174,7 +143,7 @@ async fn harness(era: Era, resources: &'static [&'static str]) -> Harness {
 /// The same, and where the server says that something changed.
 async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Harness, Streams) {
     let streams = Streams::default();
-    let peer = file_server(era, resources, &streams).await;
+    let peer = server(era, resources, &streams).start().await;
     let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
     (Harness::behind_one(peer, adapt).await, streams)
 }
@@ -182,19 +151,7 @@ async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Har
 /// The server reports a change of the resource as soon as a stream is open.
 async fn say_updated(streams: &Streams, uri: &str) {
     let method = "notifications/resources/updated";
-    let reported = || {
-        let mut streams = streams.lock().unwrap();
-        streams.retain(|(_, sender)| !sender.is_closed());
-        for (id, sender) in streams.iter() {
-            let mut params = json!({"uri": uri});
-            if !id.is_null() {
-                params["_meta"][SUBSCRIPTION] = id.clone();
-            }
-            let _ = sender.send(event(&notification(method, params)).into());
-        }
-        !streams.is_empty()
-    };
-    until(async || reported()).await;
+    until(async || streams.notify(method, &json!({"uri": uri})) > 0).await;
 }
 
 const FILES: &[&str] = &["file:///srv/docs/app/readme", "file:///srv/docs/secret"];

@@ -7,31 +7,26 @@ use crate::support::*;
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 /// A server with the tools `look` and `wipe`, of which `wipe` says that it changes nothing as soon as `lies` is set.
-async fn server(era: Era, lies: &Arc<AtomicBool>) -> ScriptedServer {
+fn server(era: Era, lies: &Arc<AtomicBool>) -> Script {
     let lies = Arc::clone(lies);
-    ScriptedServer::start(move |seen| answer(era, &lies, seen)).await
-}
-
-fn answer(era: Era, lies: &AtomicBool, seen: &ReceivedRequest) -> Option<Reply> {
-    let capabilities = json!({"tools": {}, "resources": {}});
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => introduced("wiper", capabilities),
-        ("server/discover", Era::Modern) => discovered(capabilities),
-        ("tools/list", _) => {
+    Script::new(era, "wiper")
+        .declares(json!({"tools": {}}))
+        .on("tools/list", move |_| {
             let tool = |name: &str, is_read_only: bool| {
                 let annotations = json!({"readOnlyHint": is_read_only});
                 json!({"name": name, "inputSchema": {"type": "object"}, "annotations": annotations})
             };
             let lies = lies.load(Ordering::SeqCst);
             json!({"tools": [tool("look", true), tool("wipe", lies)]})
-        }
-        ("resources/list", _) => json!({"resources": [{"uri": "doc:a", "name": "a"}]}),
-        ("resources/templates/list", _) => json!({"resourceTemplates": []}),
-        ("resources/read", _) => json!({"contents": []}),
-        ("tools/call", _) => json!({"content": []}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        })
+        .lists(json!({
+            "resources": [{"uri": "doc:a", "name": "a"}],
+            "resourceTemplates": [],
+        }))
+        .results(json!({
+            "resources/read": {"contents": []},
+            "tools/call": {"content": []},
+        }))
 }
 
 fn only() -> VariantConfig {
@@ -40,19 +35,11 @@ fn only() -> VariantConfig {
     only
 }
 
-/// Before a configuration with the variant `only`, and no other.
-async fn harness(era: Era) -> Harness {
-    Harness::behind_one(server(era, &Arc::default()).await, |config| {
-        config.with_variants_of(vec![only()]).unwrap()
-    })
-    .await
-}
-
 /// SV-2, SV-9: where a configuration has one variant, no client gets another: by no selector, header, address or hint.
 #[tokio::test]
 async fn a_configuration_of_one_variant_has_no_other() {
     for era in ERAS {
-        let harness = harness(era).await;
+        let harness = Harness::of_variants(server(era, &Arc::default()), vec![only()]).await;
         for way in ClientKind::ALL {
             let wishes = hints(json!({"accessLevel": "read-write", "contextSize": "standard"}));
             let list = way.ask(&harness, &wishes, "tools/list", json!({})).await;
@@ -97,7 +84,7 @@ fn is_no_variant(answer: &Value, other: &str) {
 #[tokio::test]
 async fn a_selection_of_one_kind_leaves_the_others_as_they_are() {
     for era in ERAS {
-        let harness = harness(era).await;
+        let harness = Harness::of_variants(server(era, &Arc::default()), vec![only()]).await;
         for uri in ["doc:a", "doc:not-listed"] {
             let read = json!({"uri": uri});
             let answer = harness
@@ -116,7 +103,7 @@ async fn a_tool_is_shown_by_what_its_server_says_of_it_now() {
         let lies = Arc::new(AtomicBool::new(false));
         let reader = variant("reader").with_base(Base::ReadOnly);
         let adapt = |config: Config| config.with_variants_of(vec![reader]).unwrap();
-        let harness = Harness::behind_one(server(era, &lies).await, adapt).await;
+        let harness = Harness::with_server(server(era, &lies), adapt).await;
         let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["look"]);
         let answer = harness.ask_modern("tools/call", tool("wipe")).await;

@@ -3,14 +3,11 @@
 use crate::support::*;
 
 /// A server of issues, one of which is hard to undo.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let result = match seen.method() {
-        "initialize" => introduced("issues", json!({"tools": {"listChanged": true}})),
-        "tools/list" => json!({"tools": tools()}),
-        "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+fn server() -> Script {
+    Script::legacy("issues")
+        .declares(json!({"tools": {"listChanged": true}}))
+        .lists(json!({"tools": tools()}))
+        .results(json!({"tools/call": {"content": [{"type": "text", "text": "done"}]}}))
 }
 
 /// So many values that an open schema saves more tokens than `describe_tools` costs.
@@ -44,16 +41,9 @@ fn schema() -> String {
     )
 }
 
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, adapt).await
-}
-
 /// A gateway with these `variants:`.
 async fn configured(variants: &str) -> Harness {
-    let peer = ScriptedServer::start(answer).await;
-    let url = &peer.url;
-    let text = format!("servers: {{a: {{url: \"{url}\"}}}}\nvariants:\n{variants}");
-    Harness::behind(peer, of_file(&text)).await
+    Harness::configured(server(), &format!("variants:\n{variants}")).await
 }
 
 async fn list(harness: &Harness, kind: ClientKind, variant: &str) -> Value {
@@ -93,7 +83,7 @@ fn text(result: &Value) -> &str {
 
 #[tokio::test]
 async fn a_directory_lists_every_tool_with_the_types_of_its_arguments() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for kind in ClientKind::ALL {
         let listed = list(&harness, kind, "directory").await;
         let tools = &listed["result"]["tools"];
@@ -122,7 +112,7 @@ async fn a_directory_lists_every_tool_with_the_types_of_its_arguments() {
 
 #[tokio::test]
 async fn two_clients_of_a_directory_get_the_same_bytes() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for kind in ClientKind::ALL {
         let (params, none) = (under("directory", json!({})), json!({}));
         let list = || kind.text(&harness, &none, "tools/list", params.clone());
@@ -132,7 +122,7 @@ async fn two_clients_of_a_directory_get_the_same_bytes() {
 
 #[tokio::test]
 async fn a_description_has_the_whole_text_and_the_schema() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for kind in ClientKind::ALL {
         let asked = json!({"names": ["search_issues", "nothing", "search_issues"]});
         let result = call(&harness, kind, "directory", "describe_tools", asked).await;
@@ -151,7 +141,7 @@ async fn a_description_has_the_whole_text_and_the_schema() {
 
 #[tokio::test]
 async fn what_a_description_cannot_be_asked_for_is_said() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let many: Vec<_> = (0..21).map(|at| format!("t{at}")).collect();
     let (many, long) = (json!(many).to_string(), "a".repeat(513));
     for [asked, expected] in rows(
@@ -187,7 +177,7 @@ async fn a_hidden_tool_is_as_unknown_as_one_that_does_not_exist() {
 
 #[tokio::test]
 async fn a_call_that_does_not_fit_is_answered_with_its_errors_and_the_schema() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for kind in ClientKind::ALL {
         let wrong = json!({"dryRun": true, "limit": 11});
         let result = call(&harness, kind, "directory", "search_issues", wrong).await;
@@ -246,16 +236,13 @@ fn recorded(path: &str) -> Value {
 }
 
 /// A server with the tools of the recorded lists that are called.
-fn recorded_answer(seen: &ReceivedRequest) -> Option<Reply> {
-    if seen.method() != "tools/list" {
-        return answer(seen);
-    }
+fn recorded_tools() -> Script {
     let mut tools = Vec::new();
     for list in RECORDED.split(' ') {
         let list = recorded(&format!("tool-lists/{list}.json"));
         tools.extend(list["tools"].as_array().unwrap().clone());
     }
-    Some(seen.answer(&json!({"tools": tools})))
+    server().lists(json!({ "tools": tools }))
 }
 
 const RECORDED: &str = "everything filesystem git memory mongo notion playwright sqlite time";
@@ -263,7 +250,7 @@ const RECORDED: &str = "everything filesystem git memory mongo notion playwright
 /// Each answer to a wrong call names the argument and has its schema, and the server is not called.
 #[tokio::test]
 async fn wrong_calls_of_recorded_tools_are_answered_with_the_argument_and_its_schema() {
-    let harness = Harness::scripted(recorded_answer).await;
+    let harness = Harness::of_server(recorded_tools()).await;
     let calls = recorded("wrong-calls.json");
     let calls = calls.as_array().unwrap();
     assert_eq!(calls.len(), 40);
@@ -286,7 +273,7 @@ async fn wrong_calls_of_recorded_tools_are_answered_with_the_argument_and_its_sc
 /// `standard` says nothing of arguments: the server answers.
 #[tokio::test]
 async fn a_call_that_fits_reaches_the_server_as_in_standard() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for kind in ClientKind::ALL {
         for variant in ["standard", "directory"] {
             let fits = json!({"limit": 3, "query": "\u{e9}", "dry_run": false});
@@ -308,7 +295,7 @@ async fn a_call_that_fits_reaches_the_server_as_in_standard() {
 /// Models write `null` for what they leave out. The check takes it so, and the server gets what the client wrote.
 #[tokio::test]
 async fn a_null_for_an_optional_argument_reaches_the_server_as_it_was_written() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let written = r#"{ "limit":null, "query" : "\u00e9\/", "dry_run":  null }"#;
     let meta = |members: &str| {
         format!(r#"{{"io.modelcontextprotocol/server-variant":"directory"{members}}}"#)
@@ -347,7 +334,7 @@ async fn a_null_for_an_optional_argument_reaches_the_server_as_it_was_written() 
 
 #[tokio::test]
 async fn a_schema_that_cannot_be_checked_lets_calls_pass_and_is_counted() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let params = json!({"a": 1});
     let result = call(&harness, ClientKind::HttpModern, "directory", "odd", params).await;
     assert_eq!(text(&result), "done");
@@ -358,7 +345,7 @@ async fn a_schema_that_cannot_be_checked_lets_calls_pass_and_is_counted() {
 
 #[tokio::test]
 async fn descriptions_refusals_and_repairs_are_counted() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut ask = async |name: &str, arguments: Value| {
         let params = under("directory", json!({"name": name, "arguments": arguments}));
@@ -491,17 +478,9 @@ async fn a_client_with_a_dialect_gets_compact_schemas() {
 /// A server's tool keeps its name, and the operator is told.
 #[tokio::test]
 async fn a_servers_tool_of_that_name_keeps_it() {
-    let harness = Harness::scripted(|seen| {
-        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
-        match seen.method() {
-            "tools/list" => {
-                Some(seen.answer(
-                    &json!({"tools": [tool("describe_tools"), tool("vary_describe_tools")]}),
-                ))
-            }
-            _ => answer(seen),
-        }
-    }).await;
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
+    let tools = json!([tool("describe_tools"), tool("vary_describe_tools")]);
+    let harness = Harness::of_server(server().lists(json!({ "tools": tools }))).await;
     let kind = ClientKind::HttpModern;
     let listed = list(&harness, kind, "directory").await;
     let expected = "describe_tools vary_describe_tools vary_describe_tools_2";
@@ -524,14 +503,14 @@ async fn a_servers_tool_of_that_name_keeps_it() {
 /// Descriptions are bounded: what does not fit is asked for in parts.
 #[tokio::test]
 async fn descriptions_that_are_too_long_together_are_asked_for_in_parts() {
-    let harness = Harness::scripted(|seen| {
-        let tool = |name: &str, length: usize| json!({"name": name, "description": "word ".repeat(length), "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
-        let tools = json!({"tools": [tool("a", 6000), tool("b", 6000), tool("c", 6000), tool("d", 20_000)]});
-        match seen.method() {
-            "tools/list" => Some(seen.answer(&tools)),
-            _ => answer(seen),
-        }
-    }).await;
+    let tool = |name: &str, length: usize| json!({"name": name, "description": "word ".repeat(length), "inputSchema": {"type": "object", "properties": {"label": {"enum": labels()}}}});
+    let tools = json!([
+        tool("a", 6000),
+        tool("b", 6000),
+        tool("c", 6000),
+        tool("d", 20_000)
+    ]);
+    let harness = Harness::of_server(server().lists(json!({ "tools": tools }))).await;
     let described =
         async |names: &[&str]| describe(&harness, "directory", json!({"names": names})).await;
     let result = described(&["a", "b", "c"]).await;

@@ -65,10 +65,6 @@ fn adapt(config: Config) -> Config {
     config
 }
 
-async fn harness() -> Harness {
-    adapted(|_| {}).await
-}
-
 /// A gateway with the experiment, and these changes.
 async fn adapted(edit: impl FnOnce(&mut Config)) -> Harness {
     Harness::before(Era::Modern, |config| edited(edit)(adapt(config))).await
@@ -153,7 +149,7 @@ async fn one_of_each(harness: &Harness) -> [usize; 2] {
 
 #[tokio::test]
 async fn a_principal_gets_the_same_arm_in_both_eras_and_on_every_replica() {
-    let (one, replica) = (harness().await, harness().await);
+    let (one, replica) = (adapted(|_| {}).await, adapted(|_| {}).await);
     let arms = arms(&one).await;
     let verbose = arms.iter().filter(|arm| *arm == "verbose").count();
     assert!((4..PEOPLE - 4).contains(&verbose), "{arms:?}");
@@ -166,7 +162,7 @@ async fn a_principal_gets_the_same_arm_in_both_eras_and_on_every_replica() {
 
 #[tokio::test]
 async fn clients_without_a_principal_are_assigned_by_session_and_else_get_the_control() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let mut sessions = Vec::new();
     for _ in 0..PEOPLE {
         let mut anonymous = client(&harness, 0);
@@ -181,7 +177,7 @@ async fn clients_without_a_principal_are_assigned_by_session_and_else_get_the_co
 
 #[tokio::test]
 async fn only_clients_that_ask_for_experiments_get_an_experimental_arm() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let [_, verbose] = one_of_each(&harness).await;
     let opted_in = |to: &str| declared(&json!({"com.acme/experimentOptIn": to}));
     let without = |what: &str| willing(&json!({"com.acme/experimentExclude": what}));
@@ -201,7 +197,7 @@ async fn only_clients_that_ask_for_experiments_get_an_experimental_arm() {
 
 #[tokio::test]
 async fn a_variant_that_is_named_wins() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let [standard, verbose] = one_of_each(&harness).await;
     let variant = async |person: usize, path: &str| {
         let client = client(&harness, person);
@@ -236,7 +232,7 @@ async fn active(client: &Client<'_>, params: Value, header: Option<&str>) -> Str
 /// SV-24: a selector, a header, a rule for clients, access rules and their pins decide before any experiment.
 #[tokio::test]
 async fn an_experiment_overrides_nothing_that_names_a_variant() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let [_, verbose] = one_of_each(&harness).await;
     let willing = client(&harness, verbose);
     assert_eq!(active(&willing, json!({}), None).await, "verbose");
@@ -307,7 +303,7 @@ fn counts(harness: &Harness, metric: Metric) -> [(f64, f64); 2] {
 
 #[tokio::test]
 async fn calls_are_counted_for_the_arm_of_their_client() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let people = one_of_each(&harness).await;
     let call = |name: &str| json!({"name": name, "arguments": {"text": "x"}});
     for (person, tools) in people.into_iter().zip([&["say", "fail"][..], &["say"]]) {
@@ -329,7 +325,7 @@ async fn calls_are_counted_for_the_arm_of_their_client() {
 /// Else an arm whose descriptions keep its clients from calling anything would seem to have fewer clients.
 #[tokio::test]
 async fn a_client_that_only_lists_is_counted_once() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let [standard, _] = one_of_each(&harness).await;
     let client = client(&harness, standard);
     for _ in 0..2 {
@@ -341,7 +337,7 @@ async fn a_client_that_only_lists_is_counted_once() {
 
 #[tokio::test]
 async fn calls_of_clients_that_do_not_take_part_are_not_counted() {
-    let harness = harness().await;
+    let harness = adapted(|_| {}).await;
     let [_, verbose] = one_of_each(&harness).await;
     let before = counts(&harness, Metric::Calls);
     let call = json!({"name": "say", "arguments": {"text": "x"}});

@@ -9,41 +9,41 @@ use mcp_vary_view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
 use crate::support::*;
 
 /// A modern server whose tool `search` has arguments that travel as headers, and that fails on request.
-async fn server() -> ScriptedServer {
-    ScriptedServer::start(answer).await
-}
-
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let sent = seen.answer(&json!({
-        "content": [], "isError": false, "said": params, "messages": [], "contents": [],
-        "completion": {"values": ["one"]},
-    }));
-    let result = match seen.method() {
-        "server/discover" => {
-            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
-        }
-        "tools/list" => json!({"tools": tools()}),
-        "prompts/list" => json!({"prompts": [
-            {"name": "triage", "arguments": [
-                {"name": "repository", "required": true}, {"name": "owner"}, {"name": "tone"},
-            ]},
-            {"name": "secret", "arguments": [{"name": "x"}]},
-        ]}),
-        "resources/list" => json!({"resources": [{"uri": "doc:index", "name": "index"}]}),
-        "resources/templates/list" => json!({"resourceTemplates": [
-            {"uriTemplate": "doc:{name}", "name": "doc"},
-            {"uriTemplate": "log:{day}", "name": "log"},
-        ]}),
-        "resources/read" => json!({"contents": [{"uri": "deep:1", "text": ""}], "said": params}),
-        "tools/call" => return Some(called(seen, params).unwrap_or(sent)),
-        "prompts/get" if params["arguments"]["tone"] == "rude" => {
-            return Some(seen.refuse(200, -32602, "prompt triage takes no 'repository'"));
-        }
-        "prompts/get" | "completion/complete" => return Some(sent),
-        _ => return None,
+fn server() -> Script {
+    let echoed = |params: &Value| {
+        json!({
+            "content": [], "isError": false, "said": params, "messages": [], "contents": [],
+            "completion": {"values": ["one"]},
+        })
     };
-    Some(seen.answer(&result))
+    Script::new(Era::Modern, "names")
+        .declares(json!({"completions": {}}))
+        .lists(json!({"tools": tools()}))
+        .lists(json!({
+            "prompts": [
+                {"name": "triage", "arguments": [
+                    {"name": "repository", "required": true}, {"name": "owner"}, {"name": "tone"},
+                ]},
+                {"name": "secret", "arguments": [{"name": "x"}]},
+            ],
+            "resources": [{"uri": "doc:index", "name": "index"}],
+            "resourceTemplates": [
+                {"uriTemplate": "doc:{name}", "name": "doc"},
+                {"uriTemplate": "log:{day}", "name": "log"},
+            ],
+        }))
+        .on(
+            "resources/read",
+            |params| json!({"contents": [{"uri": "deep:1", "text": ""}], "said": params}),
+        )
+        .on_call(echoed)
+        .may_reply("tools/call", |seen| called(seen, &seen.body["params"]))
+        .on("prompts/get", echoed)
+        .may_reply("prompts/get", |seen| {
+            let is_rude = seen.body["params"]["arguments"]["tone"] == "rude";
+            is_rude.then(|| seen.refuse(200, -32602, "prompt triage takes no 'repository'"))
+        })
+        .on("completion/complete", echoed)
 }
 
 fn tools() -> Value {
@@ -124,17 +124,6 @@ fn variants(prefix: &str) -> Vec<VariantConfig> {
     vec![variant("all"), ours, hiding, gemini, compact]
 }
 
-async fn harness() -> Harness {
-    Harness::behind_one(server().await, |config| {
-        config.with_variants_of(variants("")).unwrap()
-    })
-    .await
-}
-
-async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    harness.ask_modern(method, under(variant, params)).await
-}
-
 const HEADERS: [&str; 4] = [
     "mcp-param-query",
     "mcp-param-region",
@@ -185,7 +174,7 @@ fn reached(outcome: Outcome, arguments: Value, headers: &[&str]) {
 /// server's own.
 #[tokio::test]
 async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     let find = |arguments: Value| json!({"name": "find", "arguments": arguments});
     // The header of a renamed argument says what it says by its new name; what is fixed or left out has
     // no header in front, and its own behind.
@@ -213,7 +202,7 @@ async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
         reached(outcome, given, &["query=x", "region=us"]);
     }
     // Whatever the dialect lists of the annotations, the server gets its headers.
-    let list = ask(&harness, "gemini", "tools/list", json!({})).await;
+    let list = harness.ask_under("gemini", "tools/list", json!({})).await;
     let is_listed = list.to_string().contains("x-mcp-header");
     let headers: &[_] = if is_listed { &[("Query", "x")] } else { &[] };
     let given = json!({"query": "x"});
@@ -224,7 +213,7 @@ async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
 /// SV-11: a header that does not say what the view's argument says is refused in the view's words.
 #[tokio::test]
 async fn headers_that_contradict_the_views_arguments_are_refused() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     let find = json!({"name": "find", "arguments": {"q": "x"}});
     for (headers, named) in [
         (&[][..], "`q`"),
@@ -252,7 +241,7 @@ async fn headers_that_contradict_the_views_arguments_are_refused() {
 /// SV-12: what goes wrong is said in the view's names, where they are sure to be meant.
 #[tokio::test]
 async fn errors_speak_of_what_the_view_lists() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     let ask_for = async |variant: &str, name: &str, key: &str, what: &str| {
         let call = under(variant, json!({"name": name, "arguments": {key: what}}));
         harness
@@ -273,7 +262,7 @@ async fn errors_speak_of_what_the_view_lists() {
     let failed = ask_for("all", "search", "query", "fail").await;
     failed.has("/result/content/0/text", own);
     let get = json!({"name": "sort", "arguments": {"repo": "r", "tone": "rude"}});
-    let refused = ask(&harness, "ours", "prompts/get", get).await;
+    let refused = harness.ask_under("ours", "prompts/get", get).await;
     refused.has("/error/message", "prompt sort takes no 'repo'");
 }
 
@@ -292,7 +281,7 @@ fn prompt(name: &str) -> Value {
 /// SV-11: a completion is asked for in the view's names, and what was completed before is, too.
 #[tokio::test]
 async fn completions_are_those_of_the_view() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     for way in ClientKind::ALL {
         let ask = async |params: Value| {
             let arguments = under("ours", params);
@@ -314,7 +303,9 @@ async fn completions_are_those_of_the_view() {
         said.has("/context/arguments", json!({"owner": "acme"}));
     }
     let arguments = complete(prompt("triage"), "tone", None);
-    let unchanged = ask(&harness, "all", "completion/complete", arguments).await;
+    let unchanged = harness
+        .ask_under("all", "completion/complete", arguments)
+        .await;
     // Nothing is added to what is not changed.
     assert_eq!(unchanged["result"]["said"].get("context"), None);
 }
@@ -322,7 +313,7 @@ async fn completions_are_those_of_the_view() {
 /// SV-12: what a view hides or calls otherwise cannot be completed in it.
 #[tokio::test]
 async fn what_a_view_does_not_show_has_no_completions() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     let template = |uri: &str| json!({"type": "ref/resource", "uri": uri});
     for params in [
         complete(prompt("triage"), "tone", None),
@@ -336,7 +327,9 @@ async fn what_a_view_does_not_show_has_no_completions() {
         complete(template("no:{x}"), "x", None),
     ] {
         let before = harness.peer.of("completion/complete").len();
-        let answer = ask(&harness, "ours", "completion/complete", params.clone()).await;
+        let answer = harness
+            .ask_under("ours", "completion/complete", params.clone())
+            .await;
         let error = &answer["error"];
         assert_eq!(error["code"], -32602, "{params} {answer}");
         assert_eq!(error["data"]["activeVariant"], "ours", "{params} {answer}");
@@ -344,16 +337,20 @@ async fn what_a_view_does_not_show_has_no_completions() {
         assert_eq!(found, before, "{params}");
     }
     let shown = complete(template("doc:{name}"), "name", None);
-    let answer = ask(&harness, "ours", "completion/complete", shown).await;
+    let answer = harness
+        .ask_under("ours", "completion/complete", shown)
+        .await;
     assert!(answer["result"].is_object(), "{answer}");
     let hidden_elsewhere = complete(template("log:{day}"), "day", None);
-    let answer = ask(&harness, "all", "completion/complete", hidden_elsewhere).await;
+    let answer = harness
+        .ask_under("all", "completion/complete", hidden_elsewhere)
+        .await;
     assert!(answer["result"].is_object(), "{answer}");
 }
 
 /// Before two servers of that kind, so that links decide what exists.
 async fn two() -> (Harness, ScriptedServer) {
-    let (one, two) = (server().await, server().await);
+    let (one, two) = (server().start().await, server().start().await);
     let config = before(&[("one", &one), ("two", &two)]);
     let mut all = variants("*");
     let mut no_prompts = variant("no-prompts");
@@ -364,7 +361,9 @@ async fn two() -> (Harness, ScriptedServer) {
 }
 
 async fn can_read(harness: &Harness, variant: &str, uri: &str) -> bool {
-    let answer = ask(harness, variant, "resources/read", json!({"uri": uri})).await;
+    let answer = harness
+        .ask_under(variant, "resources/read", json!({"uri": uri}))
+        .await;
     if answer["result"].is_object() {
         return true;
     }
@@ -379,7 +378,7 @@ async fn a_link_exists_where_the_tool_that_gave_it_is_visible() {
     let (harness, two) = two().await;
     assert!(!can_read(&harness, "all", "see:1").await);
     let point = json!({"name": "two_point", "arguments": {"to": "see:1"}});
-    let answer = ask(&harness, "all", "tools/call", point).await;
+    let answer = harness.ask_under("all", "tools/call", point).await;
     answer.has("/result/content/0/uri", "see:1");
     for (variant, exists) in [("all", true), ("no-prompts", true), ("ours", false)] {
         let found = can_read(&harness, variant, "see:1").await;
@@ -413,21 +412,19 @@ async fn a_resource_exists_where_it_is_listed_or_has_a_template() {
 /// SV-14: a tool that points to many things makes none be forgotten that another pointed to.
 #[tokio::test]
 async fn a_loud_tool_does_not_end_the_links_of_another() {
-    let loud = |seen: &ReceivedRequest| match seen.method() {
-        "tools/call" if seen.body["params"]["arguments"]["to"] == "many" => {
-            let turn = &seen.body["params"]["arguments"]["turn"];
-            let link = |n: u32| json!({"type": "resource_link", "uri": format!("many:{turn}:{n}"), "name": "x"});
-            let content: Vec<_> = (0..250).map(link).collect();
-            Some(seen.answer(&json!({"content": content})))
-        }
-        _ => answer(seen),
-    };
-    let (one, two) = (ScriptedServer::start(loud).await, server().await);
+    let loud = server().may_reply("tools/call", |seen| {
+        let arguments = &seen.body["params"]["arguments"];
+        let turn = &arguments["turn"];
+        let link = |n: u32| json!({"type": "resource_link", "uri": format!("many:{turn}:{n}"), "name": "x"});
+        let content: Vec<_> = (0..250).map(link).collect();
+        (arguments["to"] == "many").then(|| seen.answer(&json!({"content": content})))
+    });
+    let (one, two) = (loud.start().await, server().start().await);
     let config = before(&[("one", &one), ("two", &two)]);
     let harness = Harness::behind(one, config.with_page_size(NonZeroUsize::MAX)).await;
     for name in ["one_point", "two_point"] {
         let call = json!({"name": name, "arguments": {"to": format!("see:{name}")}});
-        ask(&harness, "standard", "tools/call", call).await;
+        harness.ask_under("standard", "tools/call", call).await;
     }
     let mut http = harness.connect().await;
     for turn in 0..40 {
@@ -448,14 +445,14 @@ async fn a_loud_tool_does_not_end_the_links_of_another() {
 /// SV-12: a call of what another view shows says what one of nothing says.
 #[tokio::test]
 async fn what_is_hidden_is_as_unknown_as_what_is_not() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants("")).await;
     for (method, key, hidden, unknown) in [
         ("tools/call", "name", "point", "nobody"),
         ("prompts/get", "name", "secret", "nobody"),
         ("resources/read", "uri", "log:x", "nil:x"),
     ] {
         let error = async |id: &str| {
-            let answer = ask(&harness, "ours", method, json!({key: id})).await;
+            let answer = harness.ask_under("ours", method, json!({key: id})).await;
             answer["error"].to_string()
         };
         let of_hidden = error(hidden).await.replace(hidden, unknown);

@@ -11,37 +11,47 @@ use crate::support::*;
 /// What a server lists, by the tests' hand; a call of any tool announces that it changed.
 type Names = Arc<Mutex<Vec<u8>>>;
 
-async fn listing(names: &Names) -> ScriptedServer {
-    let names = Arc::clone(names);
-    ScriptedServer::start(move |seen| answer(&names.lock().unwrap(), seen)).await
-}
-
-fn answer(names: &[u8], seen: &ReceivedRequest) -> Option<Reply> {
-    let all = |make: fn(u8) -> Value| names.iter().map(|name| make(*name)).collect::<Vec<_>>();
-    let sent = |kind: &str| json!({"listChanged": kind != "completions"});
-    let result = match seen.method() {
-        "initialize" => introduced(
-            "p",
-            json!({"tools": sent("tools"), "resources": sent("resources"), "prompts": sent("prompts")}),
+fn listing(names: &Names) -> Script {
+    type Item = fn(u8) -> Value;
+    let changes = json!({"listChanged": true});
+    let script = Script::legacy("p")
+        .declares(json!({"tools": changes, "resources": changes, "prompts": changes}));
+    let script = script.reply("tools/call", |seen| {
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        let done = seen.message(&json!({"content": []}));
+        Reply::events(event(&changed) + &event(&done))
+    });
+    let lists: [(&str, &str, Item); 4] = [
+        ("tools/list", "tools", |name| {
+            json!({
+                "name": format!("t{name}"), "inputSchema": {"type": "object"},
+            })
+        }),
+        (
+            "resources/list",
+            "resources",
+            |name| json!({"uri": format!("r:{name}"), "name": "r"}),
         ),
-        "tools/list" => json!({"tools": all(|name| json!({
-            "name": format!("t{name}"), "inputSchema": {"type": "object"},
-        }))}),
-        "resources/list" => json!({"resources": all(|name| json!({
-            "uri": format!("r:{name}"), "name": "r",
-        }))}),
-        "resources/templates/list" => json!({"resourceTemplates": all(|name| json!({
-            "uriTemplate": format!("t:{name}/{{x}}"), "name": "t",
-        }))}),
-        "prompts/list" => json!({"prompts": all(|name| json!({"name": format!("p{name}")}))}),
-        "tools/call" => {
-            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            let done = seen.message(&json!({"content": []}));
-            return Some(Reply::events(event(&changed) + &event(&done)));
-        }
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        ("resources/templates/list", "resourceTemplates", |name| {
+            json!({
+                "uriTemplate": format!("t:{name}/{{x}}"), "name": "t",
+            })
+        }),
+        (
+            "prompts/list",
+            "prompts",
+            |name| json!({"name": format!("p{name}")}),
+        ),
+    ];
+    lists
+        .into_iter()
+        .fold(script, |script, (method, key, item)| {
+            let names = Arc::clone(names);
+            script.on(method, move |_| {
+                let names = names.lock().unwrap();
+                json!({key: names.iter().map(|name| item(*name)).collect::<Vec<_>>()})
+            })
+        })
 }
 
 fn names(all: impl IntoIterator<Item = u8>) -> Names {
@@ -56,7 +66,7 @@ fn paged(config: Config, size: usize) -> Config {
 async fn harness(servers: &[&Names], size: usize) -> (Harness, Vec<ScriptedServer>) {
     let mut peers = Vec::new();
     for names in servers {
-        peers.push(listing(names).await);
+        peers.push(listing(names).start().await);
     }
     let mut all = config(Target::command("none", []));
     let servers = peers.iter().enumerate();
@@ -189,7 +199,7 @@ async fn a_cursor_that_is_null_or_empty_begins_the_list() {
 async fn cursors_outlive_a_rotation_of_the_key() {
     let all = names(0..5);
     let start = async |adapt: fn(Config) -> Config| {
-        let peer = listing(&all).await;
+        let peer = listing(&all).start().await;
         Harness::behind_one(peer, |config| adapt(paged(config, 2))).await
     };
     let old = start(|config| config.with_key([1; 32])).await;
@@ -220,7 +230,7 @@ async fn cursors_outlive_a_rotation_of_the_key() {
 /// Reads the tools of a server page by page; between two pages its list becomes the next of `lists`.
 async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
     let names = names(lists[0].iter().copied());
-    let peer = listing(&names).await;
+    let peer = listing(&names).start().await;
     let harness = Harness::behind_one(peer, |config| paged(config, size)).await;
     let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
     let (mut read, mut params) = (Vec::new(), json!({}));
@@ -314,7 +324,7 @@ async fn a_change_of_one_server_reaches_every_variant() {
 async fn the_keys_of_a_file_are_shared_and_rotate() {
     let all = names(0..5);
     let start = async |keys: &str| {
-        let peer = listing(&all).await;
+        let peer = listing(&all).start().await;
         let url = &peer.url;
         let text = format!("servers: {{a: {{url: '{url}'}}}}\npage-size: 2\n{keys}");
         let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();

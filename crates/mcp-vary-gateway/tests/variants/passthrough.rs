@@ -35,7 +35,7 @@ async fn results_of_a_vary_behind_a_vary_are_shaped_by_the_inner_one() {
         // Each set of tags needs a session at a server that has sessions.
         config.servers[0].limits.connections = 2 * TAGS.len();
         config.limits.classes = 2 * TAGS.len();
-        let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+        let outer = Harness::alone(config).await;
         for way in ClientKind::ALL {
             for tags in TAGS {
                 let capabilities = features(tags);
@@ -71,27 +71,19 @@ fn tags(capabilities: &Value) -> Option<Vec<&str>> {
 }
 
 /// A server of either era with a variant of its own, which may negotiate content.
-fn answer(seen: &ReceivedRequest, is_modern: bool, negotiates: bool) -> Option<Reply> {
+fn server(is_modern: bool, negotiates: bool) -> Script {
     let offered = json!({"availableVariants": [{"id": "agent", "description": "For agents."}]});
     let mut extensions = json!({SERVER_VARIANTS: offered});
     if negotiates {
         extensions[CONTENT_NEGOTIATION] = json!({});
     }
-    let capabilities = json!({"tools": {}, "extensions": extensions});
-    let result = match seen.method() {
-        "server/discover" if is_modern => discovered(capabilities),
-        "initialize" if !is_modern => introduced("crm", capabilities),
-        "tools/list" => tool_list(&["list"]),
-        "tools/call" => json!({
+    let era = if is_modern { Era::Modern } else { Era::Legacy };
+    Script::new(era, "crm")
+        .declares(json!({"extensions": extensions}))
+        .tools(&["list"])
+        .results(json!({"tools/call": {
             "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1},
-        }),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
-}
-
-async fn server(is_modern: bool, negotiates: bool) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(seen, is_modern, negotiates)).await
+        }}))
 }
 
 /// A gateway in front of the variant `agent` of `servers`, with `passthrough` and further keys of the file.
@@ -112,7 +104,7 @@ async fn in_front_of_servers(
     let entries: String = servers.iter().map(entry).collect();
     let text = format!("servers:\n{entries}{more}");
     let config = of_file(&text);
-    Harness::behind(ScriptedServer::start(|_| None).await, config).await
+    Harness::alone(config).await
 }
 
 /// The tags with which `server` got its last call, under its variant `agent`.
@@ -144,8 +136,8 @@ fn tags_of_sessions(opened: &[ReceivedRequest]) -> BTreeSet<Option<Vec<&str>>> {
 #[tokio::test]
 async fn results_of_servers_that_negotiate_content_stay_as_they_are() {
     for is_modern in [false, true] {
-        let crm = server(is_modern, true).await;
-        let web = server(is_modern, false).await;
+        let crm = server(is_modern, true).start().await;
+        let web = server(is_modern, false).start().await;
         let harness = in_front(&[("crm", &crm), ("web", &web)], "").await;
         for declared in [&["agent", "format=json"][..], &["format=text", "human"]] {
             for way in ClientKind::ALL {
@@ -190,7 +182,7 @@ async fn results_of_servers_that_negotiate_content_stay_as_they_are() {
 /// EXT-9, CN-16: clients that declare other tags share no session of a server that shapes by them.
 #[tokio::test]
 async fn sessions_of_a_server_are_not_shared_by_clients_with_other_tags() {
-    let crm = server(false, true).await;
+    let crm = server(false, true).start().await;
     let harness = in_front(&[("crm", &crm)], "").await;
     let way = ClientKind::HttpLegacy;
     for capabilities in [features(&["agent"]), json!({}), features(&["human"])] {
@@ -209,7 +201,7 @@ async fn sessions_of_a_server_are_not_shared_by_clients_with_other_tags() {
 /// shapes its results.
 #[tokio::test]
 async fn without_a_session_for_its_tags_a_client_gets_results_that_the_gateway_shapes() {
-    let crm = server(false, true).await;
+    let crm = server(false, true).start().await;
     let harness = in_front_of_servers(&[("crm", &crm)], ", connections: 1", "").await;
     for way in ClientKind::ALL {
         for (tag, text) in [("human", "**n**"), ("format=text", "n: 1")] {
@@ -227,8 +219,9 @@ async fn without_a_session_for_its_tags_a_client_gets_results_that_the_gateway_s
 /// declared before.
 #[tokio::test]
 async fn tags_of_modern_clients_do_not_depend_on_clients_before_them() {
-    let crm = ScriptedServer::start(|seen| answer(seen, seen.method() == "server/discover", true));
-    let crm = crm.await;
+    let modern = server(true, true);
+    let both = server(false, true).may_reply("server/discover", move |seen| modern.reply_to(seen));
+    let crm = both.start().await;
     let harness = in_front(&[("crm", &crm)], "").await;
     let is_shaped_here = async |way: ClientKind, n: usize| {
         let call = tool("list");
@@ -264,21 +257,16 @@ async fn tags_reach_a_server_without_variants_that_negotiates_content() {
         (true, ", passthrough: on", rules, false),
         (true, "", "", false),
     ] {
-        let crm = ScriptedServer::start(move |seen| {
-            let capabilities = json!({"tools": {}, "extensions": {CONTENT_NEGOTIATION: {}}});
-            let result = match seen.method() {
-                "server/discover" if is_modern => discovered(capabilities),
-                "initialize" if !is_modern => introduced("crm", capabilities),
-                _ => return answer(seen, is_modern, true),
-            };
-            Some(seen.answer(&result))
-        });
-        let crm = crm.await;
+        let without_variants = json!({"extensions": {CONTENT_NEGOTIATION: {}}});
+        let crm = server(is_modern, true)
+            .declares(without_variants)
+            .start()
+            .await;
         let url = &crm.url;
         let config = of_file(&format!(
             "servers: {{crm: {{url: \"{url}\"{keys}}}}}{rules}"
         ));
-        let harness = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+        let harness = Harness::alone(config).await;
         for way in ClientKind::ALL {
             for (variant, tag) in [("standard", "human"), ("compact", "format=text")] {
                 let call = under(variant, tool("list"));
@@ -305,7 +293,7 @@ async fn tags_reach_a_server_without_variants_that_negotiates_content() {
 /// results are shaped by the gateway.
 #[tokio::test]
 async fn a_user_cannot_take_all_connections_with_tags() {
-    let crm = server(false, true).await;
+    let crm = server(false, true).start().await;
     let mut config = before(&[("crm", &crm)]);
     config.servers[0].passthrough = true;
     config.servers[0].isolation = Isolation::Principal;
@@ -343,8 +331,8 @@ async fn a_server_whose_results_the_file_shapes_gets_no_tags() {
         ("variants: [compact], tools: [{server: web}], ", false),
     ] {
         let rules = format!("results: [{{{about}for: everyone, project: '{{m: .n}}'}}]");
-        let crm = server(true, true).await;
-        let web = server(true, false).await;
+        let crm = server(true, true).start().await;
+        let web = server(true, false).start().await;
         let harness = in_front(&[("crm", &crm), ("web", &web)], &rules).await;
         for way in ClientKind::ALL {
             let call = tool("crm_list");
@@ -363,11 +351,11 @@ async fn a_server_whose_results_the_file_shapes_gets_no_tags() {
 /// CN-9, EXT-9: what the operator sets about the fields that clients read applies to results that a server has shaped.
 #[tokio::test]
 async fn fields_that_clients_read_are_set_by_the_operator() {
-    let crm = ScriptedServer::start(|seen| match seen.method() {
-        "tools/call" => Some(seen.answer(&json!({"content": [], "structuredContent": {"n": 1}}))),
-        _ => answer(seen, true, true),
-    });
-    let crm = crm.await;
+    let result = json!({"content": [], "structuredContent": {"n": 1}});
+    let crm = server(true, true)
+        .result("tools/call", result)
+        .start()
+        .await;
     let tags = features(&["agent", "format=json"]);
     for (more, texts_of_result, has_structure) in [
         ("", &[][..], true),

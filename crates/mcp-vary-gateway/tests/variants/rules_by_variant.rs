@@ -3,33 +3,32 @@
 use crate::support::*;
 
 /// A server with a tool that has an `outputSchema`, one that has none, a resource and a prompt.
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
+fn server() -> Script {
     let schema = json!({"type": "object", "required": ["stations"]});
     let stations = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
-    let result = match seen.method() {
-        "initialize" => introduced("rail", json!({"tools": {}, "prompts": {}, "resources": {}})),
-        "tools/list" => json!({"tools": [
-            {"name": "list", "inputSchema": {"type": "object"}, "outputSchema": schema},
-            {"name": "plain", "inputSchema": {"type": "object"}},
-        ]}),
-        "tools/call" if params["arguments"]["wrong"] == true => json!({
-            "content": [{"type": "text", "text": "no stations"}], "structuredContent": {"stations": [{}]},
-        }),
-        "tools/call" => json!({
-            "content": [{"type": "text", "text": stations.to_string()}], "structuredContent": stations,
-        }),
-        "resources/list" => json!({"resources": [{"uri": "map://all", "name": "all"}]}),
-        "resources/read" => json!({"contents": [
-            {"uri": "map://all", "mimeType": "application/json", "text": stations.to_string()},
-        ]}),
-        "prompts/list" => json!({"prompts": [{"name": "plan"}]}),
-        "prompts/get" => json!({"messages": [
+    let text = stations.to_string();
+    Script::legacy("rail")
+        .lists(json!({
+            "tools": [
+                {"name": "list", "inputSchema": {"type": "object"}, "outputSchema": schema},
+                {"name": "plain", "inputSchema": {"type": "object"}},
+            ],
+            "resources": [{"uri": "map://all", "name": "all"}],
+        }))
+        .results(json!({"resources/read": {"contents": [
+            {"uri": "map://all", "mimeType": "application/json", "text": text},
+        ]}}))
+        .lists(json!({"prompts": [{"name": "plan"}]}))
+        .results(json!({"prompts/get": {"messages": [
             {"role": "user", "content": {"type": "text", "text": "Plan it."}},
-        ]}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        ]}}))
+        .on_call(move |params| {
+            if params["arguments"]["wrong"] == true {
+                let structured = json!({"stations": [{}]});
+                return json!({"content": [{"type": "text", "text": "no stations"}], "structuredContent": structured});
+            }
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": stations})
+        })
 }
 
 const RULES: &str = r#"
@@ -55,27 +54,7 @@ prompts:
 "#;
 
 pub(super) async fn harness() -> Harness {
-    let peer = ScriptedServer::start(answer).await;
-    let text = format!("servers: {{a: {{url: \"{}\"}}}}\n{RULES}", peer.url);
-    let config = of_file(&text);
-    Harness::behind(peer, config).await
-}
-
-async fn ask(
-    harness: &Harness,
-    (kind, variant): (ClientKind, &str),
-    tags: &[&str],
-    method: &str,
-    params: Value,
-) -> Value {
-    let capabilities = match tags {
-        [] => json!({}),
-        tags => features(tags),
-    };
-    let answer = ask_as(harness, kind, &capabilities, method, under(variant, params)).await;
-    let result = answer["result"].clone();
-    assert!(result.is_object(), "{answer}");
-    result
+    Harness::configured(server(), RULES).await
 }
 
 /// SV-11: two variants of a tool return values of different shapes, and each lists the schema of its own.
@@ -97,14 +76,18 @@ async fn an_output_schema_is_that_of_the_variants_value() {
             // `compact` lists no `outputSchema`; the value is the variant's all the same.
             ("short", Value::Null, json!({"names": ["Bern", "Thun"]})),
         ] {
-            let list = ask(&harness, (way, variant), &[], "tools/list", json!({})).await;
+            let list = harness
+                .result_of(way, &[], "tools/list", under(variant, json!({})))
+                .await;
             let schema = &list["tools"][0]["outputSchema"];
             assert_eq!(schema["required"], listed, "{way:?} {variant}");
             assert_eq!(list["tools"][1].get("outputSchema"), None);
             if way.is_modern() {
                 assert_eq!(list["ttlMs"], 0, "lists differ by variant");
             }
-            let called = ask(&harness, (way, variant), &[], "tools/call", tool("list")).await;
+            let called = harness
+                .result_of(way, &[], "tools/call", under(variant, tool("list")))
+                .await;
             assert_eq!(called["structuredContent"], value, "{way:?} {variant}");
             let text: Value = serde_json::from_str(texts(&called)[0]).unwrap();
             assert_eq!(text, value, "{way:?} {variant}");
@@ -119,7 +102,9 @@ async fn a_value_that_breaks_the_listed_schema_is_not_sent_as_structured() {
     for way in ClientKind::ALL {
         let mut wrong = tool("list");
         wrong["arguments"] = json!({"wrong": true});
-        let called = ask(&harness, (way, "names"), &[], "tools/call", wrong.clone()).await;
+        let called = harness
+            .result_of(way, &[], "tools/call", under("names", wrong.clone()))
+            .await;
         assert_eq!(called["isError"], true, "{way:?}");
         assert_eq!(called.get("structuredContent"), None);
         assert_eq!(
@@ -130,7 +115,9 @@ async fn a_value_that_breaks_the_listed_schema_is_not_sent_as_structured() {
                 "no stations"
             ]
         );
-        let served = ask(&harness, (way, "standard"), &[], "tools/call", wrong).await;
+        let served = harness
+            .result_of(way, &[], "tools/call", under("standard", wrong))
+            .await;
         assert_eq!(served.get("isError"), None);
     }
     assert_eq!(harness.gateway.failed_results(), 4);
@@ -142,17 +129,25 @@ async fn a_rule_applies_in_the_variants_that_it_names() {
     let harness = harness().await;
     for way in ClientKind::ALL {
         let human = &["human", "format=markdown"][..];
-        let names = ask(&harness, (way, "names"), human, "tools/call", tool("list")).await;
+        let names = harness
+            .result_of(way, human, "tools/call", under("names", tool("list")))
+            .await;
         assert_eq!(texts(&names), ["Bern and Thun"], "{way:?}");
         let expected = json!({"names": ["Bern", "Thun"]});
         assert_eq!(names["structuredContent"], expected, "the list promises it");
         let params = tool("list");
-        let standard = ask(&harness, (way, "standard"), human, "tools/call", params).await;
+        let standard = harness
+            .result_of(way, human, "tools/call", under("standard", params))
+            .await;
         assert!(texts(&standard)[0].contains("Bern"), "{standard}");
         assert_ne!(texts(&standard), ["Bern and Thun"]);
-        let count = ask(&harness, (way, "short"), &[], "tools/call", tool("plain")).await;
+        let count = harness
+            .result_of(way, &[], "tools/call", under("short", tool("plain")))
+            .await;
         assert_eq!(count["structuredContent"], json!({"count": 2}), "{way:?}");
-        let whole = ask(&harness, (way, "names"), &[], "tools/call", tool("plain")).await;
+        let whole = harness
+            .result_of(way, &[], "tools/call", under("names", tool("plain")))
+            .await;
         whole.has("/structuredContent/stations/1/name", "Thun");
     }
 }
@@ -164,11 +159,15 @@ async fn a_resource_has_the_form_of_its_variant() {
     for way in ClientKind::ALL {
         let map = || json!({"uri": "map://all"});
         for tags in [&[][..], &["agent", "format=json"]] {
-            let read = ask(&harness, (way, "names"), tags, "resources/read", map()).await;
+            let read = harness
+                .result_of(way, tags, "resources/read", under("names", map()))
+                .await;
             let content = &read["contents"][0];
             assert_eq!(content["text"], "2 stations", "{way:?} {tags:?}");
             content.has("/mimeType", "text/plain");
-            let served = ask(&harness, (way, "standard"), tags, "resources/read", map()).await;
+            let served = harness
+                .result_of(way, tags, "resources/read", under("standard", map()))
+                .await;
             served.has("/contents/0/mimeType", "application/json");
             if way.is_modern() {
                 for result in [read, served] {
@@ -193,7 +192,9 @@ async fn a_prompt_has_the_texts_of_its_variant() {
             ("names", &["human"], "Plan it. Briefly."),
             ("names", &["agent"], "1. Plan."),
         ] {
-            let prompt = ask(&harness, (way, variant), tags, "prompts/get", plan()).await;
+            let prompt = harness
+                .result_of(way, tags, "prompts/get", under(variant, plan()))
+                .await;
             let text = &prompt["messages"][0]["content"]["text"];
             assert_eq!(*text, expected, "{way:?} {variant} {tags:?}");
         }

@@ -87,22 +87,16 @@ async fn and_to_clients_without() {
 
 /// A server of 2026-07-28, which asks in its results.
 async fn modern_server() -> ScriptedServer {
-    ScriptedServer::start(|seen: &ReceivedRequest| match seen.method() {
-        "tools/call" => {
-            let requested = questions().map(|(method, params, _)| {
-                (
-                    method.to_owned(),
-                    json!({"method": method, "params": params}),
-                )
-            });
-            let requested: serde_json::Map<_, _> = requested.into_iter().collect();
-            Some(seen.answer(&json!({
-                "resultType": "input_required", "inputRequests": requested, "requestState": "s",
-            })))
-        }
-        _ => places_server::answer(Era::Modern, seen),
-    })
-    .await
+    let requested = questions().map(|(method, params, _)| {
+        let request = json!({"method": method, "params": params});
+        (method.to_owned(), request)
+    });
+    let requested: serde_json::Map<_, _> = requested.into_iter().collect();
+    let required = json!({
+        "resultType": "input_required", "inputRequests": requested, "requestState": "s",
+    });
+    let script = places_server::script(Era::Modern).result("tools/call", required);
+    script.start().await
 }
 
 #[tokio::test]

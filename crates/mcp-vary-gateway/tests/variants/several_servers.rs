@@ -8,42 +8,50 @@ use crate::support::*;
 const UI: &str = "io.modelcontextprotocol/ui";
 
 /// A server that says who it is. Its session tells whether it was made for a client with a UI.
-async fn named(name: &'static str, era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| answer(name, era, seen)).await
-}
-
-fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let of_ui = seen
-        .header("mcp-session-id")
-        .is_some_and(|id| id.starts_with("ui"));
-    let mut tools = vec![json!({"name": "who", "inputSchema": {"type": "object"}})];
-    if of_ui {
-        tools.push(json!({"name": "show", "inputSchema": {"type": "object"}}));
-    }
-    let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => return Some(initialized(name, seen)),
-        ("server/discover", Era::Modern) => discovered(capabilities()),
-        ("tools/list", _) => json!({"tools": tools}),
-        ("tools/call", _) if params["arguments"]["stay"] == true => return Some(Reply::silence()),
-        ("tools/call", _) => json!({"by": name, "ui": of_ui, "said": params, "content": [
-            {"type": "resource_link", "uri": format!("linked:{name}"), "name": "x"},
-        ]}),
-        ("resources/list", _) => json!({"resources": [
-            {"uri": format!("{name}:1"), "name": "one"}, {"uri": "same:1", "name": "same"},
-        ]}),
-        ("resources/templates/list", _) => json!({"resourceTemplates": [
-            {"uriTemplate": format!("{name}://{{path}}/end"), "name": "t"},
-        ]}),
-        ("resources/read", _) => json!({"contents": [], "by": name}),
-        ("prompts/list", _) => json!({"prompts": [{"name": "greet"}]}),
-        ("prompts/get", _) => json!({"messages": [], "by": name, "said": params}),
-        ("completion/complete", _) => {
-            json!({"completion": {"values": []}, "by": name, "said": params})
-        }
-        _ => return None,
+fn named(name: &'static str, era: Era) -> Script {
+    let is_of_ui = |seen: &ReceivedRequest| {
+        let session = seen.header("mcp-session-id");
+        session.is_some_and(|id| id.starts_with("ui"))
     };
-    Some(seen.answer(&result))
+    let script = Script::new(era, name)
+        .declares(capabilities())
+        .reply("tools/list", move |seen| {
+            let names = ["who", "show"];
+            seen.answer(&tool_list(&names[..1 + usize::from(is_of_ui(seen))]))
+        })
+        .reply("tools/call", move |seen| {
+            let params = &seen.body["params"];
+            if params["arguments"]["stay"] == true {
+                return Reply::silence();
+            }
+            seen.answer(
+                &json!({"by": name, "ui": is_of_ui(seen), "said": params, "content": [
+                    {"type": "resource_link", "uri": format!("linked:{name}"), "name": "x"},
+                ]}),
+            )
+        })
+        .lists(json!({
+            "resources": [
+                {"uri": format!("{name}:1"), "name": "one"}, {"uri": "same:1", "name": "same"},
+            ],
+            "resourceTemplates": [
+                {"uriTemplate": format!("{name}://{{path}}/end"), "name": "t"},
+            ],
+        }))
+        .result("resources/read", json!({"contents": [], "by": name}))
+        .lists(json!({"prompts": [{"name": "greet"}]}))
+        .on(
+            "prompts/get",
+            move |params| json!({"messages": [], "by": name, "said": params}),
+        )
+        .on(
+            "completion/complete",
+            move |params| json!({"completion": {"values": []}, "by": name, "said": params}),
+        );
+    match era {
+        Era::Legacy => script.reply("initialize", move |seen| initialized(name, seen)),
+        Era::Modern => script,
+    }
 }
 
 fn capabilities() -> Value {
@@ -65,15 +73,11 @@ fn initialized(name: &str, seen: &ReceivedRequest) -> Reply {
 /// A gateway before two servers, a legacy and a modern one; and the second of them.
 async fn two(adapt: impl FnOnce(Config) -> Config) -> (Harness, ScriptedServer) {
     let (git, web) = (
-        named("git", Era::Legacy).await,
-        named("web", Era::Modern).await,
+        named("git", Era::Legacy).start().await,
+        named("web", Era::Modern).start().await,
     );
     let config = adapt(before(&[("git", &git), ("web", &web)]));
     (Harness::behind(git, config).await, web)
-}
-
-async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
-    harness.ask_modern(method, params).await
 }
 
 #[tokio::test]
@@ -101,11 +105,17 @@ async fn tools_are_called_by_the_name_of_their_server() {
 #[tokio::test]
 async fn every_variant_shows_the_tools_of_all_servers() {
     let (harness, _web) = two(|config| config).await;
-    let list = ask(&harness, "tools/list", under("compact", json!({}))).await;
+    let list = harness
+        .ask_modern("tools/list", under("compact", json!({})))
+        .await;
     assert_eq!(names(&list), ["git_who", "web_who"]);
-    let list = ask(&harness, "tools/list", under("read-only", json!({}))).await;
+    let list = harness
+        .ask_modern("tools/list", under("read-only", json!({})))
+        .await;
     assert!(names(&list).is_empty());
-    let call = ask(&harness, "tools/call", under("read-only", tool("web_who"))).await;
+    let call = harness
+        .ask_modern("tools/call", under("read-only", tool("web_who")))
+        .await;
     call.has("/error/data/activeVariant", "read-only");
 }
 
@@ -124,21 +134,25 @@ async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
         ("same:1", "git"),
         ("web://a/b/end", "web"),
     ] {
-        let read = ask(&harness, "resources/read", json!({"uri": uri})).await;
+        let read = harness
+            .ask_modern("resources/read", json!({"uri": uri}))
+            .await;
         was_read(&read, by);
     }
     let linked = json!({"uri": "linked:web"});
-    let unknown = ask(&harness, "resources/read", linked.clone()).await;
+    let unknown = harness.ask_modern("resources/read", linked.clone()).await;
     unknown.has("/error/code", -32602);
     unknown.has("/error/data/activeVariant", "standard");
-    ask(&harness, "tools/call", tool("web_who")).await;
-    was_read(&ask(&harness, "resources/read", linked).await, "web");
+    harness.ask_modern("tools/call", tool("web_who")).await;
+    was_read(&harness.ask_modern("resources/read", linked).await, "web");
 }
 
 #[tokio::test]
 async fn prompts_and_completions_reach_their_server_under_its_own_name() {
     let (harness, _web) = two(|config| config).await;
-    let got = ask(&harness, "prompts/get", json!({"name": "web_greet"})).await;
+    let got = harness
+        .ask_modern("prompts/get", json!({"name": "web_greet"}))
+        .await;
     got.has("/result/by", "web");
     got.has("/result/said/name", "greet");
     let argument = json!({"name": "a", "value": "b"});
@@ -149,12 +163,12 @@ async fn prompts_and_completions_reach_their_server_under_its_own_name() {
     "#,
     ) {
         let params = json!({"ref": cell(reference), "argument": argument});
-        let completed = ask(&harness, "completion/complete", params).await;
+        let completed = harness.ask_modern("completion/complete", params).await;
         completed.has("/result/by", by);
         completed.has("/result/said/ref", cell(native));
     }
     let params = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": argument});
-    let unknown = ask(&harness, "completion/complete", params).await;
+    let unknown = harness.ask_modern("completion/complete", params).await;
     unknown.has("/error/code", -32602);
 }
 
@@ -162,9 +176,9 @@ async fn prompts_and_completions_reach_their_server_under_its_own_name() {
 #[tokio::test]
 async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
     let (harness, _web) = two(|config| config.with_naming(Naming::Never)).await;
-    let list = ask(&harness, "tools/list", json!({})).await;
+    let list = harness.ask_modern("tools/list", json!({})).await;
     assert_eq!(names(&list), ["who"]);
-    let call = ask(&harness, "tools/call", tool("who")).await;
+    let call = harness.ask_modern("tools/call", tool("who")).await;
     call.has("/result/by", "git");
     let collisions = harness.gateway.collisions().into_iter();
     let told = collisions.map(|it: Collision| json!([it.list, it.id, it.reachable, it.hidden]));
@@ -212,7 +226,9 @@ async fn what_a_variant_hides_takes_no_name() {
             }
         }
     }
-    let list = ask(&harness, "resources/list", under("web", json!({}))).await;
+    let list = harness
+        .ask_modern("resources/list", under("web", json!({})))
+        .await;
     let uris = list["result"]["resources"].as_array().unwrap().iter();
     let uris: Vec<_> = uris.map(|resource| &resource["uri"]).collect();
     assert_eq!(uris, ["web:1", "same:1"]);
@@ -241,13 +257,13 @@ async fn nobody() -> Target {
 
 #[tokio::test]
 async fn a_server_that_is_down_stops_nobody() {
-    let web = named("web", Era::Modern).await;
+    let web = named("web", Era::Modern).start().await;
     let mut config = before(&[("git", &web), ("web", &web)]);
     config.servers[0].target = nobody().await;
     let harness = Harness::behind(web, config).await;
-    let list = ask(&harness, "tools/list", json!({})).await;
+    let list = harness.ask_modern("tools/list", json!({})).await;
     assert_eq!(names(&list), ["web_who"]);
-    let call = ask(&harness, "tools/call", tool("web_who")).await;
+    let call = harness.ask_modern("tools/call", tool("web_who")).await;
     call.has("/result/by", "web");
     let servers = harness.gateway.servers();
     let is_down = matches!(servers[0].state, ConnectionState::Disconnected { .. });
@@ -274,7 +290,7 @@ fn with_ui() -> Value {
 
 #[tokio::test]
 async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
-    let harness = Harness::behind_one(named("git", Era::Legacy).await, |config| config).await;
+    let harness = Harness::of_server(named("git", Era::Legacy)).await;
     for way in ClientKind::ALL {
         let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["who"], "{way:?}");
@@ -299,7 +315,7 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
 
 #[tokio::test]
 async fn classes_are_few_and_closed_when_nobody_uses_them() {
-    let peer = named("git", Era::Legacy).await;
+    let peer = named("git", Era::Legacy).start().await;
     let harness = Harness::edited(peer, |config| {
         config.servers[0].limits.idle_timeout = Duration::from_millis(1);
         config.servers[0].limits.connections = 3;
@@ -321,7 +337,7 @@ async fn classes_are_few_and_closed_when_nobody_uses_them() {
 
 #[tokio::test]
 async fn the_calls_of_all_classes_count_together() {
-    let peer = named("git", Era::Legacy).await;
+    let peer = named("git", Era::Legacy).start().await;
     let harness = Harness::edited(peer, |config| {
         config.servers[0].limits.concurrency = 1;
         config.servers[0].limits.ready_timeout = Duration::from_millis(20);
@@ -343,7 +359,7 @@ async fn the_calls_of_all_classes_count_together() {
 
 #[tokio::test]
 async fn a_server_may_have_a_connection_for_each_session() {
-    let peer = named("git", Era::Legacy).await;
+    let peer = named("git", Era::Legacy).start().await;
     let harness = Harness::edited(peer, |config| {
         config.servers[0].isolation = Isolation::Session;
         // One for clients without sessions, two for sessions.
@@ -385,23 +401,19 @@ async fn a_server_may_have_a_connection_for_each_session() {
 /// A server that ends the connection instead of answering a call, `times` times.
 async fn faint(times: usize, annotations: Value) -> ScriptedServer {
     let calls = AtomicUsize::new(0);
-    ScriptedServer::start(move |seen| match seen.method() {
-        "tools/call" if calls.fetch_add(1, Ordering::Relaxed) < times => Some(Reply::broken()),
-        "tools/list" => {
-            let schema = json!({"type": "object"});
-            let tool = json!({"name": "who", "inputSchema": schema, "annotations": annotations});
-            Some(seen.answer(&json!({"tools": [tool]})))
-        }
-        _ => answer("git", Era::Legacy, seen),
-    })
-    .await
+    let is_faint = move || calls.fetch_add(1, Ordering::Relaxed) < times;
+    let schema = json!({"type": "object"});
+    let tools = json!([{"name": "who", "inputSchema": schema, "annotations": annotations}]);
+    let script = named("git", Era::Legacy).lists(json!({ "tools": tools }));
+    let script = script.may_reply("tools/call", move |_| is_faint().then(Reply::broken));
+    script.start().await
 }
 
 /// How often a call reached a server that broke the first of them off, and what the client got.
 async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
     let peer = faint(1, annotations).await;
     let harness = Harness::edited(peer, |config| config.servers[0].retry = repeat).await;
-    let answer = ask(&harness, "tools/call", tool("who")).await;
+    let answer = harness.ask_modern("tools/call", tool("who")).await;
     (harness.peer.of("tools/call").len(), answer)
 }
 
@@ -426,7 +438,7 @@ async fn a_call_is_repeated_once() {
     let peer = faint(9, json!({"readOnlyHint": true})).await;
     let edit = |config: &mut Config| config.servers[0].retry = RetryPolicy::Idempotent;
     let harness = Harness::edited(peer, edit).await;
-    let answer = ask(&harness, "tools/call", tool("who")).await;
+    let answer = harness.ask_modern("tools/call", tool("who")).await;
     assert!(answer["error"]["message"].is_string(), "{answer}");
     assert_eq!(harness.peer.of("tools/call").len(), 2);
 }
@@ -434,16 +446,18 @@ async fn a_call_is_repeated_once() {
 /// One that answers the first `tools/list` and no other.
 async fn slow_to_list() -> ScriptedServer {
     let lists = AtomicUsize::new(0);
-    ScriptedServer::start(move |seen| match seen.method() {
-        "tools/list" if lists.fetch_add(1, Ordering::Relaxed) > 0 => Some(Reply::silence()),
-        _ => answer("slow", Era::Modern, seen),
-    })
-    .await
+    let is_slow = move || lists.fetch_add(1, Ordering::Relaxed) > 0;
+    let script = named("slow", Era::Modern);
+    let script = script.may_reply("tools/list", move |_| is_slow().then(Reply::silence));
+    script.start().await
 }
 
 #[tokio::test]
 async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
-    let (slow, web) = (slow_to_list().await, named("web", Era::Modern).await);
+    let (slow, web) = (
+        slow_to_list().await,
+        named("web", Era::Modern).start().await,
+    );
     let mut config = before(&[("slow", &slow), ("web", &web)]);
     config.servers[0].limits.ready_timeout = Duration::from_millis(20);
     config.servers[0].limits.list_ttl = Duration::from_millis(1);
@@ -451,16 +465,16 @@ async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
     // A list that has expired is read again in the background, and the old one is shown meanwhile.
     soon(async {
         while harness.peer.of("tools/list").len() < 2 {
-            let list = ask(&harness, "tools/list", json!({})).await;
+            let list = harness.ask_modern("tools/list", json!({})).await;
             assert_eq!(names(&list), ["slow_who", "web_who"]);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await;
     for _ in 0..3 {
-        let list = ask(&harness, "tools/list", json!({})).await;
+        let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["slow_who", "web_who"]);
     }
-    let call = ask(&harness, "tools/call", tool("slow_who")).await;
+    let call = harness.ask_modern("tools/call", tool("slow_who")).await;
     call.has("/result/by", "slow");
 }

@@ -10,10 +10,6 @@ fn six(config: Config) -> Config {
     config.with_variants_of(variants).unwrap()
 }
 
-async fn harness(stage: &ChangingServer) -> Harness {
-    Harness::changing_with(stage, six).await
-}
-
 /// The methods that run under a variant, and what the server of these tests is asked by them.
 fn methods() -> Vec<(&'static str, Value)> {
     vec![
@@ -54,7 +50,7 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
             "tools": changes, "prompts": changes, "completions": {},
             "resources": {"listChanged": true, "subscribe": true},
         }));
-        let harness = harness(&stage).await;
+        let harness = Harness::changing_with(&stage, six).await;
         let mut others = listening(&harness, way, &[]).await;
         let mut clients = Vec::new();
         for (method, params) in methods() {
@@ -81,7 +77,7 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
 #[tokio::test]
 async fn what_was_selected_before_the_stream_was_opened_is_notified_of() {
     let stage = ChangingServer::new(Era::Legacy);
-    let harness = harness(&stage).await;
+    let harness = Harness::changing_with(&stage, six).await;
     let mut client = listening(&harness, ClientKind::HttpLegacy, &[]).await;
     client.close_stream();
     soon(client.ask("tools/list", under("f", json!({})))).await;
@@ -97,7 +93,7 @@ async fn a_modern_client_is_notified_of_the_variant_in_which_it_listens() {
     for era in [Era::Legacy, Era::Modern] {
         for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
             let stage = ChangingServer::new(era);
-            let harness = harness(&stage).await;
+            let harness = Harness::changing_with(&stage, six).await;
             let mut client =
                 NotificationClient::listening(&harness, way, everything(&[]), Some("f")).await;
             stage.set_tools(&["first", "second"]);
@@ -112,7 +108,7 @@ async fn a_modern_client_is_notified_of_the_variant_in_which_it_listens() {
 async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
     for way in LEGACY {
         let stage = ChangingServer::new(Era::Legacy);
-        let harness = harness(&stage).await;
+        let harness = Harness::changing_with(&stage, six).await;
         let mut client = listening(&harness, way, &[]).await;
         let mut other = listening(&harness, way, &[]).await;
         soon(client.ask("tools/list", under("f", json!({})))).await;

@@ -95,15 +95,11 @@ async fn at_the_address_of_a_variant_one_change_is_one_notification() {
 /// it for others.
 #[tokio::test]
 async fn an_error_of_the_server_stays_as_it_is() {
-    let harness = Harness::scripted(|seen| {
-        let is_read = matches!(seen.method(), "resources/read" | "resources/subscribe");
-        if is_read {
-            Some(seen.refuse(200, -32602, "no"))
-        } else {
-            places_server::answer(Era::Legacy, seen)
-        }
-    })
-    .await;
+    let refuse = |seen: &ReceivedRequest| seen.refuse(200, -32602, "no");
+    let script = places_server::script(Era::Legacy)
+        .reply("resources/read", refuse)
+        .reply("resources/subscribe", refuse);
+    let harness = Harness::of_server(script).await;
     let read = json!({"uri": "place:none"});
     let no = |data: Value| {
         if data.is_null() {

@@ -17,7 +17,7 @@ pub(super) fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
 async fn chain(variant: Option<&str>) -> (Harness, Harness) {
     let inner = rules_by_variant::harness().await;
     let config = in_front_of(&inner, variant);
-    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let outer = Harness::alone(config).await;
     (outer, inner)
 }
 
@@ -74,7 +74,7 @@ async fn a_server_without_the_selected_variant_is_not_used() {
         "server `peer` has no variant `nmes`: it offers `standard`, `names`, `short`; change `variant` in its entry"
     );
     config = config.allow_empty_start(Duration::from_secs(60));
-    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let outer = Harness::alone(config).await;
     for way in ClientKind::ALL {
         let params = tool("list");
         let called = way.ask(&outer, &json!({}), "tools/call", params).await;
@@ -91,7 +91,7 @@ async fn two_entries_show_two_variants_of_a_server() {
     let mut short = in_front_of(&inner, Some("names")).servers.remove(0);
     short.name = "short".to_owned();
     config.servers.push(short);
-    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let outer = Harness::alone(config).await;
     let whole = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
     let names_alone = json!({"names": ["Bern", "Thun"]});
     for way in ClientKind::ALL {
@@ -104,30 +104,27 @@ async fn two_entries_show_two_variants_of_a_server() {
 }
 
 /// A server of either era that offers variants.
-fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
+fn offering(era: Era) -> Script {
     let offered = json!({"availableVariants": [{"id": "agent"}, {"id": "human"}]});
-    let capabilities = json!({
-        "tools": {"listChanged": true}, "resources": {"subscribe": true}, "completions": {}, "prompts": {},
-        "extensions": {SERVER_VARIANTS: offered},
-    });
-    let result = match seen.method() {
-        "server/discover" if is_modern => {
-            let mut result = discovered();
-            result["capabilities"] = capabilities;
-            result
-        }
-        "initialize" if !is_modern => introduced("n", capabilities),
-        "tools/list" => json!({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}),
-        "resources/list" => json!({"resources": [{"uri": "map://all", "name": "all"}]}),
-        "prompts/list" => json!({"prompts": [{"name": "plan", "arguments": [{"name": "a"}]}]}),
-        "tools/call" => json!({"content": []}),
-        "resources/subscribe" | "resources/unsubscribe" | "ping" => json!({}),
-        "resources/read" => json!({"contents": []}),
-        "prompts/get" => json!({"messages": []}),
-        "completion/complete" => json!({"completion": {"values": []}}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    Script::new(era, "n")
+        .declares(json!({
+            "tools": {"listChanged": true}, "resources": {"subscribe": true}, "completions": {},
+            "extensions": {SERVER_VARIANTS: offered},
+        }))
+        .tools(&["list"])
+        .lists(json!({
+            "resources": [{"uri": "map://all", "name": "all"}],
+            "prompts": [{"name": "plan", "arguments": [{"name": "a"}]}],
+        }))
+        .results(json!({
+            "tools/call": {"content": []},
+            "resources/subscribe": {},
+            "resources/unsubscribe": {},
+            "ping": {},
+            "resources/read": {"contents": []},
+            "prompts/get": {"messages": []},
+            "completion/complete": {"completion": {"values": []}},
+        }))
 }
 
 /// EXT-9: a handshake without the selected variant ends the use of the server, and one with it begins it again.
@@ -135,16 +132,13 @@ fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
 async fn a_server_is_used_while_it_offers_the_selected_variant() {
     let is_gone = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_gone);
-    let peer = ScriptedServer::start(move |seen| {
-        let mut reply = discovered();
-        let others = json!({"availableVariants": [{"id": "agent"}]});
-        reply["capabilities"] = json!({"tools": {}, "extensions": {SERVER_VARIANTS: others}});
-        match seen.method() {
-            "server/discover" if flag.load(Ordering::SeqCst) => Some(seen.answer(&reply)),
-            _ => offering(seen, true),
-        }
-    })
-    .await;
+    let others = json!({"availableVariants": [{"id": "agent"}]});
+    let others = discovered(json!({"tools": {}, "extensions": {SERVER_VARIANTS: others}}));
+    let script = offering(Era::Modern).may_reply("server/discover", move |seen| {
+        let is_gone = flag.load(Ordering::SeqCst);
+        is_gone.then(|| seen.answer(&others))
+    });
+    let peer = script.start().await;
     let mut config = config(Target::http(peer.url.clone()));
     config.servers[0].variant = Some("human".parse().unwrap());
     // A modern server is asked for its capabilities whenever its health is checked.
@@ -169,25 +163,17 @@ async fn a_server_is_used_while_it_offers_the_selected_variant() {
     }
 }
 
-/// The result of `server/discover` as scripted servers answer it.
-fn discovered() -> Value {
-    json!({
-        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "1"}},
-    })
-}
-
 /// EXT-9: each request to a server of either era has the selector, also those that the gateway sends by itself; none has it
 /// where the operator selects nothing, whatever the client sends.
 #[tokio::test]
 async fn each_request_has_the_selector_of_the_operator_and_none_of_a_client() {
-    for (is_modern, variant) in [
-        (false, Some("human")),
-        (true, Some("human")),
-        (false, None),
-        (true, None),
+    for (era, variant) in [
+        (Era::Legacy, Some("human")),
+        (Era::Modern, Some("human")),
+        (Era::Legacy, None),
+        (Era::Modern, None),
     ] {
-        let peer = ScriptedServer::start(move |seen| offering(seen, is_modern)).await;
+        let peer = offering(era).start().await;
         let mut config = config(Target::http(peer.url.clone()));
         config.servers[0].variant = variant.map(|id| id.parse().unwrap());
         let harness = Harness::behind(peer, config).await;
@@ -209,7 +195,7 @@ async fn each_request_has_the_selector_of_the_operator_and_none_of_a_client() {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let all = json!({"uri": "map://all"});
         client.ask("resources/subscribe", all).await;
-        if !is_modern {
+        if era == Era::Legacy {
             soon(harness.peer.wait_for("resources/subscribe", 1)).await;
         }
         let received = harness.peer.received();

@@ -6,37 +6,29 @@ use mcp_vary_view::ResourceOverride;
 use crate::support::*;
 
 /// A modern server with files, whose tool `point` points to what its argument `to` says.
-async fn server() -> ScriptedServer {
-    ScriptedServer::start(answer).await
-}
-
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let result = match seen.method() {
-        "server/discover" => {
-            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
-        }
-        "tools/list" => tool_list(&["point"]),
-        "prompts/list" => json!({"prompts": [{"name": "look"}]}),
-        "resources/list" => json!({"resources": [
-            {"uri": "doc:index", "name": "index", "mimeType": "text/plain"},
-            {"uri": "file:///srv/app/README", "name": "readme", "mimeType": "text/plain"},
-            {"uri": "file:///srv/app/src/main", "name": "main"},
-        ]}),
-        "resources/templates/list" => json!({"resourceTemplates": [
-            {"uriTemplate": "file:///srv/app/{+path}", "name": "file", "mimeType": "text/plain"},
-            {"uriTemplate": "log:{day}", "name": "log"},
-        ]}),
-        "resources/read" => return Some(content(seen, params["uri"].as_str()?)),
-        "tools/call" => pointed(params["arguments"]["to"].as_str()?),
-        "prompts/get" => {
-            let content = json!({"type": "resource_link", "uri": "doc:index", "name": "x"});
-            json!({"messages": [{"role": "user", "content": content}]})
-        }
-        "completion/complete" => json!({"completion": {"values": ["one"]}, "said": params}),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+fn server() -> Script {
+    let link = json!({"type": "resource_link", "uri": "doc:index", "name": "x"});
+    Script::new(Era::Modern, "files")
+        .declares(json!({"completions": {}}))
+        .tools(&["point"])
+        .lists(json!({
+            "prompts": [{"name": "look"}],
+            "resources": [
+                {"uri": "doc:index", "name": "index", "mimeType": "text/plain"},
+                {"uri": "file:///srv/app/README", "name": "readme", "mimeType": "text/plain"},
+                {"uri": "file:///srv/app/src/main", "name": "main"},
+            ],
+            "resourceTemplates": [
+                {"uriTemplate": "file:///srv/app/{+path}", "name": "file", "mimeType": "text/plain"},
+                {"uriTemplate": "log:{day}", "name": "log"},
+            ],
+        }))
+        .reply("resources/read", |seen| {
+            content(seen, seen.body["params"]["uri"].as_str().unwrap())
+        })
+        .on_call(|params| pointed(params["arguments"]["to"].as_str().unwrap()))
+        .result("prompts/get", json!({"messages": [{"role": "user", "content": link}]}))
+        .on("completion/complete", |params| json!({"completion": {"values": ["one"]}, "said": params}))
 }
 
 /// What is at a URI; beside it another one, as a directory has it.
@@ -67,8 +59,6 @@ fn pointed(to: &str) -> Value {
 
 /// `all`, and `ours` that has URIs of its own.
 fn variants() -> Vec<VariantConfig> {
-    let variant =
-        |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."));
     let mut ours = variant("ours");
     let markdown = Some("text/markdown");
     for (native, uri, mime_type) in [
@@ -90,35 +80,19 @@ fn variants() -> Vec<VariantConfig> {
     vec![variant("all"), ours, few]
 }
 
-async fn harness() -> Harness {
-    Harness::behind_one(server().await, |config| {
-        config.with_variants_of(variants()).unwrap()
-    })
-    .await
-}
-
 /// Before two servers of that kind, so that lists, templates and links decide what exists.
 async fn two() -> (Harness, ScriptedServer) {
-    let (one, two) = (server().await, server().await);
+    let (one, two) = (server().start().await, server().start().await);
     let config = before(&[("one", &one), ("two", &two)]);
     let config = config.with_variants_of(variants()).unwrap();
     (Harness::behind(one, config).await, two)
 }
 
-async fn ask(
-    harness: &Harness,
-    client_kind: ClientKind,
-    variant: &str,
-    method: &str,
-    params: Value,
-) -> Value {
-    let params = under(variant, params);
-    harness.ask(client_kind, method, params).await
-}
-
 async fn read(harness: &Harness, client_kind: ClientKind, variant: &str, uri: &str) -> Value {
     let uri = json!({"uri": uri});
-    ask(harness, client_kind, variant, "resources/read", uri).await
+    harness
+        .ask(client_kind, "resources/read", under(variant, uri))
+        .await
 }
 
 fn column(list: &Value, key: &str, members: [&str; 2]) -> Value {
@@ -130,9 +104,11 @@ fn column(list: &Value, key: &str, members: [&str; 2]) -> Value {
 /// SV-11: URIs and MIME types are listed as the variant has them; what a template stands for moves with it.
 #[tokio::test]
 async fn a_variant_lists_uris_and_mime_types_of_its_own() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants()).await;
     for way in ClientKind::ALL {
-        let list = ask(&harness, way, "ours", "resources/list", json!({})).await;
+        let list = harness
+            .ask(way, "resources/list", under("ours", json!({})))
+            .await;
         let listed = column(&list, "resources", ["uri", "mimeType"]);
         let expected = json!([
             ["doc:start", "text/plain"],
@@ -140,13 +116,17 @@ async fn a_variant_lists_uris_and_mime_types_of_its_own() {
             ["app:/src/main", null],
         ]);
         assert_eq!(listed, expected, "{way:?}");
-        let list = ask(&harness, way, "ours", "resources/templates/list", json!({})).await;
+        let list = harness
+            .ask(way, "resources/templates/list", under("ours", json!({})))
+            .await;
         let listed = column(&list, "resourceTemplates", ["uriTemplate", "mimeType"]);
         let expected = json!([["app:/{+path}", "text/markdown"], ["day:{day}/log", null]]);
         assert_eq!(listed, expected, "{way:?}");
     }
     let kind = ClientKind::HttpModern;
-    let list = ask(&harness, kind, "all", "resources/list", json!({})).await;
+    let list = harness
+        .ask(kind, "resources/list", under("all", json!({})))
+        .await;
     list.has("/result/resources/1/uri", "file:///srv/app/README");
 }
 
@@ -173,7 +153,10 @@ async fn is_read(
 /// SV-11, SV-12, SV-14: a resource is read by the variant's URI, and by no other.
 #[tokio::test]
 async fn a_resource_is_read_by_the_uri_of_its_variant() {
-    let (alone, (together, _two)) = (harness().await, two().await);
+    let (alone, (together, _two)) = (
+        Harness::of_variants(server(), variants()).await,
+        two().await,
+    );
     for harness in [&alone, &together] {
         for way in ClientKind::ALL {
             is_read(harness, way, "ours", "doc:start", "doc:index").await;
@@ -231,7 +214,7 @@ async fn links_lead_to_the_variants_own_resources() {
         ("file:///srv/app/README", "app:readme"),
     ] {
         let call = json!({"name": "one_point", "arguments": {"to": to}});
-        let answer = ask(&harness, way, "ours", "tools/call", call).await;
+        let answer = harness.ask(way, "tools/call", under("ours", call)).await;
         let content = &answer["result"]["content"];
         assert_eq!(content[1]["uri"], shown, "{answer}");
         assert_eq!(content[2]["resource"]["uri"], shown, "{answer}");
@@ -240,7 +223,7 @@ async fn links_lead_to_the_variants_own_resources() {
         is_read(&harness, ClientKind::HttpModern, "ours", shown, to).await;
     }
     let look = json!({"name": "one_look"});
-    let answer = ask(&harness, way, "ours", "prompts/get", look).await;
+    let answer = harness.ask(way, "prompts/get", under("ours", look)).await;
     let link = &answer["result"]["messages"][0]["content"];
     assert_eq!(link["uri"], "doc:start", "{answer}");
 }
@@ -248,7 +231,10 @@ async fn links_lead_to_the_variants_own_resources() {
 /// SV-11: completions are asked for by the variant's template, and of no other.
 #[tokio::test]
 async fn completions_are_those_of_the_variants_template() {
-    let (alone, (together, _two)) = (harness().await, two().await);
+    let (alone, (together, _two)) = (
+        Harness::of_variants(server(), variants()).await,
+        two().await,
+    );
     for harness in [&alone, &together] {
         let complete = async |variant: &str, uri: &str| {
             let params = json!({
@@ -269,7 +255,7 @@ async fn completions_are_those_of_the_variants_template() {
 /// SV-12: what a server says of its own URI is told of the variant's.
 #[tokio::test]
 async fn failures_speak_of_the_variants_uris() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(server(), variants()).await;
     for way in ClientKind::ALL {
         let answer = read(&harness, way, "ours", "app:/gone").await;
         let error = &answer["error"];
@@ -278,7 +264,7 @@ async fn failures_speak_of_the_variants_uris() {
         let data = json!({"uri": "app:/gone", "activeVariant": "ours"});
         assert_eq!(error["data"], data, "{way:?}");
         let call = json!({"name": "point", "arguments": {"to": "file:///srv/app/gone"}});
-        let answer = ask(&harness, way, "ours", "tools/call", call).await;
+        let answer = harness.ask(way, "tools/call", under("ours", call)).await;
         answer.has("/result/content/0/text", "see app:/gone");
     }
 }
@@ -288,7 +274,7 @@ async fn failures_speak_of_the_variants_uris() {
 async fn what_is_told_otherwise_has_the_variants_uri() {
     let rules = "- {uris: ['doc:index'], template: 'at {{ uri }}', type: text/markdown}";
     let told = read_resources(rules).unwrap();
-    let harness = Harness::behind_one(server().await, |mut config| {
+    let harness = Harness::with_server(server(), |mut config| {
         config.resource_results = told;
         config.with_variants_of(variants()).unwrap()
     })
@@ -312,7 +298,7 @@ async fn mistakes(moves: &[(&str, &str)]) -> Vec<String> {
         variant.resource_overrides.insert(native, change);
     }
     let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
-    let harness = Harness::behind_one(server().await, adapt).await;
+    let harness = Harness::with_server(server(), adapt).await;
     let mistakes = harness.gateway.unmatched_overrides().into_iter();
     mistakes.map(|(_, mistake)| mistake.to_string()).collect()
 }

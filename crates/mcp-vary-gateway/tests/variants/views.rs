@@ -10,12 +10,7 @@ use mcp_vary_view::{
 use crate::support::*;
 
 /// A server with issues, that says what it was asked.
-async fn issues() -> ScriptedServer {
-    ScriptedServer::start(answer).await
-}
-
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
+fn issues() -> Script {
     let schema = json!({
         "type": "object", "required": ["owner", "query"],
         "properties": {
@@ -29,37 +24,31 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
             "inputSchema": schema, "annotations": {"readOnlyHint": reads},
             "outputSchema": {"type": "object"}})
     };
-    let result = match seen.method() {
-        "initialize" => introduced(
-            "issues",
-            json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}}),
-        ),
-        "tools/list" => json!({"tools": [
+    let echoed =
+        |params: &Value| json!({"messages": [], "completion": {"values": []}, "said": params});
+    Script::legacy("issues")
+        .declares(json!({"completions": {}}))
+        .lists(json!({"tools": [
             tool("search_issues", true), tool("close_issue", false), tool("admin_purge", false),
-        ]}),
-        "tools/call" => json!({
+        ]}))
+        .on_call(|params| json!({
             "said": params,
             "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "", "mimeType": "image/png"}],
-
             "structuredContent": {"found": 2},
-        }),
-        "resources/list" => json!({"resources": [
-            {"uri": "doc:a", "name": "a"}, {"uri": "log:b", "name": "b"},
-        ]}),
-        "resources/templates/list" => json!({"resourceTemplates": [
-            {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "any:{name}", "name": "a"},
-        ]}),
-        "resources/read" => json!({"contents": [], "said": params}),
-        "prompts/list" => json!({"prompts": [
+        }))
+        .lists(json!({
+            "resources": [{"uri": "doc:a", "name": "a"}, {"uri": "log:b", "name": "b"}],
+            "resourceTemplates": [
+                {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "any:{name}", "name": "a"},
+            ],
+        }))
+        .on("resources/read", |params| json!({"contents": [], "said": params}))
+        .lists(json!({"prompts": [
             {"name": "triage", "arguments": [{"name": "repository", "required": true}, {"name": "tone"}]},
             {"name": "report"},
-        ]}),
-        "prompts/get" | "completion/complete" => {
-            json!({"messages": [], "completion": {"values": []}, "said": params})
-        }
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+        ]}))
+        .on("prompts/get", echoed)
+        .on("completion/complete", echoed)
 }
 
 /// The variants of these tests.
@@ -114,21 +103,10 @@ fn variants() -> Vec<VariantConfig> {
     vec![variant("all"), finder, terms, program, gemini, casual]
 }
 
-async fn harness() -> Harness {
-    Harness::behind_one(issues().await, |config| {
-        config.with_variants_of(variants()).unwrap()
-    })
-    .await
-}
-
-async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    harness.ask_modern(method, under(variant, params)).await
-}
-
 /// SV-11: a variant chooses what it shows, and how.
 #[tokio::test]
 async fn a_variant_shows_what_it_selects() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     for (variant, tools) in [
         ("all", &["search_issues", "close_issue", "admin_purge"][..]),
         ("finder", &["find"]),
@@ -140,18 +118,20 @@ async fn a_variant_shows_what_it_selects() {
             assert_eq!(names(&list), tools, "{variant} {way:?}");
         }
     }
-    let list = ask(&harness, "finder", "resources/list", json!({})).await;
+    let list = harness
+        .ask_under("finder", "resources/list", json!({}))
+        .await;
     list.has("/result/resources", json!([{"uri": "doc:a", "name": "a"}]));
-    let list = ask(&harness, "finder", "prompts/list", json!({})).await;
+    let list = harness.ask_under("finder", "prompts/list", json!({})).await;
     assert_eq!(list["result"]["prompts"].as_array().unwrap().len(), 1);
-    let list = ask(&harness, "words", "tools/list", json!({})).await;
+    let list = harness.ask_under("words", "tools/list", json!({})).await;
     list.has("/result/tools/0/description", "Does search_issues.");
 }
 
 /// SV-14: a URI exists in a view that lists it or has a template for it.
 #[tokio::test]
 async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     for (variant, uri, exists) in [
         ("finder", "doc:a", true),
         ("finder", "doc:z", true),
@@ -162,7 +142,9 @@ async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
         ("all", "log:b", true),
         ("all", "no:where", true),
     ] {
-        let answer = ask(&harness, variant, "resources/read", json!({"uri": uri})).await;
+        let answer = harness
+            .ask_under(variant, "resources/read", json!({"uri": uri}))
+            .await;
         let found = answer["result"].is_object();
         assert_eq!(found, exists, "{variant} {uri} {answer}");
         if !exists {
@@ -175,13 +157,13 @@ async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
 /// SV-12: the names of another view lead nowhere.
 #[tokio::test]
 async fn what_a_variant_calls_otherwise_exists_only_so() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     for (variant, name) in [
         ("finder", "search_issues"),
         ("all", "find"),
         ("words", "close_issue"),
     ] {
-        let answer = ask(&harness, variant, "tools/call", tool(name)).await;
+        let answer = harness.ask_under(variant, "tools/call", tool(name)).await;
         assert_eq!(answer["error"]["code"], -32602, "{variant} {name}");
         answer.has("/error/data/activeVariant", variant);
     }
@@ -189,8 +171,8 @@ async fn what_a_variant_calls_otherwise_exists_only_so() {
 
 #[tokio::test]
 async fn a_call_reaches_the_server_in_its_own_words() {
-    let harness = harness().await;
-    let list = ask(&harness, "finder", "tools/list", json!({})).await;
+    let harness = Harness::of_variants(issues(), variants()).await;
+    let list = harness.ask_under("finder", "tools/list", json!({})).await;
     let listed = &list["result"]["tools"][0];
     listed.has("/description", "Finds issues of ours.");
     let schema = &listed["inputSchema"];
@@ -210,9 +192,9 @@ async fn a_call_reaches_the_server_in_its_own_words() {
 
 #[tokio::test]
 async fn an_argument_that_a_view_does_not_have_is_an_error_that_a_model_can_act_on() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     let call = json!({"name": "find", "arguments": {"q": "x", "owner": "evil"}});
-    let answer = ask(&harness, "finder", "tools/call", call).await;
+    let answer = harness.ask_under("finder", "tools/call", call).await;
     let result = &answer["result"];
     assert_eq!(result["isError"], true, "{answer}");
     let expected = "invalid arguments: there is no argument `owner`; leave it out";
@@ -222,16 +204,18 @@ async fn an_argument_that_a_view_does_not_have_is_an_error_that_a_model_can_act_
 
 #[tokio::test]
 async fn prompts_and_their_completions_are_asked_in_the_servers_words() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     let get = json!({"name": "triage", "arguments": {"repo": "x"}});
-    let answer = ask(&harness, "finder", "prompts/get", get).await;
+    let answer = harness.ask_under("finder", "prompts/get", get).await;
     answer.has("/result/said/arguments", json!({"repository": "x"}));
     let get = json!({"name": "triage", "arguments": {"repository": "x"}});
-    let answer = ask(&harness, "finder", "prompts/get", get).await;
+    let answer = harness.ask_under("finder", "prompts/get", get).await;
     answer.has("/error/code", -32602);
     let reference = json!({"type": "ref/prompt", "name": "triage"});
     let complete = json!({"ref": reference, "argument": {"name": "repo", "value": "v"}});
-    let answer = ask(&harness, "finder", "completion/complete", complete).await;
+    let answer = harness
+        .ask_under("finder", "completion/complete", complete)
+        .await;
     let expected = json!({"name": "repository", "value": "v"});
     answer.has("/result/said/argument", expected);
 }
@@ -239,30 +223,30 @@ async fn prompts_and_their_completions_are_asked_in_the_servers_words() {
 /// A dialect's arguments are held against the server's own schema before they go on.
 #[tokio::test]
 async fn a_dialect_lists_what_its_models_take_and_checks_what_the_server_takes() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     let good = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "long"}});
-    let answer = ask(&harness, "gemini", "tools/call", good).await;
+    let answer = harness.ask_under("gemini", "tools/call", good).await;
     let expected = json!({"owner": "o", "query": "long"});
     answer.has("/result/said/arguments", expected);
     let bad = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "x"}});
-    let answer = ask(&harness, "gemini", "tools/call", bad).await;
+    let answer = harness.ask_under("gemini", "tools/call", bad).await;
     answer.has("/result/isError", true);
     answer.contains("/result/content/0/text", "query");
 }
 
 #[tokio::test]
 async fn a_variant_decides_which_field_its_clients_read() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     let call = json!({"name": "search_issues", "arguments": {}});
     let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
-    let words = ask(&harness, "words", "tools/call", call.clone()).await;
+    let words = harness.ask_under("words", "tools/call", call.clone()).await;
     assert_eq!(words["result"].get("structuredContent"), None);
     assert_eq!(words["result"]["content"].as_array().unwrap().len(), 2);
-    let program = ask(&harness, "program", "tools/call", call).await;
+    let program = harness.ask_under("program", "tools/call", call).await;
     program.has("/result/structuredContent", json!({"found": 2}));
     program.has("/result/content", json!([image]));
     for (variant, has) in [("words", false), ("program", true)] {
-        let list = ask(&harness, variant, "tools/list", json!({})).await;
+        let list = harness.ask_under(variant, "tools/list", json!({})).await;
         let tool = &list["result"]["tools"][0];
         assert_eq!(tool.get("outputSchema").is_some(), has, "{variant}");
     }
@@ -270,7 +254,7 @@ async fn a_variant_decides_which_field_its_clients_read() {
 
 #[tokio::test]
 async fn a_variants_features_are_for_clients_that_declare_none() {
-    let harness = harness().await;
+    let harness = Harness::of_variants(issues(), variants()).await;
     let call = || under("casual", json!({"name": "search_issues", "arguments": {}}));
     let plain = harness.ask_modern("tools/call", call()).await;
     let text = plain["result"]["content"][0]["text"].as_str().unwrap();
@@ -283,14 +267,10 @@ async fn a_variants_features_are_for_clients_that_declare_none() {
     assert!(found.is_object(), "{json}");
 }
 
-/// The server of [`issues`] as one that knows no templates, or that cannot list its resources, or has none.
-fn lacking(seen: &ReceivedRequest, what: &str) -> Option<Reply> {
-    let error = |code: i32| Some(seen.refuse(200, code, "no"));
-    match (what, seen.method()) {
-        ("templates", "resources/templates/list") => error(-32601),
-        ("answers", "resources/list") => error(-32603),
-        _ => answer(seen),
-    }
+/// The server of [`issues`] as one that refuses requests with this method.
+async fn refusing(method: &'static str, code: i32) -> ScriptedServer {
+    let script = issues().reply(method, move |seen| seen.refuse(200, code, "no"));
+    script.start().await
 }
 
 /// What is said of a variant that shows `resources` and overrides them.
@@ -317,20 +297,20 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
     // A template stands for URIs that are in no list: `any:x`.
     let fine = (["doc:*", "any:x*"], ["log:b", "doc:{name}"]);
     let slipped = (["doc:*", "dok:*", "a*"], ["log:b", "log:c"]);
-    let said = resource_slips(issues().await, &fine.0, &fine.1).await;
+    let said = resource_slips(issues().start().await, &fine.0, &fine.1).await;
     assert_eq!(said, [""; 0]);
-    let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
+    let said = resource_slips(issues().start().await, &slipped.0, &slipped.1).await;
     assert_eq!(said.len(), 2, "{said:?}");
     let expected = "`resources.log:c` names no resource that a server has";
     assert!(said[0].starts_with(expected), "{said:?}");
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
     assert!(said[1].contains("matches nothing: `dok:*`"), "{said:?}");
-    let without = ScriptedServer::start(|seen| lacking(seen, "templates")).await;
+    let without = refusing("resources/templates/list", -32601).await;
     let said = resource_slips(without, &["doc:*"], &["doc:{name}"]).await;
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].starts_with("`resources.doc:{name}`"), "{said:?}");
     // What cannot be listed may be there.
-    let silent = ScriptedServer::start(|seen| lacking(seen, "answers")).await;
+    let silent = refusing("resources/list", -32603).await;
     let said = resource_slips(silent, &["dok:*"], &["log:c"]).await;
     assert_eq!(said, [""; 0]);
 }
@@ -346,7 +326,7 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     let overrides = &mut slipped[0].tool_overrides;
     overrides.insert("close_issue".into(), renamed);
     let adapt = |config: Config| config.with_variants_of(slipped).unwrap();
-    let harness = Harness::behind_one(issues().await, adapt).await;
+    let harness = Harness::with_server(issues(), adapt).await;
     let slips = harness.gateway.unmatched_overrides().into_iter();
     let said: Value = slips.map(|(id, slip)| format!("{id}: {slip}")).collect();
     said.starts("/0", "all: ");
@@ -357,7 +337,7 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     said.contains("/3", "matches nothing now: `see:secret`");
     said.has("/4", Value::Null);
     // Of two with one name the first is shown and reached.
-    let list = ask(&harness, "all", "tools/list", json!({})).await;
+    let list = harness.ask_under("all", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["search_issues", "admin_purge"]);
 }
 
@@ -366,7 +346,7 @@ async fn behind_two(variants: &str) -> ((Harness, ScriptedServer), Vec<String>, 
     let text =
         format!("servers: {{a: {{command: x}}, b: {{command: x}}}}\nvariants:\n  v: {variants}\n");
     let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
-    let (one, two) = (issues().await, issues().await);
+    let (one, two) = (issues().start().await, issues().start().await);
     let outside = config(Target::command("none", [])).environment;
     let mut config = file.clone().into_config(outside).with_limits(limits());
     let targets = [("a", &one), ("b", &two)];
@@ -374,7 +354,7 @@ async fn behind_two(variants: &str) -> ((Harness, ScriptedServer), Vec<String>, 
         .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
         .into();
     let harness = Harness::behind(one, config).await;
-    let list = ask(&harness, "v", "tools/list", json!({})).await;
+    let list = harness.ask_under("v", "tools/list", json!({})).await;
     let names = names(&list).into_iter().map(str::to_owned).collect();
     let mistakes = harness.gateway.unmatched_overrides().into_iter();
     let mistakes = mistakes.map(|(id, mistake)| file.places.diagnostic(&id, &mistake).to_string());
@@ -408,11 +388,11 @@ async fn names_of_the_servers_narrow_and_never_widen() {
     for name in ["a_search_issues", "b_search_issues"] {
         let call = |arguments: Value| json!({"name": name, "arguments": arguments});
         let given = call(json!({"query": "xy"}));
-        let answer = ask(&harness, "v", "tools/call", given).await;
+        let answer = harness.ask_under("v", "tools/call", given).await;
         let sent = &answer["result"]["said"]["arguments"];
         assert_eq!(sent, &json!({"query": "xy", "owner": "acme"}), "{answer}");
         let given = call(json!({"query": "xy", "owner": "evil"}));
-        let answer = ask(&harness, "v", "tools/call", given).await;
+        let answer = harness.ask_under("v", "tools/call", given).await;
         answer.has("/result/isError", true);
     }
 }

@@ -40,7 +40,7 @@ fn others() -> Vec<Value> {
     ]
 }
 
-fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+fn server() -> Script {
     let listed = |name: &&str| {
         let mut tool = json!({"name": name, "inputSchema": {"type": "object"}});
         if *name == "bound" {
@@ -51,21 +51,15 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         }
         tool
     };
-    let result = match seen.method() {
-        "initialize" => introduced("rows", json!({"tools": {}})),
-        "tools/list" => json!({"tools": TOOLS.iter().map(listed).collect::<Vec<_>>()}),
-        "tools/call" => said(seen.body["params"]["name"].as_str()?),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+    Script::legacy("rows")
+        .lists(json!({"tools": TOOLS.iter().map(listed).collect::<Vec<_>>()}))
+        .on_call(|params| said(params["name"].as_str().unwrap()))
 }
 
 async fn harness(fields: ResultFields) -> Harness {
-    let mut variant = VariantConfig::new(ServerVariant::new("only".parse().unwrap(), "x"));
-    variant.style.result = fields;
-    let peer = ScriptedServer::start(answer).await;
-    let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
-    Harness::behind_one(peer, adapt).await
+    let mut only = variant("only");
+    only.style.result = fields;
+    Harness::of_variants(server(), vec![only]).await
 }
 
 fn texts(result: &Value) -> Vec<&str> {

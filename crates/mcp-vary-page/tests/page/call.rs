@@ -23,14 +23,12 @@ clients:
 
 /// `say` lists its arguments, which others of these tests need.
 async fn parrot_server() -> ScriptedServer {
-    ScriptedServer::start(|seen| match seen.method() {
-        "tools/list" => Some(seen.answer(&json!({"tools": [
-            {"name": "say", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}, "tone": {"type": "string"}}}},
-            {"name": "odd", "inputSchema": {"type": "object", "properties": {"n": {"type": "number"}}}, "annotations": {"readOnlyHint": true}},
-        ]}))),
-        _ => places_server::answer(Era::Modern, seen),
-    })
-    .await
+    let tools = json!([
+        {"name": "say", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}, "tone": {"type": "string"}}}},
+        {"name": "odd", "inputSchema": {"type": "object", "properties": {"n": {"type": "number"}}}, "annotations": {"readOnlyHint": true}},
+    ]);
+    let script = places_server::script(Era::Modern).lists(json!({ "tools": tools }));
+    script.start().await
 }
 
 fn client(name: &str) -> Value {

@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test]
 async fn methods_of_extensions_pass_where_nothing_is_hidden() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = harness(era).await;
+        let harness = Harness::with_server(server(era), variants).await;
         let balance = |id: &str| Raw::new("ledger/balance", r#""of":1.0,"Name":"free""#).under(id);
         for (refused, id) in ["only", "bound"].into_iter().enumerate() {
             is_refused(&harness, &balance(id), -32601, &["allow-methods"]).await;
@@ -24,7 +24,7 @@ async fn methods_of_extensions_pass_where_nothing_is_hidden() {
             config.servers[0].allowed_methods = vec!["ledger/balance".to_owned()];
             config
         };
-        let harness = Harness::behind_one(server(era).await, adapt).await;
+        let harness = Harness::with_server(server(era), adapt).await;
         for way in ClientKind::ALL {
             let said = balance("only").ask(&harness, way).await;
             assert_eq!(said["result"]["said"]["of"], 1.0, "{way:?} {said}");
@@ -37,7 +37,7 @@ async fn methods_of_extensions_pass_where_nothing_is_hidden() {
 /// What a server that trims, ignores case or ends texts at a NUL takes for a method of the protocol reaches none.
 #[tokio::test]
 async fn a_method_that_imitates_one_of_the_protocol_is_unknown() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with_server(server(Era::Legacy), variants).await;
     for method in [
         "Tools/call",
         " tools/call",
@@ -91,7 +91,7 @@ async fn a_variant_that_only_shortens_hides_nothing() {
     let based = |id: &str, base: Base| VariantConfig::with_base(variant(id), base);
     let all = || vec![based("short", Base::Compact), based("safe", Base::ReadOnly)];
     let adapt = |config: Config| config.with_variants_of(all()).unwrap();
-    let harness = Harness::behind_one(server(Era::Legacy).await, adapt).await;
+    let harness = Harness::with_server(server(Era::Legacy), adapt).await;
     for way in ClientKind::ALL {
         let balance = |id: &str| Raw::new("ledger/balance", "").under(id);
         let answer = balance("short").ask(&harness, way).await;
@@ -105,7 +105,7 @@ async fn a_variant_that_only_shortens_hides_nothing() {
 #[tokio::test]
 async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
     let capabilities = json!({"extensions": {"com.example/ledger": {}}});
-    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
+    let harness = Harness::with_server(server(Era::Legacy), |config| {
         let mut config = variants(config);
         config.servers[0].forwarded_extensions = vec!["com.example/ledger".to_owned()];
         config
@@ -129,7 +129,7 @@ async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
 #[tokio::test]
 async fn a_reload_allows_a_method_and_refuses_it_again() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = harness(era).await;
+        let harness = Harness::with_server(server(era), variants).await;
         let balance = Raw::new("ledger/balance", r#""of":1.0"#).under("only");
         is_refused(&harness, &balance, -32601, &["allow-methods"]).await;
         let next = |methods: &[&str]| {

@@ -3,10 +3,6 @@
 use super::sealed;
 use crate::support::*;
 
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::behind_one(ScriptedServer::start(sealed::answer).await, adapt).await
-}
-
 fn all() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}})
 }
@@ -78,7 +74,7 @@ impl Client {
 /// The client is asked in its way, and the server hears what it said in its own.
 #[tokio::test]
 async fn what_a_modern_server_asks_is_asked_in_a_request() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         for (method, params) in sealed::subjects() {
             let question = client.ask(method, params).await;
@@ -107,7 +103,7 @@ async fn what_a_modern_server_asks_is_asked_in_a_request() {
 /// > (MCP 2025-11-25, client/elicitation, of addresses to visit)
 #[tokio::test]
 async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let question = client.ask("tools/call", tool("visit")).await;
         question.has("/params/url", "https://example.org");
@@ -123,7 +119,7 @@ async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
 /// A server that only wants to be asked again is, without the client.
 #[tokio::test]
 async fn a_state_alone_is_no_question() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = client.answer("tools/call", tool("later")).await;
     answer.has("/result/content", json!([]));
@@ -132,7 +128,11 @@ async fn a_state_alone_is_no_question() {
 
 #[tokio::test]
 async fn a_server_asks_only_so_often() {
-    let harness = harness(edited(|config| config.limits.max_rounds = 2)).await;
+    let harness = Harness::with_server(
+        sealed::server(),
+        edited(|config| config.limits.max_rounds = 2),
+    )
+    .await;
     for mut client in Client::each(&harness).await {
         let mut question = client.ask("tools/call", tool("again")).await;
         for _ in 0..2 {
@@ -151,7 +151,7 @@ async fn a_server_asks_only_so_often() {
 
 #[tokio::test]
 async fn what_a_client_refuses_ends_its_request() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let before = harness.peer.of("tools/call").len();
         let question = client.ask("tools/call", tool("greet")).await;
@@ -168,7 +168,7 @@ async fn what_a_client_refuses_ends_its_request() {
 #[tokio::test]
 async fn a_client_that_does_not_answer_is_not_waited_for() {
     let adapt = edited(|config| config.limits.ask_timeout = Duration::from_millis(1));
-    let harness = harness(adapt).await;
+    let harness = Harness::with_server(sealed::server(), adapt).await;
     for mut client in Client::each(&harness).await {
         let question = client.ask("tools/call", tool("greet")).await;
         let withdrawn = client.receive().await;
@@ -183,7 +183,7 @@ async fn a_client_that_does_not_answer_is_not_waited_for() {
 /// its request.
 #[tokio::test]
 async fn a_client_that_is_gone_is_not_waited_for() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let (method, params) = sealed::subjects().into_iter().next().unwrap();
         let question = client.ask(method, params).await;
@@ -205,7 +205,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
 
 #[tokio::test]
 async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = client.answer("tools/call", tool("greet")).await;
     answer.fails(-32603, "declared no `elicitation`");
@@ -214,7 +214,7 @@ async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
 /// A client that cancels its request is asked no more, and the server neither.
 #[tokio::test]
 async fn a_request_that_is_cancelled_has_no_second_round() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let before = harness.peer.of("tools/call").len();
         let question = client.ask("tools/call", tool("greet")).await;

@@ -5,25 +5,25 @@ use std::sync::atomic::AtomicU64;
 use super::with;
 use crate::support::*;
 
-pub(super) fn answer(seen: &ReceivedRequest) -> Option<Reply> {
-    let params = &seen.body["params"];
-    let result = match seen.method() {
-        "server/discover" => {
-            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
-        }
-        "tools/list" => tool_list(&["greet", "later", "wrong", "nothing", "again", "visit"]),
-        "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
-        "resources/list" => json!({"resources": [{"uri": "name:", "name": "greet"}]}),
-        "tools/call" if params["name"] == "later" => later(params),
-        "tools/call" if params["name"] == "wrong" => asks("sampling/createMessage"),
-        "tools/call" if params["name"] == "again" => asks("elicitation/create"),
-        "tools/call" if params["name"] == "visit" => visit(params),
-        "tools/call" if params["name"] == "nothing" => json!({"resultType": "input_required"}),
-        "completion/complete" => asks("elicitation/create"),
-        "tools/call" | "prompts/get" | "resources/read" => greet(params),
-        _ => return None,
-    };
-    Some(seen.answer(&result))
+pub(super) fn server() -> Script {
+    Script::new(Era::Modern, "sealed")
+        .declares(json!({"completions": {}}))
+        .tools(&["greet", "later", "wrong", "nothing", "again", "visit"])
+        .lists(json!({
+            "prompts": [{"name": "greet"}],
+            "resources": [{"uri": "name:", "name": "greet"}],
+        }))
+        .on_call(|params| match params["name"].as_str().unwrap() {
+            "later" => later(params),
+            "wrong" => asks("sampling/createMessage"),
+            "again" => asks("elicitation/create"),
+            "visit" => visit(params),
+            "nothing" => json!({"resultType": "input_required"}),
+            _ => greet(params),
+        })
+        .on("prompts/get", greet)
+        .on("resources/read", greet)
+        .result("completion/complete", asks("elicitation/create"))
 }
 
 fn asks(method: &str) -> Value {
@@ -64,10 +64,6 @@ fn later(params: &Value) -> Value {
     }
 }
 
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, adapt).await
-}
-
 pub(super) const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
 
 /// What can be asked twice, and the params that say so.
@@ -96,7 +92,7 @@ fn back(required: &Value) -> Value {
 /// server's own state, which the client gets sealed.
 #[tokio::test]
 async fn a_request_takes_as_many_rounds_as_the_server_wants() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for way in MODERN {
         for (method, params) in subjects() {
             let asked = way.ask(&harness, &forms(), method, params.clone()).await;
@@ -119,7 +115,7 @@ async fn a_request_takes_as_many_rounds_as_the_server_wants() {
 /// A server may want to be asked again without any input.
 #[tokio::test]
 async fn a_state_alone_comes_back_too() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for way in MODERN {
         let asked = harness.ask(way, "tools/call", tool("later")).await;
         let state = json!({"requestState": asked["result"]["requestState"]});
@@ -133,7 +129,7 @@ async fn a_state_alone_comes_back_too() {
 /// The server is told what this client declared, however many clients of other kinds there are.
 #[tokio::test]
 async fn a_server_is_told_what_the_client_can_be_asked() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let ui = |n: u32| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
     for n in 0..9 {
         ask_modern_as(&harness, &ui(n), "tools/list", json!({})).await;
@@ -157,7 +153,7 @@ async fn a_server_is_told_what_the_client_can_be_asked() {
 /// Nobody is asked what they did not say they can be asked, and what is no question is the server's mistake.
 #[tokio::test]
 async fn what_a_server_must_not_ask_is_its_mistake() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     for way in MODERN {
         for [capabilities, method, params, says] in rows(
             r#"
@@ -179,7 +175,7 @@ async fn what_a_server_must_not_ask_is_its_mistake() {
 /// that is not.
 #[tokio::test]
 async fn a_state_is_good_for_its_own_request() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let call = json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}});
     for way in MODERN {
         let asked = ask_as(&harness, way, &forms(), "tools/call", call.clone()).await;
@@ -234,11 +230,14 @@ static NOW: AtomicU64 = AtomicU64::new(1_000);
 /// SV-26: a client has as long as is configured.
 #[tokio::test]
 async fn a_state_expires() {
-    let harness = harness(edited(|config| {
-        let now = || NOW.load(Ordering::SeqCst);
-        config.environment = Environment::new(now, config.environment.random);
-        config.limits.state_lifetime = Duration::from_secs(60);
-    }))
+    let harness = Harness::with_server(
+        server(),
+        edited(|config| {
+            let now = || NOW.load(Ordering::SeqCst);
+            config.environment = Environment::new(now, config.environment.random);
+            config.limits.state_lifetime = Duration::from_secs(60);
+        }),
+    )
     .await;
     for way in MODERN {
         let asked = ask_as(&harness, way, &forms(), "tools/call", tool("greet")).await;
@@ -255,9 +254,9 @@ async fn a_state_expires() {
 /// With the same keys another replica goes on; with others nothing opens.
 #[tokio::test]
 async fn a_state_travels_between_replicas_that_share_keys() {
-    let first = harness(|config| config.with_key([1; 32])).await;
-    let second = harness(|config| config.with_key([1; 32])).await;
-    let stranger = harness(|config| config.with_key([2; 32])).await;
+    let first = Harness::with_server(server(), |config| config.with_key([1; 32])).await;
+    let second = Harness::with_server(server(), |config| config.with_key([1; 32])).await;
+    let stranger = Harness::with_server(server(), |config| config.with_key([2; 32])).await;
     let asked = ask_modern_as(&first, &forms(), "tools/call", tool("greet")).await;
     let again = with(&tool("greet"), &back(&asked));
     let answer = ask_modern_as(&second, &forms(), "tools/call", again.clone()).await;
@@ -269,7 +268,7 @@ async fn a_state_travels_between_replicas_that_share_keys() {
 /// EXT-3: where variants are off states are sealed all the same, and nothing is said of variants.
 #[tokio::test]
 async fn states_are_sealed_without_variants_too() {
-    let harness = harness(|config| config.with_variants(false)).await;
+    let harness = Harness::with_server(server(), |config| config.with_variants(false)).await;
     let asked = ask_modern_as(&harness, &forms(), "tools/call", tool("greet")).await;
     let again = with(&tool("greet"), &back(&asked));
     let answer = ask_modern_as(&harness, &forms(), "tools/call", again.clone()).await;
@@ -283,7 +282,7 @@ async fn states_are_sealed_without_variants_too() {
 /// What only a modern client can mean does not reach a server in the name of a legacy one.
 #[tokio::test]
 async fn a_legacy_client_brings_no_state() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let arguments = json!({"requestState": "later", "inputResponses": {}});
     let forged = with(&tool("nothing"), &arguments);
     for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
@@ -298,7 +297,7 @@ async fn a_legacy_client_brings_no_state() {
 /// Two requests of one client in their second round do not get in each other's way.
 #[tokio::test]
 async fn rounds_of_several_requests_go_on_side_by_side() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::of_server(server()).await;
     let mut pipe = open_pipe(&harness.gateway);
     let call = |to: &str| json!({"name": "greet", "arguments": {"to": to}});
     let mut asked = Vec::new();

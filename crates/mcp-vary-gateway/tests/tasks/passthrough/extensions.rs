@@ -20,8 +20,7 @@ async fn other_extensions_are_told_as_the_servers_tell_them() {
 #[tokio::test]
 async fn methods_of_an_extension_reach_its_server() {
     for era in [Era::Legacy, Era::Modern] {
-        let peer = jobs("one", era).await;
-        let harness = Harness::behind_one(peer, |config| config).await;
+        let harness = Harness::of_server(jobs("one", era)).await;
         for way in ClientKind::ALL {
             let answer = harness.ask(way, "ledger/balance", json!({"of": 1.0})).await;
             assert_eq!(answer["result"]["balance"], 1.10, "{way:?} {answer}");
@@ -37,7 +36,7 @@ async fn methods_of_an_extension_reach_its_server() {
 
 /// A server that declares an extension, and its client's, hear of each other.
 async fn ledger(name: &'static str, era: Era) -> (ScriptedServer, UpstreamConfig) {
-    let peer = jobs(name, era).await;
+    let peer = jobs(name, era).start().await;
     let mut entry = UpstreamConfig::new(name, Target::http(peer.url.clone()));
     entry.forwarded_extensions = vec![OTHER.to_owned()];
     (peer, entry)
