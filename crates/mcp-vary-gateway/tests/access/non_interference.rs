@@ -13,6 +13,7 @@ use std::ops::RangeInclusive;
 
 use http::HeaderMap;
 use mcp_vary_access::AccessPolicy;
+use mcp_vary_gateway::Naming;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use proptest::prelude::ProptestConfig;
 use proptest::strategy::{Strategy as _, ValueTree as _};
@@ -30,9 +31,9 @@ const KEY: &str = "ann";
 /// The gateway that sees all items and has the rules, and the one whose servers never had what they hide.
 const GATEWAYS: [&str; 2] = ["restricted", "unrestricted"];
 
-/// The cases of one seed. If the gateway forwards announcements of changes that no list shows, at least 8 of the first 60
-/// cases of each seed have a difference; if it describes servers of which the rules allow nothing, 16 of the first 60 of
-/// this seed.
+/// The cases of one seed. If the gateway names a hidden replacement, or hidden variants in an error, one case in ten has a
+/// difference; if it counts hidden variants among those that there are, more than half of them; if a hidden server takes a
+/// name from one that is shown, one in a hundred.
 const CASES: usize = 150;
 
 /// The seed of the cases in every run.
@@ -73,6 +74,9 @@ async fn gateway(
     let config = config.with_limits(limits()).with_key([3; 32]);
     let mut config = config.with_page_size(NonZeroUsize::new(case.page).unwrap());
     config.servers = servers;
+    if case.shares_names {
+        config = config.with_naming(Naming::Never);
+    }
     let variants = case.variants(name == GATEWAYS[0]);
     config = config.with_variants_of(variants).unwrap();
     config.stdio_principal = Some(Arc::new(case.principal()));
@@ -95,7 +99,7 @@ fn questions(case: &Case, is_modern: bool) -> Vec<(&'static str, Value)> {
             let params = json!({"ref": reference, "argument": argument});
             ("completion/complete", params)
         };
-        let id = item.id(case.servers);
+        let id = item.id(case.is_prefixed());
         match item.kind {
             Kind::Tool => all.push(("tools/call", tool(&id))),
             Kind::Prompt => {

@@ -95,10 +95,10 @@ impl Item {
         }
     }
 
-    /// The same in the variant `standard` of a gateway with so many servers.
-    pub(super) fn id(&self, servers: usize) -> String {
+    /// The same in the variant `standard` of a gateway that prefixes names or does not.
+    pub(super) fn id(&self, is_prefixed: bool) -> String {
         match self.kind {
-            Kind::Tool | Kind::Prompt if servers > 1 => {
+            Kind::Tool | Kind::Prompt if is_prefixed => {
                 format!("{}_{}", SERVERS[self.server], self.upstream_name())
             }
             _ => self.upstream_name(),
@@ -145,7 +145,7 @@ impl Named {
         })
     }
 
-    fn matches(self, item: &Item, servers: usize, by_upstream_name: bool) -> bool {
+    fn matches(self, item: &Item, is_prefixed: bool, by_upstream_name: bool) -> bool {
         let is = |name: &str| match self.name {
             None => true,
             Some(pattern) => match pattern.strip_suffix('*') {
@@ -155,7 +155,7 @@ impl Named {
         };
         let by_upstream_name = by_upstream_name || self.server.is_some();
         self.server.is_none_or(|server| server == item.server)
-            && (is(&item.id(servers)) || by_upstream_name && is(&item.upstream_name()))
+            && (is(&item.id(is_prefixed)) || by_upstream_name && is(&item.upstream_name()))
     }
 }
 
@@ -214,6 +214,8 @@ pub(super) struct Declares {
 pub(super) struct Case {
     /// The number of servers.
     pub(super) servers: usize,
+    /// Whether names are those of the servers, so that servers can share names.
+    pub(super) shares_names: bool,
     pub(super) declares: [Declares; 2],
     pub(super) items: Items,
     rules: Vec<GroupRule>,
@@ -233,6 +235,11 @@ pub(super) struct Case {
 }
 
 impl Case {
+    /// Whether names of tools and prompts begin with that of their server.
+    pub(super) fn is_prefixed(&self) -> bool {
+        self.servers > 1 && !self.shares_names
+    }
+
     fn applying(&self) -> impl Iterator<Item = &GroupRule> {
         let rules = self.rules.iter();
         rules.filter(|rule| rule.group.is_none_or(|group| self.groups.contains(&group)))
@@ -245,8 +252,8 @@ impl Case {
         }
         let mut allowing = self.applying().flat_map(|rule| &rule.allow);
         let mut denying = self.applying().flat_map(|rule| &rule.deny);
-        allowing.any(|named| named.matches(item, self.servers, false))
-            && !denying.any(|named| named.matches(item, self.servers, true))
+        allowing.any(|named| named.matches(item, self.is_prefixed(), false))
+            && !denying.any(|named| named.matches(item, self.is_prefixed(), true))
     }
 
     /// Those of `items` that the rules show.
@@ -267,9 +274,18 @@ impl Case {
         let is_all = |named: &Named| named.name.is_none_or(|name| name == "*");
         let is_uri = |named: &Named| named.name.is_some_and(|name| name.contains([':', '+']));
         let mut denying = self.applying().flat_map(|rule| &rule.deny);
-        items.any(|item| self.shows(item))
+        items.any(|item| self.shows(item) && !self.is_taken(item))
             || self.declares[server].resources && allowing().any(|it| is_all(it) || is_uri(it))
             || allowing().any(is_all) && !denying.any(|named| is_of_it(&named))
+    }
+
+    /// Whether a server before that of the item shows another one of its name.
+    fn is_taken(&self, item: &Item) -> bool {
+        let is_prefixed = self.is_prefixed();
+        let mut before = self.items.keys().filter(|it| it.server < item.server);
+        before.any(|it| {
+            it.kind == item.kind && it.id(is_prefixed) == item.id(is_prefixed) && self.shows(it)
+        })
     }
 
     pub(super) fn policy(&self) -> AccessPolicy {
@@ -393,13 +409,18 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     let groups = btree_set(select(&GROUPS[..]), 0..=GROUPS.len());
     let steps = prop_oneof![Just(Vec::new()), vec(step(), 1..5)];
     let era = select(&[Era::Legacy, Era::Modern][..]);
-    let servers = (1..=SERVERS.len(), era, [declares(), declares()]);
+    let servers = (
+        1..=SERVERS.len(),
+        any::<bool>(),
+        era,
+        [declares(), declares()],
+    );
     let hidden = subsequence(&["compact", "directory", "read-only", DEPRECATED][..], 0..3);
     let variants = (select(&VARIANTS[..]), hidden, select(&VARIANTS[..]));
     let client = (groups, 2_usize..6, any::<bool>(), variants);
     let case = (items, vec(rule(), 1..4), client, servers, steps);
     case.prop_map(|(items, rules, client, servers, mut steps)| {
-        let (servers, server_era, mut declares) = servers;
+        let (servers, shares_names, server_era, mut declares) = servers;
         for server in &mut declares {
             // The marks of steps are resources.
             server.resources |= !steps.is_empty();
@@ -423,6 +444,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         hidden_variants.retain(|id| steps.is_empty() || *id != variant);
         Case {
             servers,
+            shares_names,
             declares,
             items,
             rules,
