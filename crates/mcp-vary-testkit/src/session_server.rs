@@ -62,6 +62,15 @@ pub const LOST_SESSIONS: &[LostSession] = &[
             "<html><body>Bad Gateway, your session ...</body></html>",
         )
     }),
+    uncertain("200-page", |_| {
+        Reply::new(200, "text/html", "<html><body>Log in</body></html>")
+    }),
+    uncertain("200-text", |_| Reply::new(200, "text/plain", "try later")),
+    uncertain("200-empty", |_| Reply::new(200, "text/plain", "")),
+    uncertain("202-empty", |_| Reply::new(202, "text/plain", "")),
+    uncertain("302-login", |_| {
+        Reply::new(302, "text/plain", "").with_header("location", "/login")
+    }),
     way("503-json", |_| {
         anonymous(503, -32000, "Session not found; server restarted")
     }),
@@ -82,6 +91,19 @@ pub const LOST_SESSIONS: &[LostSession] = &[
     }),
     way("400-stream", |_| {
         in_stream(400, &Value::Null, -32600, "Mcp-Session-Id is unknown")
+    }),
+];
+
+/// Ways that do not differ from the error of a call, so that only a ping shows that the session is gone.
+pub const DISGUISED_LOSSES: &[LostSession] = &[
+    uncertain("500-own-id", |seen| {
+        seen.refuse(500, -32603, "Internal error")
+    }),
+    uncertain("200-32603", |seen| {
+        seen.refuse(200, -32603, "unknown connection")
+    }),
+    uncertain("200-32602", |seen| {
+        seen.refuse(200, -32602, "Invalid request parameters")
     }),
 ];
 

@@ -1,30 +1,87 @@
 //! Large answers that somebody does not read, and their neighbour.
 
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
 use super::clients::{ask_modern, for_ann_and_eve, key};
 use crate::support::*;
 
 /// More than the sockets of a connection take.
 const LARGE: usize = 14_000_000;
 
-/// A server with an answer of 14 MB, in JSON or as an event, and a gateway with room for one such answer to each client.
-async fn harness(is_event: bool) -> Harness {
+/// How the large answer arrives.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Json,
+    Event,
+    /// On a pipe that all clients share, whose messages say no length.
+    Pipe,
+}
+
+fn large_result() -> Value {
+    let text = "x".repeat(LARGE);
+    json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
+}
+
+/// A gateway with room for one answer of 14 MB to each client, in front of a server that has one.
+async fn harness(way: Way) -> Harness {
+    let adapt = |config: Config| {
+        let mut limits = limits();
+        limits.memory = 64 << 20;
+        for_ann_and_eve(config.with_limits(limits))
+    };
+    if let Way::Pipe = way {
+        let target = Target::in_process(|| {
+            let (gateway, server) = tokio::io::duplex(64 * 1024);
+            tokio::spawn(serve_lines(server));
+            gateway
+        });
+        return Harness::alone(adapt(config(target))).await;
+    }
     let script = places_server::script(Era::Modern).reply("tools/call", move |seen| {
-        let text = "x".repeat(LARGE);
-        let result = json!({"resultType": "complete", "content": [{"type": "text", "text": text}]});
-        let message = seen.message(&result);
-        if is_event {
+        let message = seen.message(&large_result());
+        if let Way::Event = way {
             Reply::events(event(&message))
         } else {
             let length = message.to_string().len().to_string();
             Reply::json(200, &message).with_header("content-length", length)
         }
     });
-    let adapt = |config: Config| {
-        let mut limits = limits();
-        limits.memory = 64 << 20;
-        for_ann_and_eve(config.with_limits(limits))
-    };
     Harness::with_server(script, adapt).await
+}
+
+/// A server of 2025-11-25 on a pipe.
+async fn serve_lines(pipe: DuplexStream) {
+    let (reading, mut writing) = tokio::io::split(pipe);
+    let mut lines = BufReader::new(reading).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let request: Value = serde_json::from_str(&line).unwrap();
+        let Some(id) = request.get("id") else {
+            continue;
+        };
+        let result = match request["method"].as_str().unwrap() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "pipe", "version": "1"}
+            }),
+            "tools/list" => json!({"tools": [{"name": "odd", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => large_result(),
+            _ => Value::Null,
+        };
+        let answer = if result.is_null() {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        } else {
+            json!({"jsonrpc": "2.0", "id": id, "result": result})
+        };
+        if writing
+            .write_all(format!("{answer}\n").as_bytes())
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
 }
 
 /// Sends a call, and reads nothing.
@@ -42,8 +99,8 @@ fn used(harness: &Harness) -> usize {
 
 #[tokio::test]
 async fn answers_that_ann_does_not_read_take_her_share_and_nothing_of_eve() {
-    for is_event in [false, true] {
-        let harness = harness(is_event).await;
+    for way in [Way::Json, Way::Event, Way::Pipe] {
+        let harness = harness(way).await;
         let mut first = unread(&harness, "ann").await;
         until(async || used(&harness) >= LARGE).await;
         let refused = ask_modern(&harness, &key("ann"), "tools/call", tool("odd")).await;
@@ -57,26 +114,26 @@ async fn answers_that_ann_does_not_read_take_her_share_and_nothing_of_eve() {
                      that is for them; read those, or ask for less at once"
                 )
             ),
-            "{is_event}"
+            "{way:?}"
         );
         let status = harness.gateway.status();
         assert_eq!(status.counters["refused-for-memory"], 1);
         let answered = ask_modern(&harness, &key("eve"), "tools/call", tool("odd")).await;
-        assert!(answered.text().len() > LARGE, "{is_event}");
+        assert!(answered.text().len() > LARGE, "{way:?}");
         let small = ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
-        assert!(small.json()["result"].is_object(), "{is_event}");
+        assert!(small.json()["result"].is_object(), "{way:?}");
         // What was read makes room.
-        assert!(first.response().await.text().len() > LARGE, "{is_event}");
+        assert!(first.response().await.text().len() > LARGE, "{way:?}");
         until(async || used(&harness) == 0).await;
         let answered = ask_modern(&harness, &key("ann"), "tools/call", tool("odd")).await;
-        assert!(answered.text().len() > LARGE, "{is_event}");
+        assert!(answered.text().len() > LARGE, "{way:?}");
     }
 }
 
 /// One that says its length.
 #[tokio::test]
 async fn an_answer_waits_for_the_room_of_another_whose_client_goes() {
-    let harness = harness(false).await;
+    let harness = harness(Way::Json).await;
     let first = unread(&harness, "ann").await;
     until(async || used(&harness) >= LARGE).await;
     let mut second = unread(&harness, "ann").await;

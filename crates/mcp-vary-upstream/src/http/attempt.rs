@@ -277,11 +277,13 @@ impl Attempt {
     fn on_response(&mut self, response: Response<Incoming>) -> Result<(), UpstreamError> {
         let endpoint = &self.shared.endpoint;
         let status = response.status();
-        endpoint.check_response(&response)?;
+        if let Err(failure) = endpoint.check_response(&response) {
+            return self.on_no_answer(failure, false);
+        }
         self.is_not_found = status == StatusCode::NOT_FOUND;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             let what = format!("it answered a request with HTTP {status} and nothing else");
-            return Err(endpoint.misbehaved(what));
+            return self.on_no_answer(endpoint.misbehaved(what), false);
         }
         self.shared.gateways.record(response.headers());
         self.session_id = response.headers().get(SESSION_ID).cloned();
@@ -319,7 +321,8 @@ impl Attempt {
                 let excerpt = endpoint.diagnostics.excerpt(body);
                 format!("its reply is not an answer: {why}; it sent `{excerpt}`")
             };
-            return Err(endpoint.misbehaved(what));
+            let failure = endpoint.misbehaved(what);
+            return self.on_no_answer(failure, refusal::mentions_session(body));
         }
         self.state = State::Finished;
         Ok(())

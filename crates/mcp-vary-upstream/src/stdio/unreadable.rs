@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::json::Members;
 use mcp_vary_base::tasks::try_spawn;
 use mcp_vary_wire::server_message::{NOT_AN_OBJECT, ResponseOutcome};
 
@@ -16,15 +17,18 @@ use crate::error::UpstreamError;
 use crate::message::Answer;
 
 impl Shared {
-    /// Handles an answer without an id: an error is that of the only call in flight.
+    /// Handles an answer without an id: an error is that of the only call in flight, unless it is about a notification.
     pub(super) fn receive_anonymous(&self, message: Bytes, outcome: ResponseOutcome) {
         let only_call = self.in_flight().only_call();
+        let answer = Answer::new(message.clone(), outcome);
         // A line of a JSON logger may have an `error`, too.
-        if outcome.is_error
+        if answer
+            .outcome()
+            .is_err_and(|error| !is_of_notification(error))
             && !lost_answers(&message).is_empty()
             && let Some(id) = only_call
         {
-            return self.receive_answer(id, || Answer::new(message, outcome));
+            return self.receive_answer(id, || answer);
         }
         self.skip("it has no `id` of a call", &message);
     }
@@ -58,6 +62,13 @@ impl Shared {
             }
         }
     }
+}
+
+/// Whether an error without an id is about a notification, which some servers refuse by name.
+fn is_of_notification(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    let message = members.get_str("message").unwrap_or_default();
+    message.contains("notification")
 }
 
 /// How long an answer may follow a line that ends with what may be its log.

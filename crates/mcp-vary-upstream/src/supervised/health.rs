@@ -12,6 +12,7 @@ use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
 use crate::error::{UpstreamError, error_code, means_other_era};
 use crate::handshake::{self, Discovered};
+use crate::liveness::Liveness;
 use crate::message::{Answer, Request, RequestKind};
 use crate::transport::{Exchange, Transport};
 
@@ -36,10 +37,11 @@ pub(super) enum Health {
 pub(super) async fn watch(upstream: &UpstreamConnection) -> Health {
     let life = &upstream.liveness;
     let ping = upstream.config.limits.ping;
+    let mut checked_at = None;
     loop {
         tokio::select! {
             () = life.silent_for(ping), if !ping.is_zero() && !life.ignores_ping() => {}
-            () = life.suspected() => {}
+            () = suspected_after(checked_at, life) => {}
             () = life.replaced() => return Health::Replaced,
         }
         let mut pong = check(upstream).await;
@@ -53,8 +55,20 @@ pub(super) async fn watch(upstream: &UpstreamConnection) -> Health {
             Pong::Unreachable(error) => return Health::Unreachable(error),
             Pong::Hung(error) => return Health::Hung(error),
         }
+        checked_at = Some(Instant::now());
     }
 }
+
+/// Waits until a check is due because of an answer, some time after the last one: every error that a tool answers is a reason.
+async fn suspected_after(checked_at: Option<Instant>, life: &Liveness) {
+    life.suspected().await;
+    if let Some(checked_at) = checked_at {
+        tokio::time::sleep_until(checked_at + CHECK_PAUSE).await;
+    }
+}
+
+/// The pause between checks for the sake of answers.
+const CHECK_PAUSE: Duration = Duration::from_millis(200);
 
 /// The result of a health check.
 #[derive(Debug)]

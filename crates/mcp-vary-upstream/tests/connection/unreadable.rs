@@ -118,6 +118,10 @@ async fn an_error_without_an_id_answers_the_only_call() {
     let both = format!("{line}\n{}", r#"{"id":ID,"result":7}"#);
     assert_eq!(outcome_of(&upstream, &both).await, Ok(json!(7)));
     drop(hanging);
+    // The error of a notification is not that of a call.
+    let refused = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found: notifications/cancelled"}}"#;
+    let both = format!("{refused}\n{}", r#"{"id":ID,"result":7}"#);
+    assert_eq!(outcome_of(&upstream, &both).await, Ok(json!(7)));
     // A line of a JSON logger is no answer.
     let logged = format!(
         "{}\n{}",

@@ -9,7 +9,7 @@ use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, initialize,
 };
-use mcp_vary_testkit::session_server::{LOST_SESSIONS, SessionServer};
+use mcp_vary_testkit::session_server::{DISGUISED_LOSSES, LOST_SESSIONS, SessionServer};
 use mcp_vary_testkit::wait::{soon, until};
 use mcp_vary_upstream::{ConcurrencyLimit, Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
@@ -346,7 +346,7 @@ async fn a_session_that_is_forgotten_is_found_out_though_nobody_calls() {
 #[tokio::test]
 async fn a_lost_session_is_found_out_by_pings_however_the_server_says_so() {
     let mut waiting = tokio::task::JoinSet::new();
-    for lost in LOST_SESSIONS {
+    for lost in LOST_SESSIONS.iter().chain(DISGUISED_LOSSES) {
         waiting.spawn(async move {
             let peer = SessionServer::start(*lost, |_| None).await;
             let mut config = config(&peer.server);
@@ -358,6 +358,25 @@ async fn a_lost_session_is_found_out_by_pings_however_the_server_says_so() {
         });
     }
     waiting.join_all().await;
+}
+
+#[tokio::test]
+async fn a_lost_session_that_looks_like_errors_of_calls_heals_between_calls() {
+    for lost in DISGUISED_LOSSES {
+        let peer = SessionServer::start(*lost, |_| None).await;
+        let (line, upstream) = open(config(&peer.server)).await;
+        let is_good = async || {
+            let call = call("good", &json!({"call": "a"}));
+            let answer = upstream.request(call).await.unwrap().answer();
+            soon(answer).await.unwrap().outcome().is_ok()
+        };
+        assert!(is_good().await, "{}", lost.name);
+        peer.forget();
+        // Calls keep the connection alive, so that it is never silent for long enough to be pinged.
+        until(is_good).await;
+        assert_eq!(peer.opened(), 2, "{}", lost.name);
+        line.close().await;
+    }
 }
 
 /// Reads one request with its body; `None` when the connection ends before.

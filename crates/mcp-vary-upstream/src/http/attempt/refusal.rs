@@ -6,9 +6,7 @@
 use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
 use http::{Response, StatusCode};
-use mcp_vary::error_code::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_ERROR, SESSION_NOT_FOUND,
-};
+use mcp_vary::error_code::{METHOD_NOT_FOUND, SERVER_ERROR, SESSION_NOT_FOUND};
 use mcp_vary::json::Members;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::Parser;
@@ -156,7 +154,6 @@ impl Attempt {
         let error = answer.outcome().err().unwrap_or_default();
         let is_doubtful = self.doubts_session(error);
         let mentions = mentions_session(error.as_bytes());
-        let is_ambiguous = self.session.id.is_some() && has_ambiguous_code(error);
         if is_doubtful && self.can_renew(mentions) {
             self.state = State::Refused(Box::new(Refusal {
                 outcome: Ok(answer),
@@ -165,10 +162,27 @@ impl Attempt {
             }));
             return;
         }
-        if is_ambiguous {
+        if self.session.id.is_some() {
             self.suspect();
         }
         self.received.push(Message::Answer(answer));
+    }
+
+    /// Fails with a response that is no answer, after which the session may be gone.
+    pub(super) fn on_no_answer(
+        &mut self,
+        failure: UpstreamError,
+        mentions_session: bool,
+    ) -> Result<(), UpstreamError> {
+        if !self.can_renew(mentions_session) {
+            return Err(failure);
+        }
+        self.state = State::Refused(Box::new(Refusal {
+            outcome: Err(failure),
+            did_not_run: mentions_session,
+            is_conclusive: false,
+        }));
+        Ok(())
     }
 
     /// Whether a refusal is a reason to find out whether the session is gone: once for each request. A server without
@@ -223,16 +237,10 @@ pub(in crate::http) fn mentions_session(body: &[u8]) -> bool {
             .any(|word| text.contains(word))
 }
 
-/// Whether an error has a code that servers use for lost sessions, and for other things.
-pub(in crate::http) fn has_ambiguous_code(error: &str) -> bool {
-    let server_errors = SERVER_ERROR - 99..=SERVER_ERROR;
-    code_of(error).is_some_and(|code| code == INVALID_REQUEST || server_errors.contains(&code))
-}
-
 /// Whether a server that answers a request without parameters with this error may have lost the session.
 pub(in crate::http) fn is_strange_for_probe(error: &str) -> bool {
-    let is_ordinary = matches!(code_of(error), Some(METHOD_NOT_FOUND | INTERNAL_ERROR));
-    !is_ordinary || mentions_session(error.as_bytes())
+    let members = Members::parse(error).unwrap_or_default();
+    error_code(&members) != Some(METHOD_NOT_FOUND) || mentions_session(error.as_bytes())
 }
 
 /// Whether an error means that the session is gone: servers on the official SDKs send 404 with -32001, those written after
@@ -245,10 +253,6 @@ pub(in crate::http) fn is_session_expired(status: StatusCode, error: &str) -> bo
         (400, Some(SERVER_ERROR)) | (404, Some(SESSION_NOT_FOUND))
     );
     is_code && message.to_lowercase().contains("session")
-}
-
-fn code_of(error: &str) -> Option<i64> {
-    error_code(&Members::parse(error).unwrap_or_default())
 }
 
 /// How much of a body is searched for words.

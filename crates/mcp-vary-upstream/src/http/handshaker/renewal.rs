@@ -81,6 +81,7 @@ impl Handshaker {
             Ok(Err(UpstreamError::Status { status, .. })) => !may_mean_lost(status),
             Ok(Err(
                 UpstreamError::Misbehaved { .. }
+                | UpstreamError::Redirect { .. }
                 | UpstreamError::Credentials {
                     status: Some(_), ..
                 },
