@@ -27,6 +27,8 @@ pub struct ServerAccess {
     pub unlisted_resources: bool,
     /// Every item, and no rule denies anything of the server.
     pub everything: bool,
+    /// Everything, without a condition on its use.
+    pub unconditional: bool,
 }
 
 impl AccessPolicy {
@@ -70,11 +72,17 @@ impl AccessPolicy {
             let allowing = rules().flat_map(AccessRule::allow).filter(is_of_server);
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
+        let is_whole = denying.next().is_none();
+        let unconditional = rules().filter(|rule| rule.condition().is_none());
+        let mut unconditional = unconditional
+            .flat_map(AccessRule::allow)
+            .filter(is_of_server);
         ServerAccess {
             something: allowing()
                 .any(|it| it.may_match_names(server.prefix) || it.may_match_uris()),
             unlisted_resources: allowing().any(ItemPattern::may_match_uris),
-            everything: denying.next().is_none() && allowing().any(ItemPattern::matches_every_name),
+            everything: is_whole && allowing().any(ItemPattern::matches_every_name),
+            unconditional: is_whole && unconditional.any(ItemPattern::matches_every_name),
         }
     }
 }
@@ -148,6 +156,27 @@ mod tests {
         let never = Expression::compile("false").unwrap();
         let conditional = denying(r#""*""#).with_condition(never);
         allows(vec![all(), conditional], "git_", some);
+    }
+
+    #[test]
+    fn a_condition_may_refuse_what_a_rule_allows() {
+        let condition = || Expression::compile("false").unwrap();
+        let all = || allowing(&[r#""*""#]);
+        for (rules, expected) in [
+            (vec![all()], true),
+            (vec![all().with_condition(condition())], false),
+            (vec![all(), all().with_condition(condition())], true),
+        ] {
+            let policy = AccessPolicy::new(rules).unwrap();
+            let class = policy.class_of(&Principal::anonymous());
+            let server = Server {
+                name: "git",
+                prefix: "git_",
+                trusts_annotations: false,
+            };
+            let found = policy.server_access(&class, server);
+            assert_eq!((found.everything, found.unconditional), (true, expected));
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::open_files;
 use crate::passed_sockets::PassedSockets;
-use crate::print::servers::{plural, upstream_variant_notes};
+use crate::print::servers::{extension_notes, plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
 use crate::reload::FileReloader;
 use crate::serve_args::unmatched_warnings;
@@ -352,7 +352,9 @@ fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
 
 /// A line for each server, and the warnings about variants.
 fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
-    let notes = sanitize(upstream_variant_notes(&gateway.servers()).trim_end());
+    let notes = upstream_variant_notes(&gateway.servers())
+        + &extension_notes(&gateway.undecided_extensions());
+    let notes = sanitize(notes.trim_end());
     let notes = if notes.is_empty() {
         notes
     } else {

@@ -17,6 +17,7 @@ mod variants {
     mod directory;
     mod enumeration;
     mod experiments;
+    mod extensions;
     mod model_ranking;
     mod names;
     mod offers;
