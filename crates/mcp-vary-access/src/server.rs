@@ -29,6 +29,8 @@ pub struct ServerAccess {
     pub everything: bool,
     /// Everything, without a condition on its use.
     pub unconditional: bool,
+    /// Skills: everything is allowed without a condition, and what is denied is of another kind.
+    pub skills: bool,
 }
 
 impl AccessPolicy {
@@ -73,16 +75,18 @@ impl AccessPolicy {
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
         let is_whole = denying.next().is_none();
-        let unconditional = rules().filter(|rule| rule.condition().is_none());
-        let mut unconditional = unconditional
-            .flat_map(AccessRule::allow)
-            .filter(is_of_server);
+        let mut denied = rules().flat_map(AccessRule::deny).filter(is_of_server);
+        let denies_skills = denied.any(ItemPattern::may_match_skills);
+        let may_allow = rules().filter(|rule| rule.condition().is_none());
+        let mut may_allow = may_allow.flat_map(AccessRule::allow).filter(is_of_server);
+        let allows_all = may_allow.any(ItemPattern::matches_every_name);
         ServerAccess {
             something: allowing()
                 .any(|it| it.may_match_names(server.prefix) || it.may_match_uris()),
             unlisted_resources: allowing().any(ItemPattern::may_match_uris),
             everything: is_whole && allowing().any(ItemPattern::matches_every_name),
-            unconditional: is_whole && unconditional.any(ItemPattern::matches_every_name),
+            unconditional: is_whole && allows_all,
+            skills: allows_all && !denies_skills,
         }
     }
 }
@@ -176,6 +180,27 @@ mod tests {
             };
             let found = policy.server_access(&class, server);
             assert_eq!((found.everything, found.unconditional), (true, expected));
+        }
+    }
+
+    #[test]
+    fn only_a_rule_for_every_kind_hides_skills() {
+        let push = Rule::by_name("git_push".parse().unwrap());
+        for (denied, expected) in [
+            (ItemPattern::tools(push.clone()), true),
+            (ItemPattern::any(push), false),
+            (pattern(r#"{"readOnlyHint":false}"#), true),
+            (pattern(r#"{"server":"web"}"#), true),
+        ] {
+            let deny = AccessRule::new(When::anyone()).with_deny([denied]);
+            let policy = AccessPolicy::new(vec![allowing(&[r#""*""#]), deny]).unwrap();
+            let class = policy.class_of(&Principal::anonymous());
+            let server = Server {
+                name: "git",
+                prefix: "git_",
+                trusts_annotations: false,
+            };
+            assert_eq!(policy.server_access(&class, server).skills, expected);
         }
     }
 

@@ -211,6 +211,14 @@ impl VariantConfig {
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
     }
 
+    /// Whether the variant may hide a skill of `server`: access rules do not allow everything, or it selects resources,
+    /// which files of skills are.
+    pub fn hides_skills_of(&self, server: &str) -> bool {
+        let access = self.access.as_ref();
+        let access = access.map(|access| access.server_access(server, ""));
+        access.is_some_and(|access| !access.skills) || self.resources.may_hide_of(server)
+    }
+
     /// Whether it shows some resources and hides others.
     pub fn selects_resources(&self) -> bool {
         self.access.is_some() || self.resources != Selection::default()

@@ -27,6 +27,7 @@ mod variants {
     mod selection;
     mod server_names;
     mod several_servers;
+    mod skills;
     mod unadvertised;
     mod undeclared_extension;
     mod upstream_variants;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcp_vary::json::{Members, edit};
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_settings::config::Config;
 use mcp_vary_wire::extension_methods::{belongs_to, known_extension, shared_start};
 
@@ -63,19 +64,35 @@ impl ExtensionOwners {
         only(&self.servers_of(method, |_| true))
     }
 
-    /// The server that answers all methods of the extension `id`.
-    pub(crate) fn owner(&self, id: &str) -> Option<ServerIndex> {
-        self.server_of(shared_start(id))
+    /// Whether `server` answers the methods of the extension `id`: those of a known one are merged, others have one server.
+    pub(crate) fn is_answered_by(&self, server: ServerIndex, id: &str) -> bool {
+        let start = shared_start(id);
+        match known_extension(start) {
+            Some(_) => self.servers_of(start, |_| true).contains(&server),
+            None => self.server_of(start) == Some(server),
+        }
     }
 
     /// The extensions that nobody answers since several servers could, with these servers.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (&str, BTreeSet<ServerIndex>)> {
-        let ids = self.0.iter().filter(|(_, servers)| !servers.is_empty());
+        let ids = self.0.iter().filter(|(id, servers)| {
+            let is_merged = known_extension(shared_start(id)).is_some();
+            !servers.is_empty() && !is_merged
+        });
         let undecided = ids.map(|(id, _)| {
             let servers = self.servers_of(shared_start(id), |_| true);
             (id.as_str(), servers)
         });
         undecided.filter(|(_, servers)| servers.len() > 1)
+    }
+}
+
+/// Whether a method of an extension could reach what a variant hides of `server`. Of skills it hides what it hides of
+/// resources.
+pub(crate) fn is_hidden(variant: &VariantConfig, server: &str, method: &str) -> bool {
+    match known_extension(method) {
+        Some(_) => variant.hides_skills_of(server),
+        None => variant.hides_something_of(server),
     }
 }
 

@@ -67,7 +67,9 @@ async fn server(
             ("initialize", Era::Legacy) => introduced(name, capabilities),
             ("server/discover", Era::Modern) => discovered(capabilities),
             ("tools/list", _) => tool_list(&["a", "b"]),
-            (method, _) if has(method) => json!({"skills": [], "server": name}),
+            (method, _) if has(method) => {
+                json!({"skills": [{"uri": "skill://a/SKILL.md"}], "server": name})
+            }
             _ => return None,
         };
         Some(seen.answer(&result))
@@ -82,8 +84,13 @@ fn declaring(declared: [&[&str]; 2], id: &str) -> Vec<&'static str> {
     declaring.map(|(name, _)| name).collect()
 }
 
+/// The skill of a server beside another.
+fn skill(server: &str) -> Value {
+    json!({"uri": format!("skill://{server}/skill/a/SKILL.md")})
+}
+
 /// A method goes to the only server that declares its extension, under each variant that hides nothing of that server.
-/// Others are unknown, and an extension that nobody answers is not advertised.
+/// Skills are those of all servers. Others are unknown, and an extension that nobody answers is not advertised.
 async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
     let one = server("one", era, declared[0]).await;
     let two = server("two", era, declared[1]).await;
@@ -97,6 +104,7 @@ async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
             let owners = declaring(declared, id);
             let settings = match owners[..] {
                 [owner] => json!({"of": owner}),
+                [first, _] if id == SKILLS => json!({"of": first}),
                 _ => Value::Null,
             };
             let advertised = &introduction["capabilities"]["extensions"][id];
@@ -104,8 +112,11 @@ async fn is_routed(era: Era, declared: [&'static [&'static str]; 2]) {
             for (variant, hides) in VARIANTS {
                 let answer = client.ask(method, under(variant, json!({}))).await;
                 let case = format!("{era:?} {kind:?} {declared:?} {variant} {answer}");
+                // Variants that select tools show all skills.
+                let hidden = if id == SKILLS { &[] } else { hides };
                 match owners[..] {
-                    [owner] if !hides.contains(&owner) => {
+                    [_, _] if id == SKILLS => answer.has("/result/skills/1", skill("two")),
+                    [owner] if !hidden.contains(&owner) => {
                         assert_eq!(answer["result"]["server"], owner, "{case}");
                     }
                     _ => {

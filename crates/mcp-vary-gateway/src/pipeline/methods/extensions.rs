@@ -7,24 +7,34 @@ use mcp_vary::json::{Members, edit};
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
-use mcp_vary_wire::extension_methods::{belongs_to, is_of_an_extension};
+use mcp_vary_wire::extension_methods::{belongs_to, is_of_an_extension, known_extension};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use tracing::{debug, info};
 
-use crate::pipeline::extension_owners::ExtensionOwners;
+use crate::pipeline::extension_owners::{ExtensionOwners, is_hidden};
 use crate::pipeline::member_check;
 use crate::pipeline::request::{IncomingRequest, MethodAction, method_not_found};
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::steps::forward::{ForwardRequest, RequestConnection, forward};
-use crate::pipeline::steps::{forward, policy, task_mode, view};
+use crate::pipeline::steps::{forward, policy, skills, task_mode, view};
 use mcp_vary_session::client::Client;
 
 /// Forwards a method of an extension to the server that owns it.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let scope = view::enter(context).await?;
     let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
+    let view = scope.view;
+    let servers = owners.servers_of(scope.request.method, |_| true);
+    if servers.len() > 1 && known_extension(scope.request.method).is_some() {
+        let passes = |server: &ServerIndex| check_allowed(scope, *server).is_ok();
+        let passing: Vec<ServerIndex> = servers.into_iter().filter(passes).collect();
+        if passing.is_empty() {
+            return Err(unknown_method(scope));
+        }
+        return skills::request(context, view, &passing).await;
+    }
     let server = owners.server_of(scope.request.method);
     let server = server.ok_or_else(|| unknown_method(scope))?;
     check_allowed(scope, server)?;
@@ -46,11 +56,8 @@ fn check_allowed(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcErr
     let config = server.get(&scope.snapshot.config.servers);
     let mut allowed = config.iter().flat_map(|config| &config.allowed_methods);
     let is_allowed = allowed.any(|method| method == scope.request.method);
-    if is_allowed
-        || !scope
-            .config()
-            .hides_something_of(&scope.server_name(server))
-    {
+    let name = scope.server_name(server);
+    if is_allowed || !is_hidden(scope.config(), &name, scope.request.method) {
         return Ok(());
     }
     scope.counters().increment(Counter::RefusedExtensionMethods);

@@ -12,6 +12,7 @@ use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::extension_methods::shared_start;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
@@ -21,7 +22,7 @@ use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
-use crate::pipeline::extension_owners::ExtensionOwners;
+use crate::pipeline::extension_owners::{ExtensionOwners, is_hidden};
 use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded, is_unknown};
 use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
 use crate::pipeline::request_context::{Dispatch, RequestContext};
@@ -274,11 +275,11 @@ impl ServerDescription<'_> {
         };
         let passes = |index: VariantIndex| {
             let variant = self.variants.config(index.declared_view());
-            !variant.hides_something_of(&upstream.name)
+            !is_hidden(variant, &upstream.name, shared_start(id))
         };
         let mut usable = self.variants.indices().filter(is_usable);
         let is_passed = upstream.allowed_methods.iter().any(is_of_extension) || usable.any(passes);
-        owners.owner(id) == Some(server) && is_passed
+        owners.is_answered_by(server, id) && is_passed
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
