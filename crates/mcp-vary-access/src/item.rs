@@ -248,6 +248,11 @@ impl ItemPattern {
         pattern.is_none_or(|pattern| pattern.matches(server))
     }
 
+    /// Whether it may match skills: it is of no other kind, and has no condition on hints, which only tools have.
+    pub(crate) fn may_match_skills(&self) -> bool {
+        self.kinds == Kinds::All && !self.uses_annotations()
+    }
+
     /// Whether it matches all items of its servers.
     pub(crate) fn matches_every_name(&self) -> bool {
         let name = self.rule.name.as_ref();

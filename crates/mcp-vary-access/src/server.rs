@@ -27,6 +27,10 @@ pub struct ServerAccess {
     pub unlisted_resources: bool,
     /// Every item, and no rule denies anything of the server.
     pub everything: bool,
+    /// Everything, without a condition on its use.
+    pub unconditional: bool,
+    /// Skills: everything is allowed without a condition, and what is denied is of another kind.
+    pub skills: bool,
 }
 
 impl AccessPolicy {
@@ -70,11 +74,19 @@ impl AccessPolicy {
             let allowing = rules().flat_map(AccessRule::allow).filter(is_of_server);
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
+        let is_whole = denying.next().is_none();
+        let mut denied = rules().flat_map(AccessRule::deny).filter(is_of_server);
+        let denies_skills = denied.any(ItemPattern::may_match_skills);
+        let may_allow = rules().filter(|rule| rule.condition().is_none());
+        let mut may_allow = may_allow.flat_map(AccessRule::allow).filter(is_of_server);
+        let allows_all = may_allow.any(ItemPattern::matches_every_name);
         ServerAccess {
             something: allowing()
                 .any(|pattern| pattern.may_match_names(server.prefix) || pattern.may_match_uris()),
             unlisted_resources: allowing().any(ItemPattern::may_match_uris),
-            everything: denying.next().is_none() && allowing().any(ItemPattern::matches_every_name),
+            everything: is_whole && allowing().any(ItemPattern::matches_every_name),
+            unconditional: is_whole && allows_all,
+            skills: allows_all && !denies_skills,
         }
     }
 }
@@ -148,6 +160,48 @@ mod tests {
         let never = Expression::compile("false").unwrap();
         let conditional = denying(r#""*""#).with_condition(never);
         allows(vec![all(), conditional], "git_", some);
+    }
+
+    #[test]
+    fn a_condition_may_refuse_what_a_rule_allows() {
+        let condition = || Expression::compile("false").unwrap();
+        let all = || allowing(&[r#""*""#]);
+        for (rules, expected) in [
+            (vec![all()], true),
+            (vec![all().with_condition(condition())], false),
+            (vec![all(), all().with_condition(condition())], true),
+        ] {
+            let policy = AccessPolicy::new(rules).unwrap();
+            let class = policy.class_of(&Principal::anonymous());
+            let server = Server {
+                name: "git",
+                prefix: "git_",
+                trusts_annotations: false,
+            };
+            let found = policy.server_access(&class, server);
+            assert_eq!((found.everything, found.unconditional), (true, expected));
+        }
+    }
+
+    #[test]
+    fn only_a_rule_for_every_kind_hides_skills() {
+        let push = Rule::by_name("git_push".parse().unwrap());
+        for (denied, expected) in [
+            (ItemPattern::tools(push.clone()), true),
+            (ItemPattern::any(push), false),
+            (pattern(r#"{"readOnlyHint":false}"#), true),
+            (pattern(r#"{"server":"web"}"#), true),
+        ] {
+            let deny = AccessRule::new(When::anyone()).with_deny([denied]);
+            let policy = AccessPolicy::new(vec![allowing(&[r#""*""#]), deny]).unwrap();
+            let class = policy.class_of(&Principal::anonymous());
+            let server = Server {
+                name: "git",
+                prefix: "git_",
+                trusts_annotations: false,
+            };
+            assert_eq!(policy.server_access(&class, server).skills, expected);
+        }
     }
 
     #[test]

@@ -196,18 +196,27 @@ impl VariantConfig {
             && self.resource_overrides.is_empty()
     }
 
-    /// Whether a server may have something that its clients cannot reach: an item that it does not select, or an
-    /// argument that it hides or fixes.
-    pub fn hides_something(&self) -> bool {
-        let nothing = Selection::default();
+    /// Whether `server` may have something that the clients of the variant cannot reach: an item that it does not select
+    /// or access rules do not allow, or an argument that it hides or fixes.
+    pub fn hides_something_of(&self, server: &str) -> bool {
+        let access = self.access.as_ref();
+        let access = access.map(|access| access.server_access(server, ""));
         let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
         let tools = self.tool_overrides.values().map(|tool| &tool.arguments);
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
-            || self.access.is_some()
-            || selections.any(|selection| *selection != nothing)
+            || access.is_some_and(|access| !access.unconditional)
+            || selections.any(|selection| selection.may_hide_of(server))
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
+    }
+
+    /// Whether the variant may hide a skill of `server`: access rules do not allow everything, or it selects resources,
+    /// which files of skills are.
+    pub fn hides_skills_of(&self, server: &str) -> bool {
+        let access = self.access.as_ref();
+        let access = access.map(|access| access.server_access(server, ""));
+        access.is_some_and(|access| !access.skills) || self.resources.may_hide_of(server)
     }
 
     /// Whether it shows some resources and hides others.

@@ -21,7 +21,9 @@ use super::secret_files::SecretFiles;
 use super::server::{LeftOut, ServerAuth};
 use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{admin_readers, clients, experiments, mcp_json, ranking, require, server, store};
+use super::{
+    admin_readers, clients, experiments, extensions, mcp_json, ranking, require, server, store,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::vary_entries::VaryEntries;
@@ -344,6 +346,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     ranking::check(reader, &field, &draft.config.weights, &hints);
     draft.config.variants = draft.variants.on;
     require::check(reader, &draft.required, &draft.config);
+    draft.config.extension_servers = extensions::finish(reader, &draft.extensions, &draft.servers);
     store::check(reader, &field, &draft.config);
     experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);

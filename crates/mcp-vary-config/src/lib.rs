@@ -31,6 +31,7 @@ mod diagnostic;
 mod document;
 mod effects;
 mod experiments;
+mod extensions;
 mod file;
 mod file_rules;
 mod file_variants;

@@ -65,12 +65,17 @@ pub(super) fn check(reader: &mut Reader<'_>, required: &[Required], config: &Con
     }
 }
 
+/// The pattern of the identifier of an extension.
+pub(super) fn identifier_pattern() -> String {
+    let label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+    let name = "(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?";
+    format!(r"{label}(?:\.{label})*/{name}")
+}
+
 /// The schema of `require`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let names = OWN.map(|(name, _)| name);
-    let label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
-    let name = "(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?";
-    let identifier = format!(r"^{label}(?:\.{label})*/{name}$");
+    let identifier = format!("^{}$", identifier_pattern());
     let item = json!({"anyOf": [
         {"enum": names},
         {"type": "string", "pattern": identifier},

@@ -119,7 +119,7 @@ pub use pipeline::model_ranking::ModelRankingStatus;
 pub use pipeline::router::accepts_params;
 pub use pool::ConnectionStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
-pub use report::{ServedItem, ServerReport};
+pub use report::{ServedItem, ServerReport, UndecidedExtension};
 pub use status::{
     AuditStatus, CallStatus, ExperimentStatus, LoginStatus, ServerStatus, Status, VariantStatus,
 };

@@ -3,6 +3,7 @@ pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;
 pub(crate) mod experiments;
+pub(crate) mod extension_owners;
 mod forwarded_extensions;
 pub(crate) mod gateway_tools;
 pub(crate) mod inbound;

@@ -21,6 +21,7 @@ use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
+use crate::pipeline::extension_owners::ExtensionOwners;
 use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -89,6 +90,16 @@ impl ServerReport {
     }
 }
 
+/// An extension that nobody answers, since several servers declare it and the configuration names none of them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct UndecidedExtension {
+    /// Its identifier.
+    pub id: String,
+    /// The names of the servers.
+    pub servers: Vec<String>,
+}
+
 /// One item that the gateway offers, and its server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -135,6 +146,25 @@ impl Gateway {
         let snapshot = self.current();
         let sources = snapshot.pool.base().sources().iter();
         sources.map(|source| ServerReport::of(source)).collect()
+    }
+
+    /// The extensions that nobody answers, since several servers declare them.
+    #[must_use]
+    pub fn undecided_extensions(&self) -> Vec<UndecidedExtension> {
+        let snapshot = self.current();
+        let config = &snapshot.config;
+        let catalog = snapshot.pool.base().catalog.current();
+        let owners = ExtensionOwners::new(&catalog, config);
+        let undecided = owners.undecided().map(|(id, servers)| {
+            let servers = servers
+                .iter()
+                .filter_map(|server| server.get(&config.servers));
+            UndecidedExtension {
+                id: id.to_owned(),
+                servers: servers.map(|server| server.name.clone()).collect(),
+            }
+        });
+        undecided.collect()
     }
 
     /// Every item that some variant offers, under any name, and its server.

@@ -17,6 +17,7 @@ mod variants {
     mod directory;
     mod enumeration;
     mod experiments;
+    mod extensions;
     mod model_ranking;
     mod names;
     mod offers;
@@ -26,6 +27,7 @@ mod variants {
     mod selection;
     mod server_names;
     mod several_servers;
+    mod skills;
     mod unadvertised;
     mod undeclared_extension;
     mod upstream_variants;

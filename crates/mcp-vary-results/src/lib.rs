@@ -23,6 +23,7 @@ pub mod result_store;
 mod rule;
 pub mod rules;
 pub mod shaper;
+pub mod skill_uris;
 mod template;
 mod upstream_report;
 pub mod uri_rewriter;

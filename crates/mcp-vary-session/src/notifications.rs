@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use mcp_vary_upstream::NotificationSink;
 use mcp_vary_wire::envelope;
+use mcp_vary_wire::extension_methods::declares_extension_of;
 use mcp_vary_wire::log_level::is_level_enabled;
 use tracing::debug;
 
@@ -21,7 +22,8 @@ impl Session {
                 is_level_enabled(message.params.unwrap_or("{}"), self.log_level())
             }
             Some("notifications/elicitation/complete") => true,
-            _ => false,
+            Some(method) => declares_extension_of(&self.negotiated.class, method),
+            None => false,
         };
         is_wanted && self.may_know(server)
     }

@@ -19,6 +19,7 @@ use mcp_vary_store::Store;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
+use mcp_vary_wire::extension_methods::declares_extension_of;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_message::{self, own_number};
 use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
@@ -132,9 +133,15 @@ impl PendingServerRequests {
         (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(ForwardedServerRequest, Bytes)> {
-        let passed = ServerRequestSupport::from_capabilities(&session.negotiated.class)
-            .ensure_supported(request.method(), request.params().unwrap_or("{}"))
-            .and_then(|()| self.note(session, (server, request), names));
+        let class = &*session.negotiated.class;
+        let method = request.method();
+        let supported = if declares_extension_of(class, method) {
+            Ok(())
+        } else {
+            let params = request.params().unwrap_or("{}");
+            ServerRequestSupport::from_capabilities(class).ensure_supported(method, params)
+        };
+        let passed = supported.and_then(|()| self.note(session, (server, request), names));
         match passed {
             Ok(passed) => Some(passed),
             Err(why) => {

@@ -1,5 +1,6 @@
 //! The settings with which a gateway starts.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -89,6 +90,9 @@ pub struct Config {
     /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
     /// required.
     pub required: Vec<ExtensionId>,
+    /// The server that answers the methods of an extension, by the identifier of that. It decides where several servers
+    /// declare one that the gateway does not know.
+    pub extension_servers: BTreeMap<String, String>,
     /// What a client that asked for JSON alone receives in `content` (CN-9's switch).
     pub json_content: JsonContent,
     /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
@@ -207,6 +211,7 @@ impl Config {
             model_ranking: None,
             negotiation: true,
             required: Vec::new(),
+            extension_servers: BTreeMap::new(),
             json_content: JsonContent::default(),
             lift_json_text: true,
             read_result: false,

@@ -1,7 +1,7 @@
 //! Facts about a server that it does not declare, shared by all connections to it.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use mcp_vary::json::Members;
@@ -30,6 +30,10 @@ pub struct ServerFacts {
     /// read them without the lock.
     is_modern: AtomicBool,
     is_modern_only: AtomicBool,
+    /// The extensions that it declared so far, besides those that the gateway negotiates itself.
+    extensions: Lock<BTreeSet<String>>,
+    /// How many these are: for requests, which read it without the lock.
+    extension_count: AtomicUsize,
     undeclared: Arc<UndeclaredMethods>,
     /// Whether it was logged that the server declares more of its variants than is kept.
     has_cut_variants: AtomicBool,
@@ -90,6 +94,7 @@ impl ServerFacts {
 
     /// Records the result of a handshake that began with `opening`.
     pub fn record(&self, handshake: &Handshake, opening: Opening) {
+        self.note_extensions(handshake);
         let mut facts = self.lock();
         let identity = Some(identity(handshake));
         let known = &facts.era(handshake.era()).identity;
@@ -124,6 +129,26 @@ impl ServerFacts {
         self.publish(&facts);
         drop(facts);
         self.undeclared.clear();
+    }
+
+    fn note_extensions(&self, handshake: &Handshake) {
+        let mut known = self.extensions.lock();
+        let room = MAX_EXTENSIONS.saturating_sub(known.len());
+        let found = handshake.other_extensions().into_iter();
+        let new: Vec<_> = found.filter(|id| !known.contains(id)).take(room).collect();
+        known.extend(new);
+        self.extension_count.store(known.len(), Ordering::Relaxed);
+    }
+
+    /// The extensions that the server declared so far, besides those that the gateway negotiates itself. None is ever
+    /// removed.
+    pub fn extensions(&self) -> BTreeSet<String> {
+        self.extensions.lock().clone()
+    }
+
+    /// How many [extensions](Self::extensions) are known.
+    pub fn extension_count(&self) -> usize {
+        self.extension_count.load(Ordering::Relaxed)
     }
 
     fn publish(&self, facts: &Eras) {
@@ -241,6 +266,9 @@ fn identity(handshake: &Handshake) -> [Option<String>; 2] {
     let info = Members::parse(info).unwrap_or_default();
     ["name", "version"].map(|key| info.get_str(key))
 }
+
+/// The most extensions of one server that are kept.
+const MAX_EXTENSIONS: usize = 32;
 
 #[cfg(test)]
 mod tests {

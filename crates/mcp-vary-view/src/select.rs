@@ -275,6 +275,22 @@ impl Selection {
                 .any(|rule| rule.matches_names(item, true))
     }
 
+    /// Whether the selection may leave out an item of `server`.
+    #[must_use]
+    pub fn may_hide_of(&self, server: &str) -> bool {
+        let is_of_server = |rule: &&Rule| {
+            let pattern = rule.server.as_ref();
+            pattern.is_none_or(|pattern| pattern.matches(server))
+        };
+        let matches_all = |rule: &Rule| {
+            let name = rule.name.as_ref().map(Pattern::as_str);
+            rule.hints.is_empty() && name.is_none_or(|name| matches!(name, "*" | "**"))
+        };
+        let includes_all =
+            self.include.is_empty() || self.include.iter().filter(is_of_server).any(matches_all);
+        !includes_all || self.exclude.iter().any(|rule| is_of_server(&rule))
+    }
+
     /// Whether the selection can include items of `server`.
     #[must_use]
     pub fn may_select_from(&self, server: &str) -> bool {

@@ -5,9 +5,9 @@ mod bounds;
 pub use self::bounds::{MAX_HANDSHAKE, bound_variants};
 
 use mcp_vary::error::Era;
-use mcp_vary::extension::{SERVER_VARIANTS, declared, settings};
+use mcp_vary::extension::{EXTENSIONS, SERVER_VARIANTS, declared, settings};
 use mcp_vary::feature::Features;
-use mcp_vary::json::to_value;
+use mcp_vary::json::{Members, edit, to_value};
 use mcp_vary::variant::VariantId;
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ impl Handshake {
     ///
     /// > `supportedVersions`: MCP Protocol Versions this server supports. (MCP 2026-07-28, schema)
     pub fn supports_sessions(&self) -> bool {
-        let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
+        let result = Members::parse(&self.result).unwrap_or_default();
         let listed = result.get("supportedVersions").unwrap_or("[]");
         let versions: Vec<String> = serde_json::from_str(listed).unwrap_or_default();
         let mut supported = versions
@@ -97,6 +97,15 @@ impl Handshake {
         declared::<Features>(&capabilities).carrier.is_some()
     }
 
+    /// The extensions that the server declares, besides those that the gateway negotiates itself, by identifier.
+    pub fn other_extensions(&self) -> Vec<String> {
+        let declared = edit::get(&self.capabilities, "extensions").unwrap_or("{}");
+        let declared = Members::parse(declared).unwrap_or_default();
+        let is_other = |id: &str| !EXTENSIONS.iter().any(|negotiated| negotiated.id == id);
+        let ids = declared.iter().map(|(id, _)| id);
+        ids.filter(|id| is_other(id)).map(str::to_owned).collect()
+    }
+
     /// What the server declares of the extension server-variants; null without it.
     fn variant_settings(&self) -> Value {
         let capabilities = to_value(&self.capabilities).unwrap_or_default();
@@ -106,7 +115,7 @@ impl Handshake {
 
     /// Whether the server has the capability `kind`.
     pub fn has_capability(&self, kind: &str) -> bool {
-        let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
+        let capabilities = Members::parse(&self.capabilities);
         let kind = capabilities
             .ok()
             .and_then(|all| all.get(kind).map(|value| value.starts_with('{')));
@@ -116,12 +125,12 @@ impl Handshake {
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
     #[must_use]
     pub fn has_capability_flag(&self, kind: &str, flag: &str) -> bool {
-        let Ok(capabilities) = mcp_vary::json::Members::parse(&self.capabilities) else {
+        let Ok(capabilities) = Members::parse(&self.capabilities) else {
             return false;
         };
         capabilities
             .get(kind)
-            .and_then(|kind| mcp_vary::json::Members::parse(kind).ok())
+            .and_then(|kind| Members::parse(kind).ok())
             .is_some_and(|kind| kind.get(flag) == Some("true"))
     }
 }

@@ -13,6 +13,7 @@ pub mod counters;
 pub mod endpoint_path;
 pub mod envelope;
 pub mod era;
+pub mod extension_methods;
 pub mod handshake;
 pub mod headers;
 pub mod list_kind;

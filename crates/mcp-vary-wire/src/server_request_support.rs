@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::raw_envelope::present;
 use crate::response::RpcError;
+use crate::sanitize::excerpt;
 
 /// The server asks the user for input.
 pub const ELICIT: &str = "elicitation/create";
@@ -76,9 +77,11 @@ impl ServerRequestSupport {
             SAMPLE => Ok(()),
             LIST_ROOTS if self.roots => Ok(()),
             LIST_ROOTS => Err(lacks("`roots`")),
-            _ => Err(RpcError::method_not_found(
-                "clients of this gateway do not support this request",
-            )),
+            _ => {
+                let method = excerpt(method.as_bytes(), 60);
+                let why = format!("the client declared no extension that has `{method}`");
+                Err(RpcError::method_not_found(why))
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
-use crate::print::servers::{plural, upstream_variant_notes};
+use crate::print::servers::{extension_notes, plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
 use crate::serving::start_report::{
     not_working_line, root_note, server_lines, unmatched_warnings, variant_lines,
@@ -362,7 +362,9 @@ fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
 
 /// A line for each server, and the warnings about variants.
 fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
-    let notes = sanitize(upstream_variant_notes(&gateway.servers()).trim_end());
+    let notes = upstream_variant_notes(&gateway.servers())
+        + &extension_notes(&gateway.undecided_extensions());
+    let notes = sanitize(notes.trim_end());
     let notes = if notes.is_empty() {
         notes
     } else {

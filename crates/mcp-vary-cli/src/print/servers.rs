@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use mcp_vary_gateway::{Collision, Naming, ServedItem, ServerReport};
+use mcp_vary_gateway::{Collision, Naming, ServedItem, ServerReport, UndecidedExtension};
 use mcp_vary_upstream::{ConnectError, ConnectionState};
 
 use super::table::table;
@@ -59,6 +59,20 @@ pub(crate) fn upstream_variant_notes(servers: &[ServerReport]) -> String {
         })
     });
     notes.map(|note| format!("note: {note}\n")).collect()
+}
+
+/// A note for each extension that nobody answers, with the key that decides.
+pub(crate) fn extension_notes(undecided: &[UndecidedExtension]) -> String {
+    let notes = undecided.iter().map(|UndecidedExtension { id, servers, .. }| {
+        let all: Vec<_> = servers.iter().map(|name| format!("`{name}`")).collect();
+        let first = servers.first().map_or("SERVER", String::as_str);
+        format!(
+            "note: clients are not offered the extension `{id}`, since several servers could answer it: {}. Choose one, \
+             such as `extensions: {{{id}: {first}}}`\n",
+            all.join(", ")
+        )
+    });
+    notes.collect()
 }
 
 /// The note about the variants `ids` of a server; `None` if it offers none.

@@ -18,6 +18,7 @@ use crate::authentication::{self, PartialAuthentication};
 use crate::clients::{self, Named};
 use crate::diagnostic::Position;
 use crate::experiments;
+use crate::extensions::Chosen;
 use crate::key_spec::ValueKind::{Duration, Other, Switch};
 use crate::key_spec::{KeySpec, choice, keys};
 use crate::log::{self, LogSettings};
@@ -29,7 +30,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{admin_readers, audit, limits, require, sealing_keys, store, traces};
+use crate::{admin_readers, audit, extensions, limits, require, sealing_keys, store, traces};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -38,6 +39,7 @@ pub(super) struct PartialFile {
     /// References to variants that must be declared.
     pub(super) named: Vec<Named>,
     pub(super) required: Vec<Required>,
+    pub(super) extensions: Vec<Chosen>,
     pub(super) access: PartialAccess,
     pub(super) rates: PartialRates,
     pub(super) authentication: PartialAuthentication,
@@ -63,6 +65,7 @@ impl Default for PartialFile {
             variants: Declared::default(),
             named: Vec::new(),
             required: Vec::new(),
+            extensions: Vec::new(),
             access: PartialAccess::default(),
             rates: PartialRates::default(),
             authentication: PartialAuthentication::default(),
@@ -249,6 +252,12 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "lift-json-text" = "on" => Switch(|draft| &mut draft.config.lift_json_text),
     /// extensions without which no client is served: `negotiation`, `variants`, or other identifiers
     "require" => Other(require::shape, |reader, field, draft| draft.required = require::read(reader, field)),
+    /// the server that answers the methods of an extension that Vary does not know, by its identifier:
+    /// `{com.example/units: SERVER}`. Without it, nobody answers and nobody is offered an [extension of several
+    /// servers](../extensions.md#other-extensions)
+    "extensions" => Other(extensions::shape, |reader, field, draft| {
+        draft.extensions = extensions::read(reader, field)
+    }),
     /// whether clients have the tool `read_result`, which reads what was left out of
     /// [results](results.md#the-rest-of-a-result)
     "read-result" = "off" => Switch(|draft| &mut draft.config.read_result),

@@ -121,7 +121,8 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     /// `idempotent`: if the server is lost during the call of a tool that declares `idempotentHint` or `readOnlyHint`,
     /// the call is sent once more, if the client has received nothing yet
     "retry" = "never" => choice!(REPEATS, |draft| &mut draft.config.retry),
-    /// extensions whose settings the server gets from clients that declare them; not those that Vary negotiates itself
+    /// extensions whose settings the server gets from clients that declare them, besides those that it declares itself; not
+    /// those that Vary negotiates
     "forward-extensions" = "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]" => Other(
         SchemaBuilder::strings,
         |reader, field, draft| draft.config.forwarded_extensions = read_forwarded(reader, field),

@@ -97,3 +97,22 @@ fn rules_with_variants_are_read() {
         assert!(scope.contains(&brief) && !scope.contains(&standard));
     }
 }
+
+/// EXT-8: a file chooses who answers an extension.
+#[test]
+fn the_server_of_an_extension_is_one_of_the_file() {
+    let config = config_of("extensions: {com.example/units: a}");
+    let expected = [("com.example/units".to_owned(), "a".to_owned())].into();
+    assert_eq!(config.extension_servers, expected);
+    refuses(
+        "vary.yaml",
+        "servers: {bank: {command: x}}
+extensions:
+  com.example/units: bnk
+  units: bank
+  io.modelcontextprotocol/server-variants: bank",
+        "3:22: `extensions.com.example/units` is not a server: `bnk`; did you mean `bank`?\n\
+         4:10: `extensions.units` is not the identifier of an extension; write one such as `com.example/units`\n\
+         5:44: `extensions.io.modelcontextprotocol/server-variants` is negotiated by Vary itself; write one such as `com.example/units`",
+    );
+}

@@ -33,6 +33,8 @@ pub(crate) struct ParsedCapabilities {
     pub(crate) forwardable: Arc<str>,
     /// Its hash; `None` if nothing is forwarded.
     pub(super) forwardable_hash: Option<u64>,
+    /// How many extensions of servers were known when that was decided.
+    pub(super) known_extensions: usize,
     /// The first required extension that is missing.
     pub(super) missing_required: Option<ExtensionId>,
 }

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::extension_methods::is_of_an_extension;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
@@ -25,7 +26,7 @@ pub(crate) use self::sender::{
     MessageSource, Sender, follow_claims, requested_version, session_of,
 };
 use crate::pipeline::clients::legacy_client;
-use crate::pipeline::methods::{Dispatch, forward_notification, is_of_an_extension};
+use crate::pipeline::methods::{Dispatch, forward_notification};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router;
 use crate::pipeline::snapshot::ConfigSnapshot;

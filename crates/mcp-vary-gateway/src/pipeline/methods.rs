@@ -16,5 +16,5 @@ pub(crate) mod subscriptions;
 pub(crate) mod tasks;
 pub(crate) mod tools;
 
-pub(crate) use self::extensions::{forward_notification, is_of_an_extension};
+pub(crate) use self::extensions::forward_notification;
 pub(crate) use crate::pipeline::request_context::Dispatch;

@@ -37,6 +37,7 @@ const METHODS: &[(&str, Eras, MethodAction)] = &[
     ("resources/list", Eras::Both, MethodAction::List(ListKind::Resources)),
     ("resources/templates/list", Eras::Both, MethodAction::List(ListKind::Templates)),
     ("resources/read", Eras::Both, MethodAction::ReadResource),
+    ("resources/directory/read", Eras::Both, MethodAction::Extension),
     ("prompts/list", Eras::Both, MethodAction::List(ListKind::Prompts)),
     ("prompts/get", Eras::Both, MethodAction::GetPrompt),
     ("completion/complete", Eras::Both, MethodAction::Complete),

@@ -312,30 +312,35 @@ impl ConfigSnapshot {
                 capabilities.len()
             )));
         }
-        let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
-            let value = json::to_value(text).unwrap_or_default();
-            let declared = NEGOTIATED.read(&value, &self.services.ignored_declarations);
-            let negotiates = self.config.negotiation;
-            let features = negotiates.then(|| declared.get::<Features>()).flatten();
-            let hints = declared.get::<VariantHints>();
-            let knows_variants = hints.is_some();
-            let variant_hints = hints.unwrap_or_default();
-            let forwardable = self
-                .pool
-                .servers
-                .forwardable_capabilities(&value, features.as_deref());
-            ParsedCapabilities {
-                hints: HintsKey::of(&variant_hints),
-                knows_variants,
-                variant_hints,
-                missing_required: self.missing_required(&value, &declared),
-                declared,
-                capabilities: Arc::new(capability_names(&value)),
-                forwardable_hash: hash_of(&forwardable),
-                forwardable,
-                features,
-            }
-        });
+        let known_extensions = self.pool.servers.known_extensions();
+        let is_current = |parsed: &ParsedCapabilities| parsed.known_extensions == known_extensions;
+        let parsed = self
+            .parsed_capabilities
+            .get_if(capabilities, is_current, |text| {
+                let value = json::to_value(text).unwrap_or_default();
+                let declared = NEGOTIATED.read(&value, &self.services.ignored_declarations);
+                let negotiates = self.config.negotiation;
+                let features = negotiates.then(|| declared.get::<Features>()).flatten();
+                let hints = declared.get::<VariantHints>();
+                let knows_variants = hints.is_some();
+                let variant_hints = hints.unwrap_or_default();
+                let forwardable = self
+                    .pool
+                    .servers
+                    .forwardable_capabilities(&value, features.as_deref());
+                ParsedCapabilities {
+                    hints: HintsKey::of(&variant_hints),
+                    knows_variants,
+                    variant_hints,
+                    missing_required: self.missing_required(&value, &declared),
+                    declared,
+                    capabilities: Arc::new(capability_names(&value)),
+                    forwardable_hash: hash_of(&forwardable),
+                    forwardable,
+                    known_extensions,
+                    features,
+                }
+            });
         Ok(parsed)
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod proxied_task;
 pub(crate) mod resources;
 pub(crate) mod response_plan;
 pub(crate) mod round_trips;
+pub(crate) mod skills;
 pub(crate) mod stored_results;
 pub(crate) mod task_mode;
 pub(crate) mod task_support;

@@ -318,13 +318,10 @@ impl UpstreamPool {
         forwardable: &str,
     ) -> Arc<str> {
         // A class beyond the limit does not store its own.
-        if class.is_beyond_limit || *class.capabilities != *forwardable {
-            return self.servers.capabilities_for(server, forwardable);
-        }
-        let stored = class
-            .sent_capabilities
-            .get_or_init(|| self.servers.capabilities_per_server(forwardable));
-        Arc::clone(server.entry(stored))
+        let stores = !class.is_beyond_limit && *class.capabilities == *forwardable;
+        let read = || self.servers.capabilities_per_server(forwardable);
+        let stored = stores.then(|| class.sent_capabilities.get_or_init(read));
+        self.servers.capabilities_for(server, forwardable, stored)
     }
 
     fn dedicated(&self) -> &Arc<DedicatedPool> {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::Members;
 use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::extension_methods::is_of_an_extension;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::{self, ServerMessage, own_number};
@@ -138,7 +139,8 @@ impl Shared {
         let receiver = flights.clients.receiver();
         drop(flights);
         let is_log = method == LOG_MESSAGE;
-        if is_log
+        let is_of_client = is_log || is_of_an_extension(method);
+        if is_of_client
             && !self.is_dedicated
             && let Some(receiver) = receiver
         {

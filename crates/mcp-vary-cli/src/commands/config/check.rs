@@ -21,7 +21,8 @@ use crate::credentials::{LoginMode, file_with_logins};
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::print::servers::{
-    collision_table, is_up, naming_note, plural, status_table, upstream_variant_notes,
+    collision_table, extension_notes, is_up, naming_note, plural, status_table,
+    upstream_variant_notes,
 };
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
@@ -160,7 +161,8 @@ impl CheckedFile<'_> {
             let _ = write!(states, "\n{note}");
         }
         let collided = collision_table(&collisions);
-        let upstream_notes = upstream_variant_notes(&servers);
+        let upstream_notes =
+            upstream_variant_notes(&servers) + &extension_notes(&gateway.undecided_extensions());
         let shown = format!(
             "{}\n{states}{upstream_notes}{collided}{}{}{}{}\n{}",
             file_summary(self.name, self.file),

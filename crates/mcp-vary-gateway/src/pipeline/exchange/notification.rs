@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::log_level::{is_level_enabled, level_of};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_message::own_token;
@@ -23,7 +24,7 @@ impl ResponseContext {
             "notifications/message" if !self.wants_logged(params) => None,
             method if TASK_STATUS_METHODS.contains(&method) => self.task_status(params),
             // Changes of lists reach the catalog by another path.
-            method if method.ends_with("list_changed") => None,
+            method if Kind::changed_by(method).is_some() => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
             method => Some(self.with_related_task(method, params).unwrap_or(bytes)),
         }

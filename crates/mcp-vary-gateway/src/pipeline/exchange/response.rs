@@ -10,6 +10,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_results::name_rewriter::NameRewriter;
 use mcp_vary_results::shaper::{ResultRewriter, RewriteRules, Shaper, rewrite_result};
+use mcp_vary_results::skill_uris::rename_result;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents, has_json_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching, ProgressTokens};
@@ -59,6 +60,8 @@ pub(crate) struct ResponsePlan {
     /// Whether JSON is rendered for clients that ask for another format.
     pub(crate) renders_json: bool,
     pub(crate) shape: Option<Shaper>,
+    /// The server, if the result is about a skill whose URIs name it. Nothing but these is rewritten then.
+    pub(crate) skill_server: Option<Arc<str>>,
     /// The task of the request, or that the request may create.
     pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, if the server does not declare it and it is not known whether the server has it.
@@ -205,6 +208,9 @@ impl ResponseContext {
 
     /// The result with the client's names and in its shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        if let Some(server) = &self.plan.skill_server {
+            return rename_result(server, result);
+        }
         let is_call = matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let parts = RewriteRules {
             shape: self.plan.shape.as_ref(),

@@ -1,47 +1,50 @@
 //! Methods and notifications of extensions that the gateway does not know.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::json::{Members, edit};
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
-use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::method_names::is_of_the_protocol;
+use mcp_vary_wire::extension_methods::{belongs_to, is_of_an_extension, known_extension};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use tracing::{debug, info};
 
-use crate::pipeline::forwarded_extensions::{declares, declares_unknown, may_notify};
+use crate::pipeline::extension_owners::{ExtensionOwners, is_hidden};
 use crate::pipeline::member_check;
 use crate::pipeline::request::{IncomingRequest, MethodAction, method_not_found};
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::steps::forward::{ForwardRequest, RequestConnection, forward};
-use crate::pipeline::steps::{forward, policy, task_mode, view};
+use crate::pipeline::steps::{forward, policy, skills, task_mode, view};
 use mcp_vary_session::client::Client;
 
-/// Forwards a method of an extension to the server that declares one, if only one does.
+/// Forwards a method of an extension to the server that owns it.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     let scope = view::enter(context).await?;
-    let declares_one = |handshake: &Handshake| declares_unknown(&handshake.capabilities);
-    let server = only_server(scope, declares_one);
-    let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
+    let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
+    let view = scope.view;
+    let servers = owners.servers_of(scope.request.method, |_| true);
+    if servers.len() > 1 && known_extension(scope.request.method).is_some() {
+        let passes = |server: &ServerIndex| check_allowed(scope, *server).is_ok();
+        let passing: Vec<ServerIndex> = servers.into_iter().filter(passes).collect();
+        if passing.is_empty() {
+            return Err(unknown_method(scope));
+        }
+        return skills::request(context, view, &passing).await;
+    }
+    let server = owners.server_of(scope.request.method);
+    let server = server.ok_or_else(|| unknown_method(scope))?;
     check_allowed(scope, server)?;
     policy::count_read(scope, server).await?;
     let forwarding = ForwardRequest::new(scope.view, server);
     forward(context, forwarding).await
 }
 
-/// The server that `declares` what a message needs, if only one does.
-fn only_server(scope: ViewScope<'_>, declares: impl Fn(&Handshake) -> bool) -> Option<ServerIndex> {
-    let servers = scope.catalog.servers();
-    let mut declaring =
-        servers.filter(|(_, snapshot)| snapshot.handshake.as_deref().is_some_and(&declares));
-    match (declaring.next(), declaring.next()) {
-        (Some((server, _)), None) => Some(server),
-        _ => None,
-    }
+fn unknown_method(scope: ViewScope<'_>) -> RpcError {
+    scope.with_active_variant(method_not_found(scope.request.method))
 }
 
 /// Refuses an unknown method if the view hides items, since the method could reach them.
@@ -53,7 +56,8 @@ fn check_allowed(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcErr
     let config = server.get(&scope.snapshot.config.servers);
     let mut allowed = config.iter().flat_map(|config| &config.allowed_methods);
     let is_allowed = allowed.any(|method| method == scope.request.method);
-    if is_allowed || !scope.config().hides_something() {
+    let name = scope.server_name(server);
+    if is_allowed || !is_hidden(scope.config(), &name, scope.request.method) {
         return Ok(());
     }
     scope.counters().increment(Counter::RefusedExtensionMethods);
@@ -67,7 +71,7 @@ fn check_allowed(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcErr
             method,
             "method of an extension refused: it could reach what access rules hide; list it in `allow-methods` to let it pass"
         );
-        return Err(method_not_found(method));
+        return Err(unknown_method(scope));
     }
     let why = format!(
         "Method not found: {cut}: it could reach what the active view hides; the operator can let it pass \
@@ -76,24 +80,44 @@ fn check_allowed(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcErr
     Err(scope.with_active_variant(RpcError::method_not_found(why)))
 }
 
-/// The server that declares an extension that the client declares, too, if only one does.
-fn server_of_same_extension(scope: ViewScope<'_>) -> Option<ServerIndex> {
-    let extensions = edit::get(&scope.client.forwardable, "extensions")?;
-    let extensions = Members::parse(extensions).ok()?;
-    only_server(scope, |handshake| {
-        let mut ids = extensions.iter().map(|(id, _)| id);
-        ids.any(|id| may_notify(id) && declares(&handshake.capabilities, id))
-    })
+/// The servers that declare an extension of the notification which the client declares, too. One that names no extension
+/// goes to the only server that it can be for.
+fn notified_servers(scope: ViewScope<'_>) -> BTreeSet<ServerIndex> {
+    let declared = edit::get(&scope.client.forwardable, "extensions").unwrap_or("{}");
+    let declared = Members::parse(declared).unwrap_or_default();
+    let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
+    let method = scope.request.method;
+    let servers = owners.servers_of(method, |id| declared.contains(id));
+    let names_extension = declared.iter().any(|(id, _)| belongs_to(method, id));
+    if names_extension || servers.len() == 1 {
+        servers
+    } else {
+        BTreeSet::new()
+    }
 }
 
-/// Sends a notification to its server, on the connection of the client's calls.
+/// Sends a notification to the servers of its extension.
 async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
     let scope = view::enter(context).await?;
-    let server = server_of_same_extension(scope);
-    let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
+    let servers = notified_servers(scope);
     member_check::check(scope.action, &scope.request.params)
         .map_err(|refusal| refusal.into_counted_error(scope.counters()))?;
-    check_allowed(scope, server)?;
+    for server in &servers {
+        check_allowed(scope, *server)?;
+    }
+    let params = std::mem::take(&mut context.request.params);
+    for server in servers {
+        context.request.params = params.clone();
+        notify_server(context, server).await?;
+    }
+    Ok(())
+}
+
+/// Sends a notification to `server`, on the connection of the client's calls.
+async fn notify_server(
+    context: &mut RequestContext<'_>,
+    server: ServerIndex,
+) -> Result<(), RpcError> {
     let leased = RequestConnection::to(context, server).await?;
     let upstream = leased.connection.ready().await?;
     let capabilities = forward::sent_capabilities(context, server, upstream.handshake().era());
@@ -117,7 +141,7 @@ async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// Forwards a notification of an extension to the server that declares the same one, unless that takes too long.
+/// Forwards a notification of an extension to the servers that declare the same one, unless that takes too long.
 /// Notifications of the protocol, in any revision, and of other extensions are ignored as JSON-RPC requires.
 pub(crate) async fn forward_notification(
     snapshot: &Arc<ConfigSnapshot>,
@@ -144,64 +168,5 @@ pub(crate) async fn forward_notification(
         Ok(Ok(())) => {}
         Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),
         Err(_elapsed) => debug!(method, "notification given up: its server does not take it"),
-    }
-}
-
-/// Whether a notification may be of an extension.
-pub(crate) fn is_of_an_extension(method: &str) -> bool {
-    const OF_THE_PROTOCOL: [&str; 4] = ["initialized", "cancelled", "progress", "message"];
-    match method.strip_prefix("notifications/") {
-        Some(name) => {
-            let mut known = OF_THE_PROTOCOL.iter();
-            !is_of_the_protocol(name) && !known.any(|known| known.eq_ignore_ascii_case(name))
-        }
-        None => !is_of_the_protocol(method),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_an_extension;
-
-    #[track_caller]
-    fn is_carried(methods: &[&str], expected: bool) {
-        for method in methods {
-            assert_eq!(is_of_an_extension(method), expected, "{method}");
-        }
-    }
-
-    #[test]
-    fn what_may_be_the_protocols_own_is_not_carried() {
-        is_carried(
-            &["notifications/ledger/changed", "com.example/changed"],
-            true,
-        );
-        is_carried(
-            &[
-                "notifications/initialized",
-                "notifications/cancelled",
-                "notifications/progress",
-            ],
-            false,
-        );
-        is_carried(
-            &[
-                "notifications/tools/list_changed",
-                "notifications/tasks",
-                "notifications/",
-                "tools/call",
-                "Tools/call",
-                " tools/call",
-                "tools\0/call",
-                "tool\u{17f}/call",
-                "tools:call",
-                "./tools/call",
-                "x/../tools/call",
-                "Notifications/tools/call",
-                "notifications/Cancelled",
-                "",
-            ],
-            false,
-        );
     }
 }

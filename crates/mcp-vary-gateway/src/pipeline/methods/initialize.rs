@@ -5,12 +5,14 @@ use std::sync::Arc;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_catalog::index::{ServerIndex, VariantIndex};
 use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::extension_methods::shared_start;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
@@ -20,7 +22,8 @@ use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
-use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded};
+use crate::pipeline::extension_owners::{ExtensionOwners, is_hidden};
+use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded, is_unknown};
 use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
 use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::session_offers::{offer_variants, record_variant, sealed_reason};
@@ -56,6 +59,7 @@ pub(crate) async fn initialize(
     let description = ServerDescription {
         snapshot,
         catalog: &class.catalog.current(),
+        variants: &class.catalog.layout.variants,
         declared: &declared,
         offers: &offers,
     };
@@ -86,6 +90,7 @@ pub(crate) fn discover(context: &RequestContext<'_>) -> Result<Dispatch, RpcErro
     let description = ServerDescription {
         snapshot,
         catalog: &context.catalog,
+        variants: context.variant_set(),
         declared: &declared,
         offers: &context.client.offers,
     };
@@ -96,6 +101,8 @@ pub(crate) fn discover(context: &RequestContext<'_>) -> Result<Dispatch, RpcErro
 struct ServerDescription<'a> {
     snapshot: &'a ConfigSnapshot,
     catalog: &'a Catalog,
+    /// The variants as the client's class sees them.
+    variants: &'a VariantSet,
     /// What the client declared.
     declared: &'a ParsedCapabilities,
     offers: &'a Offers,
@@ -203,22 +210,21 @@ impl ServerDescription<'_> {
     ///
     /// The same for all variants (SV-11).
     fn capabilities(&self, era: Era) -> String {
-        let handshakes = self
-            .catalog
-            .snapshots
-            .iter()
-            .filter_map(|server| server.handshake.as_deref());
-        let read = handshakes.filter_map(|handshake| {
-            let declared = json::to_map(&handshake.capabilities).ok()?;
-            Some((handshake.era(), declared))
+        let read = self.catalog.servers().filter_map(|(server, snapshot)| {
+            let handshake = snapshot.handshake.as_deref()?;
+            Some(ServerCapabilities {
+                server,
+                era: handshake.era(),
+                declared: json::to_map(&handshake.capabilities).ok()?,
+            })
         });
-        let declared: Vec<(Era, Map<String, Value>)> = read.collect();
+        let declared: Vec<ServerCapabilities> = read.collect();
         let mut offered = Map::new();
         for (capability, left_out) in FORWARDED {
             if self.catalog.has_capability(capability) {
                 let of_servers = declared
                     .iter()
-                    .filter_map(|(_, capabilities)| capabilities.get(*capability)?.as_object());
+                    .filter_map(|server| server.declared.get(*capability)?.as_object());
                 let all = of_servers.flat_map(|flags| flags.clone());
                 let forwarded = all.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
                 let mut flags: Map<_, _> = forwarded.collect();
@@ -230,7 +236,10 @@ impl ServerDescription<'_> {
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }
-        copy_extensions(&mut offered, era, &declared);
+        let owners = ExtensionOwners::new(self.catalog, &self.snapshot.config);
+        copy_extensions(&mut offered, era, &declared, |server, id| {
+            self.can_use(&owners, server, id)
+        });
         // A client can read the whole of a shortened result as a resource.
         if self.snapshot.may_shorten(self.declared.features.is_some()) {
             offered.entry("resources").or_insert_with(|| json!({}));
@@ -242,6 +251,33 @@ impl ServerDescription<'_> {
         };
         NEGOTIATED.advertise(&advertisement, &mut offered, &self.declared.declared);
         Value::Object(offered).to_string()
+    }
+
+    /// Whether the client can use the extension `id` of `server`: the gateway knows it, or the server owns it and its
+    /// methods pass under some variant of the client. A name without a prefix names no extension.
+    fn can_use(&self, owners: &ExtensionOwners, server: ServerIndex, id: &str) -> bool {
+        if !is_unknown(id) || !id.contains('/') {
+            return true;
+        }
+        let config = &self.snapshot.config;
+        let Some(upstream) = server.get(&config.servers) else {
+            return false;
+        };
+        let is_of_extension = |method: &String| {
+            let servers = owners.servers_of(method, |other| other == id);
+            servers.contains(&server)
+        };
+        let is_usable = |index: &VariantIndex| {
+            let is_default = *index == self.offers.default_variant();
+            self.offers.allows(*index) && (config.variants || is_default)
+        };
+        let passes = |index: VariantIndex| {
+            let variant = self.variants.config(index.declared_view());
+            !is_hidden(variant, &upstream.name, shared_start(id))
+        };
+        let mut usable = self.variants.indices().filter(is_usable);
+        let is_passed = upstream.allowed_methods.iter().any(is_of_extension) || usable.any(passes);
+        owners.is_answered_by(server, id) && is_passed
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
@@ -273,22 +309,28 @@ impl ServerDescription<'_> {
     }
 }
 
-/// Adds the servers' tasks, extensions and experimental capabilities. If several servers declare the same one, the
-/// first one's settings are used.
+/// What a server declares.
+#[derive(Debug)]
+struct ServerCapabilities {
+    server: ServerIndex,
+    era: Era,
+    declared: Map<String, Value>,
+}
+
+/// Adds the servers' tasks, experimental capabilities, and the extensions that the client `can_use`. If several servers
+/// declare the same one, the first one's settings are used.
 ///
 /// Tasks of 2025-11-25 are offered only to legacy clients, from legacy servers. Clients that declare the extension get
 /// these tasks through it.
 fn copy_extensions(
     offered: &mut Map<String, Value>,
     era: Era,
-    server_capabilities: &[(Era, Map<String, Value>)],
+    servers: &[ServerCapabilities],
+    can_use: impl Fn(ServerIndex, &str) -> bool,
 ) {
     if era == Era::Legacy {
-        let of_legacy = server_capabilities
-            .iter()
-            .filter(|(era, _)| *era == Era::Legacy);
-        let declared =
-            of_legacy.filter_map(|(_, capabilities)| capabilities.get("tasks")?.as_object());
+        let of_legacy = servers.iter().filter(|server| server.era == Era::Legacy);
+        let declared = of_legacy.filter_map(|server| server.declared.get("tasks")?.as_object());
         let tasks: Map<_, _> = declared.flat_map(|tasks| tasks.clone()).collect();
         if !tasks.is_empty() {
             offered.insert("tasks".to_owned(), Value::Object(tasks));
@@ -296,17 +338,17 @@ fn copy_extensions(
     }
     for member in CARRIERS {
         let mut forwarded = Map::new();
-        for (_, capabilities) in server_capabilities {
-            let declared = capabilities.get(member).and_then(Value::as_object);
+        for server in servers {
+            let declared = server.declared.get(member).and_then(Value::as_object);
             for (id, settings) in declared.into_iter().flatten() {
-                if is_forwarded(id) {
+                if is_forwarded(id) && can_use(server.server, id) {
                     forwarded
                         .entry(id.clone())
                         .or_insert_with(|| settings.clone());
                 }
             }
         }
-        if member == "extensions" && server_capabilities.iter().any(makes_tasks_of_the_core) {
+        if member == "extensions" && servers.iter().any(makes_tasks_of_the_core) {
             let settings = Value::Object(Map::new());
             forwarded
                 .entry(task_dialect::TASKS_EXTENSION)
@@ -319,10 +361,12 @@ fn copy_extensions(
 }
 
 /// Whether a server creates tasks of 2025-11-25.
-fn makes_tasks_of_the_core((era, capabilities): &(Era, Map<String, Value>)) -> bool {
+fn makes_tasks_of_the_core(server: &ServerCapabilities) -> bool {
+    if server.era != Era::Legacy {
+        return false;
+    }
     let path = ["requests", "tools", "call"];
-    let is_legacy = *era == Era::Legacy;
-    let tasks = is_legacy.then(|| capabilities.get("tasks")).flatten();
+    let tasks = server.declared.get("tasks");
     let found = path
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));

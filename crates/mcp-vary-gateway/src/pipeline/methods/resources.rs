@@ -8,6 +8,7 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_results::any_rule_matches;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
+use mcp_vary_results::skill_uris::is_skill_uri;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 
@@ -16,7 +17,9 @@ use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::resources::LocatedResource;
 use crate::pipeline::steps::undeclared_methods::undeclared;
-use crate::pipeline::steps::{policy, resources, response_plan, round_trips, stored_results, view};
+use crate::pipeline::steps::{
+    policy, resources, response_plan, round_trips, skills, stored_results, view,
+};
 
 /// Forwards `resources/read`, or reads a stored part of a result.
 pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
@@ -27,12 +30,22 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     let undeclared = require_resources(context).await?;
     let uri = context.request.params.string("uri")?;
     let scope = view::enter(context).await?;
-    let located = resources::locate(scope, &uri, Identifier::Resource).await?;
+    let of_skill = skills::locate(scope, &uri);
+    let names_server = of_skill.is_some();
+    let located = match of_skill {
+        Some(located) => located,
+        None => resources::locate(scope, &uri, Identifier::Resource).await?,
+    };
     resources::check(scope, &located)?;
     policy::count_read(scope, located.server).await?;
+    let plan = if names_server {
+        skills::response_plan(scope, located.server)
+    } else {
+        response_plan(scope, &located, undeclared)
+    };
     let forwarding = ForwardRequest {
         binding: round_trips::binding(context, &uri),
-        plan: response_plan(scope, &located, undeclared),
+        plan,
         ..ForwardRequest::new(scope.view, located.server)
     };
     if located.upstream_uri != uri {
@@ -48,10 +61,19 @@ fn response_plan(
     located: &LocatedResource,
     undeclared: Option<Box<UndeclaredMethod>>,
 ) -> ResponsePlan {
+    let origin = Some(located.item_ref().link_source(ListKind::Resources));
+    if is_skill_uri(&located.upstream_uri) {
+        return ResponsePlan {
+            origin,
+            caching: scope.class.catalog.layout.caching,
+            undeclared,
+            ..ResponsePlan::default()
+        };
+    }
     let rules = &scope.snapshot.config.resource_results.0;
     let server = scope.server_name(located.server);
     ResponsePlan {
-        origin: Some(located.item_ref().link_source(ListKind::Resources)),
+        origin,
         caching: if any_rule_matches(rules, &server, &located.upstream_uri) {
             Caching::Never
         } else {

@@ -13,6 +13,7 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use super::class_connections::ClassConnections;
 use super::usage::ClassUsage;
+use crate::pool::connections::servers::PerServer;
 use crate::pool::lists::follower::ListFollower;
 use crate::pool::lists::live_catalog::LiveCatalog;
 use crate::pool::lists::observer::PoolContext;
@@ -25,7 +26,7 @@ pub(crate) struct CapabilityClass {
     /// The capabilities of its clients, JSON text.
     pub(crate) capabilities: Arc<str>,
     /// The capabilities that each server receives; computed on first use.
-    pub(crate) sent_capabilities: OnceLock<Vec<Arc<str>>>,
+    pub(crate) sent_capabilities: OnceLock<PerServer>,
     /// Whether its clients accept server requests.
     pub(crate) accepts_server_requests: bool,
     pub(crate) connections: Arc<ClassConnections>,

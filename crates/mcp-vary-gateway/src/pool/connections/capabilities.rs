@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::extension::{CONTENT_NEGOTIATION, EXTENSIONS};
 use mcp_vary::feature::Features;
 use mcp_vary::json::{to_map, to_value};
 use mcp_vary_settings::config::OnlyClient;
@@ -54,8 +54,12 @@ pub(crate) fn declare_to_all(
     let base: Arc<str> = match only_client {
         None => BASE_CLASS.into(),
         Some(client) => {
-            let extensions = servers.iter().flat_map(|it| &it.forwarded_extensions);
             let capabilities = to_value(&client.capabilities).unwrap_or_default();
+            // What the servers declare is not known before they get this.
+            for server in &mut *servers {
+                forward_all(&mut server.forwarded_extensions, &capabilities);
+            }
+            let extensions = servers.iter().flat_map(|it| &it.forwarded_extensions);
             let allowed = extensions.cloned().collect();
             forwardable_capabilities(&capabilities, None, &allowed)
         }
@@ -76,6 +80,17 @@ pub(crate) fn declare_to_all(
         }
     }
     base
+}
+
+/// Adds the extensions of a client that the gateway does not negotiate itself.
+fn forward_all(forwarded: &mut Vec<String>, capabilities: &Value) {
+    let declared = capabilities.get("extensions").and_then(Value::as_object);
+    for id in declared.into_iter().flat_map(Map::keys) {
+        let is_negotiated = EXTENSIONS.iter().any(|extension| extension.id == id);
+        if !is_negotiated && !forwarded.contains(id) {
+            forwarded.push(id.clone());
+        }
+    }
 }
 
 /// What a process declares that many clients share. Roots are not among it: a server would use those of one client for all.

@@ -398,9 +398,17 @@ impl PooledServer {
 
     /// The extensions of clients that the connections for clients of `era` declare.
     fn declared_extensions(&self, era: Era) -> Vec<String> {
-        let extensions = self.config.forwarded_extensions.iter();
-        let are_declared = |id: &&String| *id != CONTENT_NEGOTIATION || self.declares_features(era);
-        extensions.filter(are_declared).cloned().collect()
+        let mut extensions = self.forwarded_extensions();
+        extensions.retain(|id| id != CONTENT_NEGOTIATION || self.declares_features(era));
+        extensions
+    }
+
+    /// The extensions whose settings the server gets: those of the configuration, and those that it declared.
+    pub(super) fn forwarded_extensions(&self) -> Vec<String> {
+        let configured = &self.config.forwarded_extensions;
+        let declared = self.learned.extensions().into_iter();
+        let further = declared.filter(|id| !configured.contains(id));
+        configured.iter().cloned().chain(further).collect()
     }
 
     /// The first connection, for clients to whom access rules allow nothing of the server.

@@ -1,6 +1,6 @@
 //! All servers of one configuration.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,11 +26,16 @@ use mcp_vary_session::ClaimHeaders;
 #[derive(Debug)]
 pub(crate) struct Servers {
     all: Vec<Arc<PooledServer>>,
-    /// The extensions that the gateway may declare to some server.
-    forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
     /// The capabilities that each server receives, by the forwardable capabilities.
-    capabilities: Memo<Vec<Arc<str>>>,
+    capabilities: Memo<PerServer>,
+}
+
+/// The capabilities that each server receives, when servers were known to declare so many extensions.
+#[derive(Debug)]
+pub(crate) struct PerServer {
+    known_extensions: usize,
+    capabilities: Vec<Arc<str>>,
 }
 
 impl Servers {
@@ -49,9 +54,7 @@ impl Servers {
             all.push(Arc::new(PooledServer::new(config, next_number())));
         }
         let configs = || all.iter().map(|server| &server.config);
-        let extensions = configs().flat_map(|config| &config.forwarded_extensions);
         Self {
-            forwarded_extensions: extensions.cloned().collect(),
             is_isolated: configs().any(|config| config.isolation == Isolation::Session),
             capabilities: Memo::new(CAPABILITIES_MEMORY),
             all,
@@ -130,7 +133,15 @@ impl Servers {
         capabilities: &Value,
         features: Option<&Features>,
     ) -> Arc<str> {
-        forwardable_capabilities(capabilities, features, &self.forwarded_extensions)
+        let servers = self.all.iter();
+        let allowed = servers.flat_map(|server| server.forwarded_extensions());
+        forwardable_capabilities(capabilities, features, &allowed.collect())
+    }
+
+    /// How many extensions the servers are known to declare. What a client's capabilities become changes with it.
+    pub(crate) fn known_extensions(&self) -> usize {
+        let servers = self.all.iter();
+        servers.map(|server| server.learned.extension_count()).sum()
     }
 
     /// The capabilities that the connections of a client of `era` declare. Without feature tags if no server needs them
@@ -146,23 +157,33 @@ impl Servers {
     }
 
     /// The capabilities to declare to each server for the `forwardable` capabilities.
-    pub(crate) fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
-        let configs = self.all.iter().map(|server| &server.config);
-        let per_server = configs.map(|config| {
-            capabilities_for_server(
-                &config.capabilities,
-                forwardable,
-                &config.forwarded_extensions,
-            )
-            .into()
+    pub(crate) fn capabilities_per_server(&self, forwardable: &str) -> PerServer {
+        let known_extensions = self.known_extensions();
+        let per_server = self.all.iter().map(|server| {
+            let forwarded = server.forwarded_extensions();
+            capabilities_for_server(&server.config.capabilities, forwardable, &forwarded).into()
         });
-        per_server.collect()
+        PerServer {
+            known_extensions,
+            capabilities: per_server.collect(),
+        }
     }
 
-    /// The same for one server, remembered.
-    pub(crate) fn capabilities_for(&self, server: ServerIndex, forwardable: &str) -> Arc<str> {
+    /// The same for one server, remembered; `stored` are those that a class stored.
+    pub(crate) fn capabilities_for(
+        &self,
+        server: ServerIndex,
+        forwardable: &str,
+        stored: Option<&PerServer>,
+    ) -> Arc<str> {
+        let known_extensions = self.known_extensions();
+        let is_current = |known: &PerServer| known.known_extensions == known_extensions;
+        if let Some(stored) = stored.filter(|stored| is_current(stored)) {
+            return Arc::clone(server.entry(&stored.capabilities));
+        }
         let read = |text: &str| self.capabilities_per_server(text);
-        Arc::clone(server.entry(&self.capabilities.get_or_read(forwardable, read)))
+        let per_server = self.capabilities.get_if(forwardable, is_current, read);
+        Arc::clone(server.entry(&per_server.capabilities))
     }
 
     /// The longest time that a request waits for one of these servers.

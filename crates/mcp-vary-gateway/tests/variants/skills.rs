@@ -1,0 +1,182 @@
+//! Skills (SEP-2640) of one server and of several: listed together, each with its server in the URI, and never shaped.
+
+use mcp_vary_view::Selection;
+
+use crate::support::*;
+
+const SKILLS: &str = "io.modelcontextprotocol/skills";
+/// A file that would be rendered for clients that ask for another format.
+const DATA: &str = r#"{"b": 1.10, "a": [ 1 ]}"#;
+
+fn skill(name: &str, frontmatter: Value) -> Value {
+    let file = |path: &str| json!({"uri": format!("skill://{name}/{path}"), "digest": "sha256:0", "size": 23});
+    json!({
+        "uri": format!("skill://{name}/SKILL.md"), "frontmatter": frontmatter,
+        "resources": [file("SKILL.md"), file("data.json")],
+    })
+}
+
+/// A server with the skills `pdf`, which others have, too, and one of its own on a second page.
+async fn server(name: &'static str, era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| {
+        let params = &seen.body["params"];
+        let extensions = json!({SKILLS: {"directoryRead": true}});
+        let capabilities = json!({"tools": {}, "resources": {}, "extensions": extensions});
+        let uri = params["uri"].as_str().unwrap_or_default();
+        let of = json!({"name": "pdf", "of": name, "x": 1.10});
+        let is_second = params["cursor"] == "2";
+        let result = match (seen.method(), era) {
+            ("initialize", Era::Legacy) => introduced(name, capabilities),
+            ("server/discover", Era::Modern) => discovered(capabilities),
+            ("tools/list", _) => tool_list(&["a"]),
+            ("resources/list", _) => json!({"resources": []}),
+            ("resources/templates/list", _) => json!({"resourceTemplates": []}),
+            ("skills/list", _) if is_second => json!({"skills": [skill(name, json!({}))]}),
+            ("skills/list", _) => json!({"skills": [
+                skill("pdf", of), skill("x/../up", json!({})),
+            ], "nextCursor": "2"}),
+            ("skills/get", _) if uri == "skill://pdf/SKILL.md" => {
+                json!({"skill": skill("pdf", of)})
+            }
+            ("resources/directory/read", _) if uri == "skill://pdf" => json!({"resources": [
+                {"uri": "skill://pdf/data.json", "name": "data.json"},
+                {"uri": "skill://pdf/more", "name": "more", "mimeType": "inode/directory"},
+            ]}),
+            ("resources/read", _) if uri == "skill://pdf/data.json" => json!({"contents": [
+                {"uri": uri, "mimeType": "application/json", "text": DATA, "of": name},
+            ]}),
+            _ => return Some(seen.refuse(200, -32602, "no such skill")),
+        };
+        Some(seen.answer(&result))
+    })
+    .await
+}
+
+fn variants(config: Config) -> Config {
+    let mut tools = variant("tools");
+    tools.tools = selection(&["none"]);
+    let mut resources = variant("resources");
+    resources.resources = selection(&["doc:*"]);
+    let all = vec![variant("whole"), tools, resources];
+    config.with_variants_of(all).unwrap()
+}
+
+fn selection(include: &[&str]) -> Selection {
+    serde_json::from_value(json!({"include": include})).unwrap()
+}
+
+fn uri(params: &str) -> Value {
+    json!({"uri": params})
+}
+
+/// A client that wants everything as markdown.
+fn capabilities() -> Value {
+    features(&["format=markdown"])
+}
+
+/// The skills of all servers are listed, and read where their URIs lead; nothing else of them changes.
+async fn are_merged(era: Era, kind: ClientKind) {
+    let one = server("one", era).await;
+    let two = server("two", era).await;
+    let config = variants(before(&[("one", &one), ("two", &two)]));
+    let harness = Harness::behind(one, config).await;
+    let introduction = kind.introduction(&harness, &capabilities()).await;
+    let advertised = &introduction["capabilities"]["extensions"][SKILLS];
+    assert_eq!(*advertised, json!({"directoryRead": true}));
+    let mut client = Client::open(&harness, kind, &capabilities()).await;
+    for variant in ["whole", "tools"] {
+        let listed = client.ask("skills/list", under(variant, json!({}))).await;
+        let skills = listed["result"]["skills"].as_array().unwrap();
+        let uris: Vec<_> = skills
+            .iter()
+            .map(|skill| skill["uri"].as_str().unwrap())
+            .collect();
+        let expected = [
+            "skill://one/skill/pdf/SKILL.md",
+            "skill://one/skill/one/SKILL.md",
+            "skill://two/skill/pdf/SKILL.md",
+            "skill://two/skill/two/SKILL.md",
+        ];
+        assert_eq!(uris, expected, "{era:?} {kind:?} {variant}");
+    }
+    for name in ["one", "two"] {
+        let root = format!("skill://{name}/skill/pdf");
+        let got = client
+            .ask("skills/get", uri(&format!("{root}/SKILL.md")))
+            .await;
+        let mut expected = skill("pdf", json!({"name": "pdf", "of": name, "x": 1.10}));
+        let text = expected.to_string().replace("skill://pdf", &root);
+        expected = serde_json::from_str(&text).unwrap();
+        assert_eq!(got["result"]["skill"], expected, "{era:?} {kind:?}");
+        let file = format!("{root}/data.json");
+        let read = client.ask("resources/read", uri(&file)).await;
+        let content = &read["result"]["contents"][0];
+        assert_eq!(content["text"], DATA, "{era:?} {kind:?} {read}");
+        assert_eq!(
+            (&content["uri"], &content["of"]),
+            (&json!(file), &json!(name))
+        );
+        let children = client.ask("resources/directory/read", uri(&root)).await;
+        children.has("/result/resources/1/uri", format!("{root}/more"));
+    }
+    let unknown = client
+        .ask("skills/get", uri("skill://three/skill/pdf/SKILL.md"))
+        .await;
+    unknown.has("/error/code", -32602);
+    let hidden = client
+        .ask("skills/list", under("resources", json!({})))
+        .await;
+    hidden.has("/error/code", -32601);
+    hidden.has("/error/data/activeVariant", "resources");
+}
+
+/// EXT-8: skills are a third extension, whose lists are merged.
+#[tokio::test]
+async fn skills_of_several_servers_are_listed_together() {
+    for era in [Era::Legacy, Era::Modern] {
+        for kind in ClientKind::ALL {
+            are_merged(era, kind).await;
+        }
+    }
+}
+
+/// EXT-8: the skills of the only server that has some keep their URIs, and their files are not rendered.
+#[tokio::test]
+async fn skills_of_one_server_pass_as_they_are() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Harness::behind_one(server("one", era).await, variants).await;
+        for kind in ClientKind::ALL {
+            let mut client = Client::open(&harness, kind, &capabilities()).await;
+            let listed = client.ask("skills/list", json!({})).await;
+            let expected = skill("pdf", json!({"name": "pdf", "of": "one", "x": 1.10}));
+            assert_eq!(listed["result"]["skills"][0], expected, "{era:?} {kind:?}");
+            listed.has("/result/nextCursor", "2");
+            let read = client
+                .ask("resources/read", uri("skill://pdf/data.json"))
+                .await;
+            let text = &read["result"]["contents"][0]["text"];
+            assert_eq!(text, DATA, "{era:?} {kind:?}");
+        }
+    }
+}
+
+/// EXT-8: a server that does not answer is named, and hides the skills of no other.
+#[tokio::test]
+async fn a_server_that_fails_hides_no_skills_of_others() {
+    let one = server("one", Era::Modern).await;
+    let silent = ScriptedServer::start(|seen| match seen.method() {
+        "server/discover" => Some(seen.answer(&discovered(
+            json!({"tools": {}, "extensions": {SKILLS: {}}}),
+        ))),
+        "tools/list" => Some(seen.answer(&tool_list(&["a"]))),
+        _ => Some(seen.refuse(200, -32603, "out of order")),
+    })
+    .await;
+    let config = before(&[("one", &one), ("silent", &silent)]);
+    let harness = Harness::behind(one, config).await;
+    for kind in ClientKind::ALL {
+        let listed = harness.ask(kind, "skills/list", json!({})).await;
+        listed.has("/result/skills/1/uri", "skill://one/skill/one/SKILL.md");
+        listed.has("/result/_meta/vary~1down", json!(["silent"]));
+    }
+}
