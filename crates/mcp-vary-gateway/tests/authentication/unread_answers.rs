@@ -10,7 +10,7 @@ const LARGE: usize = 14_000_000;
 
 /// How the large answer arrives.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum Arrival {
     Json,
     Event,
     /// On a pipe that all clients share, whose messages say no length.
@@ -23,13 +23,13 @@ fn large_result() -> Value {
 }
 
 /// A gateway with room for one answer of 14 MB to each client, in front of a server that has one.
-async fn harness(way: Way) -> Harness {
+async fn harness(arrival: Arrival) -> Harness {
     let adapt = |config: Config| {
         let mut limits = limits();
         limits.memory = 64 << 20;
         for_ann_and_eve(config.with_limits(limits))
     };
-    if let Way::Pipe = way {
+    if let Arrival::Pipe = arrival {
         let target = Target::in_process(|| {
             let (gateway, server) = tokio::io::duplex(64 * 1024);
             tokio::spawn(serve_lines(server));
@@ -39,7 +39,7 @@ async fn harness(way: Way) -> Harness {
     }
     let script = places_server::script(Era::Modern).reply("tools/call", move |seen| {
         let message = seen.message(&large_result());
-        if let Way::Event = way {
+        if let Arrival::Event = arrival {
             Reply::events(event(&message))
         } else {
             let length = message.to_string().len().to_string();
@@ -99,8 +99,8 @@ fn used(harness: &Harness) -> usize {
 
 #[tokio::test]
 async fn answers_that_ann_does_not_read_take_her_share_and_nothing_of_eve() {
-    for way in [Way::Json, Way::Event, Way::Pipe] {
-        let harness = harness(way).await;
+    for arrival in [Arrival::Json, Arrival::Event, Arrival::Pipe] {
+        let harness = harness(arrival).await;
         let mut first = unread(&harness, "ann").await;
         until(async || used(&harness) >= LARGE).await;
         let refused = ask_modern(&harness, &key("ann"), "tools/call", tool("odd")).await;
@@ -114,26 +114,26 @@ async fn answers_that_ann_does_not_read_take_her_share_and_nothing_of_eve() {
                      that is for them; read those, or ask for less at once"
                 )
             ),
-            "{way:?}"
+            "{arrival:?}"
         );
         let status = harness.gateway.status();
         assert_eq!(status.counters["refused-for-memory"], 1);
         let answered = ask_modern(&harness, &key("eve"), "tools/call", tool("odd")).await;
-        assert!(answered.text().len() > LARGE, "{way:?}");
+        assert!(answered.text().len() > LARGE, "{arrival:?}");
         let small = ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
-        assert!(small.json()["result"].is_object(), "{way:?}");
+        assert!(small.json()["result"].is_object(), "{arrival:?}");
         // What was read makes room.
-        assert!(first.response().await.text().len() > LARGE, "{way:?}");
+        assert!(first.response().await.text().len() > LARGE, "{arrival:?}");
         until(async || used(&harness) == 0).await;
         let answered = ask_modern(&harness, &key("ann"), "tools/call", tool("odd")).await;
-        assert!(answered.text().len() > LARGE, "{way:?}");
+        assert!(answered.text().len() > LARGE, "{arrival:?}");
     }
 }
 
 /// One that says its length.
 #[tokio::test]
 async fn an_answer_waits_for_the_room_of_another_whose_client_goes() {
-    let harness = harness(Way::Json).await;
+    let harness = harness(Arrival::Json).await;
     let first = unread(&harness, "ann").await;
     until(async || used(&harness) >= LARGE).await;
     let mut second = unread(&harness, "ann").await;

@@ -188,7 +188,7 @@ async fn a_completion_of_a_prompt_that_no_list_has_is_refused() {
         for way in ClientKind::ALL {
             for variant in ["standard", "compact"] {
                 let params = under(variant, completion());
-                let answer = ask(&harness, way, "completion/complete", params).await;
+                let answer = harness.ask(way, "completion/complete", params).await;
                 is_refused(&answer, -32602);
                 answer.has("/error/data/activeVariant", variant);
             }

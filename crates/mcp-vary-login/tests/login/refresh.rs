@@ -1,13 +1,13 @@
 //! Tokens that end, and who refreshes them.
 
 use futures_util::future::join_all;
+use mcp_vary_http_client::credential_source::CredentialSource as _;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
-use mcp_vary_upstream::credential_source::CredentialSource as _;
 use serde_json::json;
 
 use crate::scene::{Scene, access_token, assert_all, pass, token};

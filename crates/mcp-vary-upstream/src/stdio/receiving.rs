@@ -51,7 +51,7 @@ impl Shared {
                 self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
             Ok(ServerMessage::Response { id: None, outcome }) => {
-                self.receive_anonymous(message, outcome);
+                self.receive_anonymous(&message, outcome);
             }
             Ok(ServerMessage::Request { id, method, params }) => {
                 let reply_handle = || Arc::downgrade(self);

@@ -18,19 +18,19 @@ use crate::message::Answer;
 
 impl Shared {
     /// Handles an answer without an id: an error is that of the only call in flight, unless it is about a notification.
-    pub(super) fn receive_anonymous(&self, message: Bytes, outcome: ResponseOutcome) {
+    pub(super) fn receive_anonymous(&self, message: &Bytes, outcome: ResponseOutcome) {
         let only_call = self.in_flight().only_call();
         let answer = Answer::new(message.clone(), outcome);
         // A line of a JSON logger may have an `error`, too.
         if answer
             .outcome()
             .is_err_and(|error| !is_of_notification(error))
-            && !lost_answers(&message).is_empty()
+            && !lost_answers(message).is_empty()
             && let Some(id) = only_call
         {
             return self.receive_answer(id, || answer);
         }
-        self.skip("it has no `id` of a call", &message);
+        self.skip("it has no `id` of a call", message);
     }
 
     /// Handles a line that is not a message: fails the calls that it answers.

@@ -6,7 +6,7 @@ use super::*;
 #[tokio::test]
 async fn other_extensions_are_told_as_the_servers_tell_them() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = Harness::behind_one(jobs("one", era).await, |config| config).await;
+        let harness = Harness::of_server(jobs("one", era)).await;
         let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let found = harness.ask_modern("server/discover", json!({})).await;
         for told in [&client.initialized, &found["result"]] {
