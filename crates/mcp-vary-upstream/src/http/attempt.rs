@@ -3,6 +3,7 @@
 //! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
 //! that `step` may be dropped and called again.
 
+mod posted;
 pub(super) mod refusal;
 
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
-use mcp_vary_base::tasks::{spawn, try_spawn};
+use mcp_vary_base::tasks::try_spawn;
 use mcp_vary_http_client::body::Incoming;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
@@ -219,15 +220,6 @@ impl Attempt {
         }
     }
 
-    /// Handles the answer that arrived on the stream of the transport of 2024-11-05.
-    fn on_answer(&mut self, answer: Option<Answer>) -> Result<(), UpstreamError> {
-        self.touch();
-        let endpoint = &self.shared.endpoint;
-        let repeated = || endpoint.misbehaved("it answered a request twice".to_owned());
-        let first = answer.ok_or_else(repeated)?;
-        self.finish(Ok(first))
-    }
-
     /// Handles the head of a response, or that there is none.
     fn on_sent(
         &mut self,
@@ -250,27 +242,6 @@ impl Attempt {
             return Ok(());
         }
         Err(failure)
-    }
-
-    /// Handles the response to a `POST` of the transport of 2024-11-05.
-    fn on_posted(
-        &mut self,
-        posted: Result<Response<Incoming>, SendError>,
-    ) -> Result<(), UpstreamError> {
-        let endpoint = &self.shared.endpoint;
-        let response = posted.map_err(|error| endpoint.delivery_error(&error))?;
-        endpoint.check_response(&response)?;
-        self.shared.gateways.record(response.headers());
-        let head = RefusalHead::of(&response);
-        let body = response.into_body();
-        if !head.status.is_success() {
-            self.state = State::ReadingError(head, Collect::new(body, endpoint.limits.body));
-        } else if let State::Posted { response, .. } = &mut self.state {
-            *response = None;
-            spawn(drain(body));
-        }
-        self.touch();
-        Ok(())
     }
 
     /// Decides by the head of the response how its body is read.
