@@ -137,6 +137,10 @@ pub(super) struct Named {
 }
 
 impl Named {
+    fn is_all(&self) -> bool {
+        self.name.is_none_or(|name| name == "*")
+    }
+
     fn pattern(self) -> ItemPattern {
         ItemPattern::any(Rule {
             name: self.name.map(|name| name.parse().unwrap()),
@@ -271,12 +275,20 @@ impl Case {
             let allow = self.applying().flat_map(|rule| &rule.allow);
             allow.filter(is_of_it)
         };
-        let is_all = |named: &Named| named.name.is_none_or(|name| name == "*");
         let is_uri = |named: &Named| named.name.is_some_and(|name| name.contains([':', '+']));
-        let mut denying = self.applying().flat_map(|rule| &rule.deny);
         items.any(|item| self.shows(item) && !self.is_taken(item))
-            || self.declares[server].resources && allowing().any(|it| is_all(it) || is_uri(it))
-            || allowing().any(is_all) && !denying.any(|named| is_of_it(&named))
+            || self.declares[server].resources
+                && allowing().any(|named| named.is_all() || is_uri(named))
+            || self.allows_all(server)
+    }
+
+    /// Whether the principal may use whatever a server will ever have.
+    fn allows_all(&self, server: usize) -> bool {
+        let is_of_it = |named: &&Named| named.server.is_none_or(|of| of == server);
+        let mut allowing = self.applying().flat_map(|rule| &rule.allow);
+        let mut denying = self.applying().flat_map(|rule| &rule.deny);
+        allowing.any(|named| is_of_it(&named) && named.is_all())
+            && !denying.any(|named| is_of_it(&named))
     }
 
     /// Whether a server before that of the item shows another one of its name.
@@ -331,15 +343,19 @@ impl Case {
             .collect()
     }
 
-    /// The rules of the gateway whose servers never had what is hidden: they allow everything of the others.
+    /// The rules of the gateway whose servers never had what is hidden: they allow everything of the others. Where the rules
+    /// of the case may hide something, one of these denies what is not there: extensions follow from rules, and not from what
+    /// they hide.
     pub(super) fn policy_without_hidden(&self) -> AccessPolicy {
         let shown = (0..self.servers).filter(|at| self.shows_server(*at));
         let allowed = shown.map(|at| {
-            let all = Named {
-                name: None,
+            let of_it = |name| Named {
+                name,
                 server: Some(at),
             };
-            AccessRule::new(When::anyone()).with_allow([all.pattern()])
+            let absent = (!self.allows_all(at)).then(|| of_it(Some("absent_*")).pattern());
+            let allowed = AccessRule::new(When::anyone()).with_allow([of_it(None).pattern()]);
+            allowed.with_deny(absent)
         });
         AccessPolicy::new(allowed).unwrap()
     }
