@@ -53,8 +53,8 @@ fn each_mistake_has_the_name_that_was_meant() {
         (
             &["serve", &path, "other.yaml"],
             &format!(
-                "error: `vary serve` takes one target, and `{path}` and `other.yaml` are two; make one file of their servers with \
-                 `vary config import {path} other.yaml > vary.yaml`, then `vary serve vary.yaml`\n"
+                "error: `vary serve` takes one target, and `{path}` and `other.yaml` are two; copy the servers of `other.yaml` into \
+                 `servers` of `{path}`, which has `variants`, then: vary serve {path}\n"
             ),
         ),
         (&["serve", &missing], &format!("error: {no_file}")),
