@@ -265,6 +265,24 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
 }
 
 #[test]
+fn a_wrong_ending_is_followed_by_the_file_that_is_there() {
+    let here = directory("target-endings");
+    for (name, mistyped) in [("one.yaml", "one.yam"), (".mcp.json", ".mcp.jsn")] {
+        let path = here.join(name);
+        fs::write(&path, weather("x")).unwrap();
+        let typed = here.join(mistyped);
+        run(&["serve", typed.to_str().unwrap()]).prints(
+            2,
+            &format!(
+                "error: `{}`: there is no such file; did you mean `{}`?\n",
+                typed.display(),
+                path.display()
+            ),
+        );
+    }
+}
+
+#[test]
 fn a_directory_in_place_of_a_file_is_refused_with_the_files_in_it() {
     let here = directory("target-directory");
     let path = here.to_str().unwrap();
