@@ -226,6 +226,10 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
         "`npx` is not a URL or a file; to start a server by its command, write it after `--`: `vary serve -- npx -y foo`",
     );
     says(
+        &["serve", "--", "npx", "-y"],
+        "`npx` got no package to run; write it at the end, as in `-- npx PACKAGE`",
+    );
+    says(
         &["inspect", "my-server"],
         "`my-server` is not a URL or a file; to start it as a server, write `vary inspect -- my-server`",
     );
