@@ -136,7 +136,7 @@ fn is_a_directory(path: &Path) -> Failure {
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     // The file is replaced, so it is its directory that denies it.
     let place = path.parent().filter(|_| path.is_file()).unwrap_or(path);
-    let why = io_error::describe_at(place, error);
+    let why = io_error::describe_writing_at(place, error);
     Failure::command(format!("{} cannot be written: {why}", path.display()))
 }
 

@@ -236,7 +236,7 @@ fn not_found_warning(error: &io::Error) -> String {
         return format!("{begin}: HOME is not set; set it, or add `--admin 8801`");
     };
     let shown = directory.display();
-    let why = io_error::describe_at(&directory, error);
+    let why = io_error::describe_writing_at(&directory, error);
     format!(
         "{begin}: its socket cannot be created in {shown}: {why}; set HOME to a directory of yours, or add `--admin 8801`"
     )
