@@ -9,7 +9,9 @@ use crate::server_target::args::endpoint;
 
 /// What to write instead of the `targets` of `vary COMMAND`, which takes one.
 pub(super) fn advice(command: &str, targets: &[&str]) -> String {
-    let quoted: Vec<_> = targets.iter().map(|word| format!("`{word}`")).collect();
+    // A query can have a key.
+    let shown = targets.iter().filter_map(|word| word.split('?').next());
+    let quoted: Vec<_> = shown.map(|word| format!("`{word}`")).collect();
     let count = match targets.len() {
         2 => "two".to_owned(),
         more => more.to_string(),
@@ -86,9 +88,9 @@ mod tests {
 
     #[test]
     fn addresses_are_not_imported() {
-        for (first, second) in [("8800", "http://x/mcp"), ("no/a.toml", "8800")] {
+        for (first, second) in [("8800", "http://x/mcp"), ("no/a.toml", "http://x/")] {
             assert_eq!(
-                advice("serve", &[first, second]),
+                advice("serve", &[first, &format!("{second}?key=secret")]),
                 format!(
                     "`vary serve` takes one target, and `{first}` and `{second}` are two; leave out all but one, or write all of \
                      them under `servers` of a file"
