@@ -34,9 +34,20 @@ pub fn describe(error: &Error) -> String {
     }
 }
 
-/// What went wrong at `path`. If its folder is missing: which; if access was denied: what denies it, whose it is, and as whom this process runs.
+/// What went wrong when `path` was read. If its folder is missing: which; if access was denied: what denies it, whose it is, as
+/// whom this process runs, and what to do.
 #[must_use]
 pub fn describe_at(path: &Path, error: &Error) -> String {
+    describe_access(path, error, false)
+}
+
+/// What went wrong when `path` was written, as [`describe_at`] has it.
+#[must_use]
+pub fn describe_writing_at(path: &Path, error: &Error) -> String {
+    describe_access(path, error, true)
+}
+
+fn describe_access(path: &Path, error: &Error, is_writing: bool) -> String {
     let why = describe(error);
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().filter(|folder| !folder.exists());
@@ -51,25 +62,124 @@ pub fn describe_at(path: &Path, error: &Error) -> String {
     let mut places = absolute.ancestors();
     let place = places.find_map(|place| Some((place, place.metadata().ok()?)));
     place.map_or(why.clone(), |(place, metadata)| {
-        // The mode of a folder that other users have as well is not to be changed.
-        let is_near = place == absolute || absolute.parent() == Some(place);
-        let mode = if is_near && place.parent().is_some() {
-            ", or change its mode"
-        } else {
-            ""
-        };
         let shown = place.display();
         if denies_its_owner(&metadata) {
             return format!(
                 "{why}: {shown} is yours, and its mode denies it; type: chmod u+rwX '{shown}'"
             );
         }
-        format!(
-            "{why}: {shown} {}; run Vary as its owner{mode}",
-            owner(&metadata)
-        )
+        let users = Users::of(&metadata);
+        let denial = Denial {
+            place,
+            is_directory: metadata.is_dir(),
+            // The mode of a folder that other users have as well is not to be changed.
+            is_near: place == absolute || absolute.parent() == Some(place),
+            is_writing,
+            is_in_folder_of_runner: place.parent().is_some_and(is_of_this_user),
+        };
+        format!("{why}: {shown} {}{}", owner(&metadata), denial.fix(&users))
     })
 }
+
+/// A place that denies access, and belongs to another user.
+struct Denial<'a> {
+    place: &'a Path,
+    is_directory: bool,
+    /// Whether it is what is accessed, or the folder of that.
+    is_near: bool,
+    is_writing: bool,
+    /// Whether the folder that it is in belongs to the user of this process.
+    is_in_folder_of_runner: bool,
+}
+
+impl Denial<'_> {
+    /// What to do, after a semicolon.
+    fn fix(&self, users: &Users) -> String {
+        let shown = self.place.display();
+        let runner = &users.runner;
+        // `chown` takes a number, too.
+        let user = runner.strip_prefix(UNNAMED).unwrap_or(runner);
+        if users.owner != ROOT {
+            let mode = if self.is_near && self.place.parent().is_some() {
+                ", or change its mode"
+            } else {
+                ""
+            };
+            return format!("; run Vary as its owner{mode}");
+        }
+        if runner == ROOT {
+            return String::new();
+        }
+        match (self.is_directory, self.is_in_folder_of_runner) {
+            (false, _) => format!("; type: sudo chown {user} '{shown}'"),
+            (true, true) => format!("; type: sudo chown -R {user} '{shown}'"),
+            (true, false) if self.is_writing => {
+                let new = self.place.join("vary");
+                let new = new.display();
+                format!("; name a folder of yours, or make one: sudo install -d -o {user} '{new}'")
+            }
+            (true, false) => format!("; name a file that {runner} may read"),
+        }
+    }
+}
+
+/// Whose a file is, and as whom this process runs.
+struct Users {
+    owner: String,
+    runner: String,
+}
+
+#[cfg(unix)]
+impl Users {
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let named = |id: u32| {
+            let mut lines = users.lines().map(|line| line.split(':'));
+            let is_it = |fields: &std::str::Split<'_, char>| {
+                fields.clone().nth(2) == Some(&*id.to_string())
+            };
+            let name = lines.find(is_it).and_then(|mut fields| fields.next());
+            name.map_or_else(|| format!("{UNNAMED}{id}"), str::to_owned)
+        };
+        Self {
+            owner: named(metadata.uid()),
+            runner: named(rustix::process::geteuid().as_raw()),
+        }
+    }
+}
+
+/// There are no owners on this system.
+#[cfg(not(unix))]
+impl Users {
+    const fn of(_: &Metadata) -> Self {
+        Self {
+            owner: String::new(),
+            runner: String::new(),
+        }
+    }
+}
+
+/// Whether `folder` belongs to the user of this process.
+#[cfg(unix)]
+fn is_of_this_user(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    folder
+        .metadata()
+        .is_ok_and(|metadata| metadata.uid() == user)
+}
+
+/// There are no owners on this system.
+#[cfg(not(unix))]
+const fn is_of_this_user(_: &Path) -> bool {
+    false
+}
+
+/// The name of the administrator.
+const ROOT: &str = "root";
+/// How a user without a name begins.
+const UNNAMED: &str = "user ";
 
 /// Whether a file belongs to the user of this process and its mode is what denies something. Root is denied nothing by it.
 #[cfg(unix)]
@@ -98,17 +208,8 @@ const fn denies_its_owner(_: &Metadata) -> bool {
 #[must_use]
 pub fn owner(metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt as _;
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let named = |id: u32| {
-        let mut lines = users.lines().map(|line| line.split(':'));
-        let is_it =
-            |fields: &std::str::Split<'_, char>| fields.clone().nth(2) == Some(&*id.to_string());
-        let name = lines.find(is_it).and_then(|mut fields| fields.next());
-        name.map_or_else(|| format!("user {id}"), str::to_owned)
-    };
-    let owner = named(metadata.uid());
+    let Users { owner, runner } = Users::of(metadata);
     let mode = metadata.mode() & 0o7777;
-    let runner = named(rustix::process::geteuid().as_raw());
     format!("belongs to {owner} (mode {mode:o}), and Vary runs as {runner}")
 }
 
@@ -202,22 +303,69 @@ mod tests {
                 why.starts_with(&format!("permission denied: {shown} belongs to ")),
                 "{why}"
             );
-            for part in [" (mode ", "), and Vary runs as ", "; run Vary as its owner"] {
+            for part in [" (mode ", "), and Vary runs as "] {
                 assert!(why.contains(part), "{why}");
             }
-            // A folder further above may be everybody's.
-            assert_eq!(
-                why.ends_with(", or change its mode"),
-                path == place,
-                "{why}"
-            );
         }
-        let top = describe_at(Path::new("/none"), &denied);
-        assert!(top.ends_with("; run Vary as its owner"), "{top}");
         let root = owner(&Path::new("/").metadata().unwrap());
         assert!(root.starts_with("belongs to root (mode "), "{root}");
         let missing = Error::from(ErrorKind::NotFound);
         assert_eq!(describe_at(place, &missing), describe(&missing));
+    }
+
+    #[test]
+    fn nobody_is_told_to_run_vary_as_root() {
+        let ours = Denial {
+            place: Path::new("/home/ann/.cursor"),
+            is_directory: true,
+            is_near: true,
+            is_writing: true,
+            is_in_folder_of_runner: true,
+        };
+        let file = Denial {
+            is_directory: false,
+            ..ours
+        };
+        let elsewhere = Denial {
+            place: Path::new("/var/log"),
+            is_in_folder_of_runner: false,
+            ..ours
+        };
+        let reading = Denial {
+            is_writing: false,
+            ..elsewhere
+        };
+        let named = |owner: &str, runner: &str| Users {
+            owner: owner.to_owned(),
+            runner: runner.to_owned(),
+        };
+        let by_ann = named("root", "ann");
+        for (denial, users, expected) in [
+            (
+                &ours,
+                &by_ann,
+                "; type: sudo chown -R ann '/home/ann/.cursor'",
+            ),
+            (
+                &file,
+                &named("root", "user 7"),
+                "; type: sudo chown 7 '/home/ann/.cursor'",
+            ),
+            (
+                &elsewhere,
+                &by_ann,
+                "; name a folder of yours, or make one: sudo install -d -o ann '/var/log/vary'",
+            ),
+            (&reading, &by_ann, "; name a file that ann may read"),
+            (
+                &ours,
+                &named("bob", "ann"),
+                "; run Vary as its owner, or change its mode",
+            ),
+            (&ours, &named("root", "root"), ""),
+        ] {
+            assert_eq!(denial.fix(users), expected);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_vary_base::io_error;
@@ -92,19 +92,22 @@ fn missing(path: &Path) -> Failure {
             "{shown} cannot be read: there is no directory {looked}"
         ));
     }
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    let all = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let names: Vec<_> = all.take(MOST_COMPARED).collect();
-    let written = path.file_name().and_then(|name| name.to_str());
-    let similar = nearest(
-        written.unwrap_or_default(),
-        names.iter().map(String::as_str),
-    );
-    let similar_path = similar.map(|name| path.with_file_name(name).display().to_string());
+    let similar_path = similar_file(path).map(|similar| similar.display().to_string());
     let meant = similar_path.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     Failure::command(format!(
         "{shown} cannot be read: there is no such file in {looked}{meant}"
     ))
+}
+
+/// The file beside the missing one at `path` that was probably meant.
+pub(crate) fn similar_file(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    let entries = std::fs::read_dir(absolute.parent()?).ok()?.flatten();
+    let all = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<_> = all.take(MOST_COMPARED).collect();
+    let written = path.file_name()?.to_str()?;
+    let similar = nearest(written, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(similar))
 }
 
 /// How many files of a directory a missing one is compared with.
@@ -133,7 +136,7 @@ fn is_a_directory(path: &Path) -> Failure {
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     // The file is replaced, so it is its directory that denies it.
     let place = path.parent().filter(|_| path.is_file()).unwrap_or(path);
-    let why = io_error::describe_at(place, error);
+    let why = io_error::describe_writing_at(place, error);
     Failure::command(format!("{} cannot be written: {why}", path.display()))
 }
 

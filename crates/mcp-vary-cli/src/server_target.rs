@@ -20,6 +20,16 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
         Failure::command("a server is missing; give its URL, or `--` and its command")
     })?;
     let target = Target::command(program, args.iter().cloned());
+    if target.lacks_package() {
+        let runner = stem(program);
+        let start = match runner.as_str() {
+            "pipx" => "pipx run",
+            other => other,
+        };
+        return Err(Failure::command(format!(
+            "`{runner}` got no package to run; write it at the end, as in `-- {start} PACKAGE`"
+        )));
+    }
     let mut config = UpstreamConfig::new(command_name(program, args), target);
     config.command_line = Some(CommandLine::new(command));
     Ok(config)

@@ -193,12 +193,21 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
             "; `{runner}` downloads what is not on this machine yet: can its registry be reached?"
         ));
     }
-    if !silent.is_empty() && elapsed >= SILENT_WAIT + REMINDER {
-        let quoted = silent.iter().map(|server| format!("`{}`", server.name));
-        let names = first_names(&quoted.collect::<Vec<_>>());
-        text.push_str(&format!(
-            "; nothing so far from {names}: start it in a terminal to see why"
-        ));
+    if elapsed < SILENT_WAIT + REMINDER {
+        return text;
+    }
+    let quoted = |is_remote: bool| -> Vec<String> {
+        let servers = silent.iter().filter(|server| server.is_remote == is_remote);
+        servers.map(|server| format!("`{}`", server.name)).collect()
+    };
+    for (names, advice) in [
+        (quoted(false), "start it in a terminal to see why"),
+        (quoted(true), "does an MCP server listen at its URL?"),
+    ] {
+        if !names.is_empty() {
+            let names = first_names(&names);
+            text.push_str(&format!("; nothing so far from {names}: {advice}"));
+        }
     }
     text
 }

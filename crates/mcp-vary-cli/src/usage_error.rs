@@ -11,6 +11,8 @@ use crate::failure::Failure;
 use crate::server_target::args::{endpoint, is_target};
 use crate::similar::nearest;
 
+mod several_targets;
+
 /// The arguments of this process. Help and the version are printed here, and end the process.
 ///
 /// # Errors
@@ -171,14 +173,10 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
     {
         return None;
     }
-    if let [first, second, ..] = server
-        && is_target(first)
-        && is_target(second)
-    {
-        return Some(format!(
-            "`vary {command}` takes one target, and `{first}` and `{second}` are two; make one file of their servers with `vary config \
-             import {first} {second} > vary.yaml`, then `vary {command} vary.yaml`"
-        ));
+    let targets = server.iter().map(String::as_str);
+    let several: Vec<&str> = targets.take_while(|word| is_target(word)).collect();
+    if several.len() > 1 {
+        return Some(several_targets::advice(command, &several));
     }
     if endpoint(program).is_some() || std::path::Path::new(program).is_file() || server.len() < 2 {
         return None;
@@ -327,26 +325,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(meant_client(given, &names).as_deref(), expected, "{given}");
-        }
-    }
-
-    #[test]
-    fn two_files_are_no_command() {
-        let joined = |command: &str, both: &str| {
-            let (first, second) = both.split_once(' ').unwrap();
-            format!(
-                "`vary {command}` takes one target, and `{first}` and `{second}` are two; make one file of their servers with `vary \
-                 config import {both} > vary.yaml`, then `vary {command} vary.yaml`"
-            )
-        };
-        for both in [
-            "a.yaml b.yaml",
-            ".mcp.json b.json",
-            "8800 http://x/mcp",
-            "a.toml 8800",
-        ] {
-            advises(&format!("serve {both}"), &joined("serve", both));
-            advises(&format!("inspect {both} --json"), &joined("inspect", both));
         }
     }
 

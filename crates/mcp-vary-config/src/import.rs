@@ -50,6 +50,13 @@ impl<'a> ImportSource<'a> {
         self
     }
 
+    /// The key beside `servers` that makes the file a configuration of Vary, so that [`import`] refuses it; `None` if it has
+    /// none.
+    #[must_use]
+    pub fn setting_of_vary(&self) -> Option<String> {
+        format::setting_of_vary(self)
+    }
+
     /// Sets the format instead of detecting it.
     #[must_use]
     pub const fn with_format(mut self, format: Format) -> Self {

@@ -182,6 +182,7 @@ fn read_one<'t>(
         });
     }
     if let Some((config, auth)) = config {
+        note_missing_package(reader, &field, &config.target);
         let url = match &config.target {
             Target::Http { url, .. } => Some(url),
             Target::Command { .. } | Target::InProcess(_) => None,
@@ -207,6 +208,24 @@ fn read_one<'t>(
         }
         into.enabled.push(config);
     }
+}
+
+/// Notes that `target` starts a program that downloads packages, and names none.
+fn note_missing_package(reader: &mut Reader<'_>, server: &Located<'_>, target: &Target) {
+    if !target.lacks_package() {
+        return;
+    }
+    let runner = target.package_runner().unwrap_or_default();
+    let before = match runner {
+        "npx" => "-y, ",
+        "pipx" => "run, ",
+        _ => "",
+    };
+    let command = server.deepest(&["command"]);
+    let what = format!("starts `{runner}`, which got no package to run");
+    let note = Diagnostic::new(command.node.at, command.path, what);
+    let fix = format!("add it: `args: [{before}PACKAGE]`");
+    reader.notes.push(note.with_fix(fix));
 }
 
 fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {

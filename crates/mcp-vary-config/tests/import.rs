@@ -120,6 +120,17 @@ fn refuses(file: ImportSource<'_>, expected: &str) {
 }
 
 #[test]
+fn a_configuration_of_vary_has_a_setting_beside_its_servers() {
+    let setting = |text| ImportSource::new("vary.yaml", text).setting_of_vary();
+    let variants = "servers: {a: {command: x}}\nvariants: {agent: {}}\n";
+    assert_eq!(setting(variants).as_deref(), Some("variants"));
+    assert_eq!(setting("servers: {a: {command: x}}"), None);
+    assert_eq!(setting("servers: {a: {command: x}}\ninputs: []"), None);
+    assert_eq!(setting("mcpServers: {a: {command: x}}"), None);
+    assert_eq!(setting("a: ["), None);
+}
+
+#[test]
 fn what_cannot_be_imported_says_why() {
     refuses(
         ImportSource::new("a.json", r#"{"model": "x"}"#),

@@ -38,6 +38,8 @@ pub struct ServerReport {
     pub state: ConnectionState,
     /// The last line that its process wrote besides messages, if it is starting.
     pub last_line: Option<String>,
+    /// Whether it is reached by a URL.
+    pub is_remote: bool,
     /// The program that downloads it before it starts it.
     pub runner: Option<String>,
     /// How a process of it last ended by itself, with its last output.
@@ -74,6 +76,7 @@ impl ServerReport {
             list_faults: source.list_faults(),
             name: source.name().to_owned(),
             last_line: source.is_starting().then_some(last_line).flatten(),
+            is_remote: !source.connection.config().target.is_local(),
             runner: source
                 .connection
                 .config()

@@ -176,8 +176,8 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
                 || tls_failure::is_of_other_authority(why) =>
             {
                 Some(
-                    "name the file of that authority's certificate in `ca` of the server (on the command line, --ca), or in \
-                 SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
+                    "if you trust it, name its file: `--ca FILE` on the command line, `ca: FILE` of the server in a configuration, \
+                     or SSL_CERT_FILE, which replaces the system's authorities",
                 )
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

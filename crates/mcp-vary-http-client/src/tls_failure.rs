@@ -55,7 +55,7 @@ fn downcast<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
 fn describe_certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => {
-            "its certificate is signed by an unknown authority".to_owned()
+            "its certificate is self-signed, or of an authority that is not trusted".to_owned()
         }
         _ if is_of_other_authority(why) => {
             "its certificate is signed by itself, or by another authority with the name of a trusted one".to_owned()
@@ -167,7 +167,7 @@ mod tests {
         for (why, expected) in [
             (
                 CertificateError::UnknownIssuer.into(),
-                "its certificate is signed by an unknown authority",
+                "its certificate is self-signed, or of an authority that is not trusted",
             ),
             (
                 CertificateError::BadSignature.into(),

@@ -138,7 +138,7 @@ impl AuditSettings {
 }
 
 fn not_opened(path: &Path, error: &io::Error) -> io::Error {
-    let cause = io_error::describe_at(path, error);
+    let cause = io_error::describe_writing_at(path, error);
     let why = format!("the audit log {} cannot be opened: {cause}", path.display());
     io::Error::new(error.kind(), why)
 }

@@ -328,9 +328,11 @@ impl Selection {
                     name: item.name.to_owned(),
                 },
                 None => ViewDiagnostic::UnmatchedRule {
-                    suggestion: meant_server(rule, items).or_else(|| {
-                        nearest(&rule_text, items.iter().map(|item| item.name)).map(str::to_owned)
-                    }),
+                    suggestion: match meant_name(rule, items) {
+                        // What is excluded may be added later.
+                        None if list == "include" => meant_pattern(rule, items),
+                        meant => meant,
+                    },
                     key,
                     rule: rule_text,
                 },
@@ -339,6 +341,38 @@ impl Selection {
         .collect()
     }
 }
+
+/// The server or the name that a rule most likely means.
+fn meant_name(rule: &Rule, items: &[Candidate<'_>]) -> Option<String> {
+    let similar = || nearest(&rule.to_string(), items.iter().map(|item| item.name));
+    meant_server(rule, items).or_else(|| similar().map(str::to_owned))
+}
+
+/// The pattern that a rule most likely means: its own, with a word of the names in place of a similar one.
+fn meant_pattern(rule: &Rule, items: &[Candidate<'_>]) -> Option<String> {
+    let written = rule.name.as_ref()?.as_str();
+    if rule.server.is_some() || !rule.hints.is_empty() {
+        return None;
+    }
+    let words = || items.iter().flat_map(|item| item.name.split(is_separator));
+    let mistyped = written
+        .split(is_separator)
+        .filter(|word| word.len() >= SHORTEST_WORD);
+    let mut corrected =
+        mistyped.filter_map(|word| Some(written.replacen(word, nearest(word, words())?, 1)));
+    corrected.find(|text| {
+        let parsed = text.parse::<Pattern>();
+        parsed.is_ok_and(|pattern| items.iter().any(|item| pattern.matches(item.name)))
+    })
+}
+
+/// Whether a character is between the words of a name.
+fn is_separator(c: char) -> bool {
+    !c.is_alphanumeric()
+}
+
+/// The bytes of the shortest word that is corrected: many short words are similar.
+const SHORTEST_WORD: usize = 5;
 
 /// The server that a rule most likely means, if what it names is none.
 fn meant_server(rule: &Rule, items: &[Candidate<'_>]) -> Option<String> {
@@ -569,6 +603,35 @@ mod tests {
         let said = selection.diagnostics("tools", &[item])[0].to_string();
         let expected = "`tools.exclude[0]` matches nothing now: `drop_*, server: note`; did you mean `server: notes`?";
         assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_pattern_with_a_mistyped_word_is_followed_by_the_one_that_is_meant() {
+        let item = Candidate {
+            name: "search_issues",
+            upstream_name: "search_issues",
+            server: "a",
+            hints: None,
+        };
+        for (list, pattern, expected) in [
+            ("include", "*_isues", "`*_isues`; did you mean `*_issues`?"),
+            ("include", "serch_*", "`serch_*`; did you mean `search_*`?"),
+            (
+                "include",
+                "isues_*",
+                "`isues_*`; correct it, or take it out",
+            ),
+            (
+                "exclude",
+                "*_isues",
+                "`*_isues`; it will exclude what the servers add later",
+            ),
+        ] {
+            let text = format!(r#"{{"{list}": ["{pattern}"]}}"#);
+            let selection: Selection = serde_json::from_str(&text).unwrap();
+            let said = selection.diagnostics("tools", &[item])[0].to_string();
+            assert!(said.ends_with(expected), "{said}");
+        }
     }
 
     #[test]

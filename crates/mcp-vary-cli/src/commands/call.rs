@@ -3,6 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod arguments;
 mod schema;
+mod waiting;
 
 use mcp_vary::json;
 use mcp_vary_upstream::command_line::shell_word;
@@ -87,7 +88,7 @@ async fn call_all(
         let schema = tool.as_ref().and_then(|tool| tool.get("inputSchema"));
         let arguments = called.arguments.to_json(schema)?;
         let call = client.call(&called.tool, &arguments, variant);
-        let answer = call.await?;
+        let answer = waiting::with_reminders(call, &called.tool, session).await?;
         if let Err(error) = &answer
             && advice.is_none()
         {

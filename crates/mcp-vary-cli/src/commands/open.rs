@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -42,12 +43,23 @@ pub(crate) async fn run(args: Open, mut stop: Stop) -> Result<Verdict, Failure> 
         print::data(&format!("{}\n", sanitize(&url)))?;
         return Ok(Verdict::Fine);
     }
-    browser::open(&url)
-        .map_err(|why| Failure::command(format!("{why}; `vary open --print` prints it")))?;
+    let opened = async {
+        let opening = browser::open(&url).await;
+        opening.map_err(|why| Failure::command(sanitize(&not_opened(&why, &url))))
+    };
+    stop.unless_requested(opened).await?;
     print::notice(&sanitize(&format!(
         "opening http://{address}/ in the browser"
     )));
     Ok(Verdict::Fine)
+}
+
+/// That no browser opens the page, and what to open. Without a terminal, its code would stay in a log.
+fn not_opened(why: &str, url: &str) -> String {
+    if io::stderr().is_terminal() {
+        return format!("{why}; open this within a minute: {url}");
+    }
+    format!("{why}; `vary open --print` prints the address to open")
 }
 
 /// The address of the page, if the address for clients was typed.

@@ -69,11 +69,9 @@ pub(crate) async fn run(
 
 /// The failure of a command whose token the gateway at `address` does not accept.
 pub(crate) fn wrong_token(address: &GatewayAddress) -> Failure {
-    let directory = operator::token::directory();
-    let place = directory.map_or_else(String::new, |path| format!(" ({})", path.display()));
     Failure::command(format!(
-        "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or without one run \
-         this command as the user who started the gateway, whose state directory has its token{place}"
+        "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or, if the gateway is of \
+         another user, run this command as that user"
     ))
 }
 

@@ -2,7 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use mcp_vary_base::io_error;
 use mcp_vary_login::user_agent::{DeviceCode, UserAgent};
@@ -32,8 +33,9 @@ impl UserAgent for Browser {
                     print::notice(&sanitize(&format!(
                         "To log in, authorize Vary in the browser:\n  {url}"
                     )));
-                    if let Err(why) = open(url) {
-                        print::notice(&sanitize(&why));
+                    if let Err(why) = open(url).await {
+                        let fix = "open the address yourself, or name a program in BROWSER";
+                        print::notice(&sanitize(&format!("{why}; {fix}")));
                     }
                     std::future::pending().await
                 }
@@ -91,8 +93,8 @@ impl UserAgent for Browser {
 ///
 /// # Errors
 ///
-/// When its program cannot be started. The error names it.
-pub(crate) fn open(url: &str) -> Result<(), String> {
+/// When its program cannot be started, or fails at once. The error names it.
+pub(crate) async fn open(url: &str) -> Result<(), String> {
     let named = variable("BROWSER").filter(|named| !named.trim().is_empty());
     let terms: Vec<String> = match &named {
         // A list of programs, by the convention of Unix; the first one is used.
@@ -115,15 +117,27 @@ pub(crate) fn open(url: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let started = command.spawn();
-    started.map(drop).map_err(|error| {
-        let why = io_error::describe(&error);
-        format!(
-            "`{program}`, which opens the browser, cannot be started: {why}; open the address yourself, or name a program in \
-             BROWSER"
-        )
-    })
+    let failed = |why: &str| format!("no browser could be started (`{program}`: {why})");
+    let mut child = command
+        .spawn()
+        .map_err(|error| failed(&io_error::describe(&error)))?;
+    // One that still runs is the browser itself.
+    match tokio::time::timeout(EXIT_WAIT, child.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(failed(&exit_text(status))),
+        _ => Ok(()),
+    }
 }
+
+/// How a program ended, as in `exit status 3`.
+fn exit_text(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("exit status {code}"),
+        None => status.to_string(),
+    }
+}
+
+/// How long the program that opens an address may take to fail.
+const EXIT_WAIT: Duration = Duration::from_secs(2);
 
 /// The program of the system that opens an address.
 const SYSTEM: &[&str] = if cfg!(windows) {

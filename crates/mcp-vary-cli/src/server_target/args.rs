@@ -299,6 +299,9 @@ fn not_a_target(word: &str, usage: &str) -> String {
         let error = server_target::http_url(word, word).err();
         return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
     }
+    if let Some(meant) = meant_file(word) {
+        return format!("`{word}`: there is no such file; did you mean `{meant}`?");
+    }
     let is_program = !word.chars().any(char::is_whitespace);
     let tip = match is_program {
         true if looks_like_a_host(word) => format!(
@@ -311,6 +314,12 @@ fn not_a_target(word: &str, usage: &str) -> String {
         }
     };
     format!("`{}` is not a URL or a file; {tip}", shown(word))
+}
+
+/// The configuration whose name `word` almost has.
+fn meant_file(word: &str) -> Option<String> {
+    let similar = file::similar_file(Path::new(word))?.display().to_string();
+    looks_like_a_file(&similar).then_some(similar)
 }
 
 /// `word` without a query, which can have a key.

@@ -177,6 +177,29 @@ fn a_client_that_fails_takes_nothing_from_those_before_it() {
     assert_eq!(run.stdout.lines().count(), 1);
 }
 
+/// What a call waits for is printed at 5 and at 20 seconds.
+#[cfg(unix)]
+#[test]
+fn a_call_that_hangs_is_reported() {
+    let script = r#"while read -r line; do case $line in *tools/call*) ;; *) printf '%s\n' "$line"; esac; done | "$0" weather"#;
+    let args = ["call", "get_weather", BERN, "--", "sh", "-c", script, VARY];
+    let mut child = command(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let begin = "waiting for the answer of `get_weather` ... ";
+    let mut waits = said
+        .map(Result::unwrap)
+        .filter(|line| line.starts_with(begin));
+    assert_lacks(&waits.next().unwrap(), &["has not answered"]);
+    let late = "` has not answered yet (Ctrl-C gives up)";
+    assert_ends(&waits.next().unwrap(), late);
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
 /// The server may still do what it does at its end.
 #[cfg(unix)]
 #[test]

@@ -370,7 +370,7 @@ fn a_slip_has_its_line() {
     base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
     brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; correct it, or take it out
+    brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; did you mean `*weather*`?
     base 7:43 variants.base.tools.exclude[0] matches nothing now: `x`; it will exclude what the servers add later
     base 7:46 variants.base.tools.exclude[1] matches nothing now: `git_*`; it will exclude what the servers add later
     brief 7:43 variants.base.tools.exclude[0] matches nothing now: `x`; it will exclude what the servers add later

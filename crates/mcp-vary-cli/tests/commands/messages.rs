@@ -1,6 +1,7 @@
 //! What people type by mistake or wait for, and the line that helps them on.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -53,8 +54,8 @@ fn each_mistake_has_the_name_that_was_meant() {
         (
             &["serve", &path, "other.yaml"],
             &format!(
-                "error: `vary serve` takes one target, and `{path}` and `other.yaml` are two; make one file of their servers with \
-                 `vary config import {path} other.yaml > vary.yaml`, then `vary serve vary.yaml`\n"
+                "error: `vary serve` takes one target, and `{path}` and `other.yaml` are two; copy the servers of `other.yaml` into \
+                 `servers` of `{path}`, which has `variants`, then: vary serve {path}\n"
             ),
         ),
         (&["serve", &missing], &format!("error: {no_file}")),
@@ -249,10 +250,12 @@ fn what_hangs_says_so() {
     let home = Home::new("hangs");
     let runner = home.write("npx", "#!/bin/sh\nexec sleep 1000\n");
     std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let text = json!({"servers": {
         "text": {"command": "sh", "args": ["-c", "echo hello; exec sleep 1000"]},
         "hang": {"command": "sleep", "args": ["1000"]},
         "get": {"command": runner, "args": ["-y", "server"]},
+        "far": {"url": format!("http://{}/mcp", silent.local_addr().unwrap())},
     }});
     let path = home.write("hangs.json", &text.to_string());
     let began = Instant::now();
@@ -266,12 +269,13 @@ fn what_hangs_says_so() {
     assert!(began.elapsed() < Duration::from_secs(60));
     crate::program::signal("INT", child.id());
     child.wait().unwrap();
-    let at_5 = "waiting for `text`, `hang`, `get` ... 5 s; last line of `text`: `hello` on standard output, which is for messages only; \
+    let at_5 = "waiting for `text`, `hang`, `get`, `far` ... 5 s; last line of `text`: `hello` on standard output, which is for messages only; \
                 `npx` downloads what is not on this machine yet: can its registry be reached?";
     assert_eq!(lines[0], at_5);
     let (waiting, _) = at_5.split_once("; `npx`").unwrap();
     let at_20 = waiting.replace(" 5 s", " 20 s")
-        + "; nothing so far from `hang`, `get`: start it in a terminal to see why";
+        + "; nothing so far from `hang`, `get`: start it in a terminal to see why; nothing so far from `far`: does an MCP server listen \
+           at its URL?";
     assert_eq!(lines[1], at_20);
 }
 
@@ -468,7 +472,11 @@ fn a_registry_that_cannot_be_reached_is_named() {
         );
         assert_contains(&fails(code).stderr, &[&expected]);
     }
-    assert_lacks(&fails("E404").stderr, &["registry"]);
+    let missing = fails("E404").stderr;
+    let expected = "ended (exit status: 1); npm has no such package (E404): check its name, or log in to npm if it is private; last \
+                    stderr lines: npm error code E404";
+    assert_contains(&missing, &[expected]);
+    assert_lacks(&missing, &["registry"]);
 }
 
 /// One readable line, however much comes.

@@ -93,7 +93,8 @@ fn a_configured_token_is_not_written_and_the_only_one() {
         Run::of(command_with_state(&state, &["reload", &address]).env("VARY_ADMIN_TOKEN", token))
     };
     with("correct-horse-battery").data(0);
-    let denied = "does not accept the token; set VARY_ADMIN_TOKEN";
+    let denied = "does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or, if the gateway is of \
+                  another user, run this command as that user\n";
     with("wrong-horse-battery").refuses(&[denied]);
     Run::with_state(&state, &["reload", &address]).refuses(&[denied]);
     with("a\nb").refuses(&["the token cannot be sent"]);

@@ -119,6 +119,22 @@ fn the_browser_gets_the_address() {
         "no page at 127.0.0.1:1: connection refused; a gateway with a page runs elsewhere:\n  vary open {address}  # {}, {path}\n",
         server.url()
     )]);
+    for (program, why) in [
+        ("false", "`false`: exit status 1"),
+        (
+            "no-browser",
+            "`no-browser`: there is no such file or directory",
+        ),
+    ] {
+        let mut failing = command_with_state(&state, &["open", &address]);
+        failing
+            .env("VARY_ADMIN_TOKEN", "correct-horse-battery")
+            .env("BROWSER", program);
+        let expected = format!(
+            "error: no browser could be started ({why}); `vary open --print` prints the address to open\n"
+        );
+        Run::of(&mut failing).prints(2, &expected);
+    }
     let (browser, opened) = (state.join("browser"), state.join("opened"));
     let script = format!(
         "#!/bin/sh\nprintf %s \"$1\" > {0}.new && mv {0}.new {0}\n",

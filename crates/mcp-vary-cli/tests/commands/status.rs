@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::connect::Home;
 use crate::program::{INITIALIZE, Run, Server, WEATHER, command, file, get, run, signal, sky};
-use crate::text::{assert_contains, assert_ends, assert_starts};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -346,4 +347,30 @@ fn a_running_gateway_shows_the_calls_of_each_server() {
     let calls = &json["servers"][0]["calls"];
     assert_eq!((&calls["count"], &calls["errors"]), (&3.into(), &1.into()));
     assert!(calls["p50"].as_f64().unwrap() <= calls["p95"].as_f64().unwrap());
+}
+
+/// Other commands find a gateway by its socket in the state directory.
+#[cfg(unix)]
+#[test]
+fn a_gateway_that_status_cannot_find_says_so_at_its_start() {
+    let home = Home::new("unfound");
+    let args = [&["serve", "--listen", "0"][..], &WEATHER].concat();
+    let without = |more: &[&str]| {
+        let mut command = home.command_of(&[&args[..3], more, &args[3..]].concat());
+        for name in ["HOME", "XDG_STATE_HOME"] {
+            command.env_remove(name);
+        }
+        command
+    };
+    let warning = "warning: `vary status` will not find this gateway: ";
+    let server = Server::of(&mut without(&[]));
+    let unset = format!("{warning}HOME is not set; set it, or add `--admin 8801`\n");
+    assert_contains(&server.said, &[&unset]);
+    let file = home.write("file", "");
+    let server = Server::of(without(&[]).env("XDG_STATE_HOME", &file));
+    let shown = file.display();
+    let denied = format!("{warning}its socket cannot be created in {shown}/vary/gateways: ");
+    assert_contains(&server.said, &[&denied]);
+    let server = Server::of(&mut without(&["--admin", "0"]));
+    assert_lacks(&server.said, &["will not find"]);
 }

@@ -226,6 +226,10 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
         "`npx` is not a URL or a file; to start a server by its command, write it after `--`: `vary serve -- npx -y foo`",
     );
     says(
+        &["serve", "--", "npx", "-y"],
+        "`npx` got no package to run; write it at the end, as in `-- npx PACKAGE`",
+    );
+    says(
         &["inspect", "my-server"],
         "`my-server` is not a URL or a file; to start it as a server, write `vary inspect -- my-server`",
     );
@@ -262,6 +266,24 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
         &["serve", "http://x/?key=secret", "--", "y"],
         "`http://x/` and a command after `--` are two targets; leave one of them out",
     );
+}
+
+#[test]
+fn a_wrong_ending_is_followed_by_the_file_that_is_there() {
+    let here = directory("target-endings");
+    for (name, mistyped) in [("one.yaml", "one.yam"), (".mcp.json", ".mcp.jsn")] {
+        let path = here.join(name);
+        fs::write(&path, weather("x")).unwrap();
+        let typed = here.join(mistyped);
+        run(&["serve", typed.to_str().unwrap()]).prints(
+            2,
+            &format!(
+                "error: `{}`: there is no such file; did you mean `{}`?\n",
+                typed.display(),
+                path.display()
+            ),
+        );
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_server_is_checked_through_tls() {
     let other = House::of("checked-by-another", &["localhost"]);
     other.run(&args).refuses(&[
         "https://localhost:",
-        "its certificate is signed by an unknown authority",
+        "its certificate is self-signed, or of an authority that is not trusted",
     ]);
 }
 
@@ -68,8 +68,8 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
     let refused = other.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
         "cannot be reached",
-        "its certificate is signed by an unknown authority; name the file of that authority's certificate in `ca` of the \
-         server (on the command line, --ca), or in SSL_CERT_FILE, which replaces the system's",
+        "its certificate is self-signed, or of an authority that is not trusted; if you trust it, name its file: `--ca FILE` on \
+         the command line, `ca: FILE` of the server in a configuration, or SSL_CERT_FILE, which replaces the system's",
     ]);
 }
 

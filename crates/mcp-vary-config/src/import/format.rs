@@ -125,6 +125,30 @@ fn language(file: &ImportSource<'_>) -> String {
     }
 }
 
+/// The setting beside `servers` that makes the file a configuration of Vary, which is not imported.
+pub(super) fn setting_of_vary(file: &ImportSource<'_>) -> Option<String> {
+    let root = document::read(&language(file), file.text).ok()?;
+    let field = Located {
+        path: String::new(),
+        node: &root,
+    };
+    if detect(&field).is_ok() {
+        return None;
+    }
+    let keys = field.keys();
+    own_setting(&keys).map(str::to_owned)
+}
+
+/// The first of `keys` that only a configuration of Vary has beside `servers`.
+fn own_setting<'a>(keys: &[&'a str]) -> Option<&'a str> {
+    // `inputs` are those of VS Code.
+    if keys.contains(&"inputs") {
+        return None;
+    }
+    let mut others = keys.iter().filter(|key| **key != "servers");
+    others.find(|key| is_setting(key)).copied()
+}
+
 /// Detects the format of the file.
 fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     let keys = root.keys();
@@ -147,10 +171,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
             Format::VsCode
         });
     }
-    let ours = keys
-        .iter()
-        .find(|key| **key != "servers" && is_setting(key));
-    if let Some(ours) = ours.filter(|_| !has("inputs")) {
+    if let Some(ours) = own_setting(&keys) {
         let what = format!("is a configuration of Vary already: it has `{ours}`");
         let diagnostic = Diagnostic::new(root.node.at, "", what);
         return Err(diagnostic.with_fix("use it as it is: `vary serve FILE`"));

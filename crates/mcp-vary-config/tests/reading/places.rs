@@ -126,3 +126,25 @@ fn the_selection_of_tools_in_the_file_of_a_client_is_not_dropped_in_silence() {
         ]
     );
 }
+
+/// `npx` alone starts a shell, which runs the messages that it gets.
+#[test]
+fn a_runner_without_a_package_is_noted() {
+    for (server, runner, args) in [
+        ("{command: npx}", "npx", "[-y, PACKAGE]"),
+        ("{command: npx, args: [-y]}", "npx", "[-y, PACKAGE]"),
+        ("{command: uvx}", "uvx", "[PACKAGE]"),
+        ("{command: pipx, args: [run]}", "pipx", "[run, PACKAGE]"),
+    ] {
+        let file = read("vary.yaml", &format!("servers:\n  a: {server}\n"));
+        let note = format!(
+            "2:16: `servers.a.command` starts `{runner}`, which got no package to run; add it: `args: {args}`"
+        );
+        assert_eq!(notes(&file), [note]);
+    }
+    let complete = read(
+        "vary.yaml",
+        "servers:\n  a: {command: npx, args: [-y, b]}\n",
+    );
+    assert_eq!(notes(&complete), Vec::<String>::new());
+}

@@ -40,9 +40,7 @@ fn verdict(report: &Report) -> String {
     let counts = report.counts();
     let count = |label| counts.get(label).copied().unwrap_or_default();
     let declares = if report.declares_nothing {
-        let checks: BTreeSet<&str> = applied(report).map(|finding| finding.check.id()).collect();
-        let count = checks.len();
-        format!("; it declares neither extension; only {count} general checks apply")
+        declared_nothing(report)
     } else {
         String::new()
     };
@@ -66,10 +64,24 @@ fn verdict(report: &Report) -> String {
     }
 }
 
-/// The findings of checks that applied.
-fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
+/// That the server declares neither extension, and how many checks apply to it all the same.
+fn declared_nothing(report: &Report) -> String {
+    let reached = count_checks(report, super::is_reached);
+    if report.not_reached() == 0 {
+        return format!("; it declares neither extension; only {reached} general checks apply");
+    }
+    let applies = |outcome: &Outcome| super::is_reached(outcome) || *outcome == Outcome::NotReached;
+    let all = count_checks(report, applies);
+    let were = if reached == 1 { "was" } else { "were" };
+    format!("; it declares neither extension; {all} general checks apply, {reached} {were} reached")
+}
+
+/// The number of checks with a finding whose outcome counts.
+fn count_checks(report: &Report, is_counted: impl Fn(&Outcome) -> bool) -> usize {
     let findings = report.findings.iter();
-    findings.filter(|finding| super::is_reached(&finding.outcome))
+    let counted = findings.filter(|finding| is_counted(&finding.outcome));
+    let checks: BTreeSet<&str> = counted.map(|finding| finding.check.id()).collect();
+    checks.len()
 }
 
 /// The number of findings of each label, for each era that was checked.

@@ -63,6 +63,9 @@ fn a_run_that_ended_early_is_not_finished_and_shows_what_failed_before() {
         "{}",
         first(&early)
     );
+    early.declares_nothing = true;
+    let expected = "; it declares neither extension; 3 general checks apply, 1 was reached";
+    assert!(first(&early).ends_with(expected), "{}", first(&early));
 }
 
 #[test]

@@ -133,7 +133,7 @@ async fn a_proxy_opens_a_tunnel_to_a_server_with_tls_whose_authority_the_file_na
     assert!(head.contains(CREDENTIALS), "{head}");
     let distrusted = failure(with_ca(None)).await;
     let expected =
-        "signed by an unknown authority; name the file of that authority's certificate in `ca`";
+        "of an authority that is not trusted; if you trust it, name its file: `--ca FILE`";
     assert!(distrusted.contains(expected), "{distrusted}");
     std::fs::write(&ca, tls::authority().pem()).unwrap();
     let other = failure(with_ca(Some(ca.clone()))).await;

@@ -64,6 +64,22 @@ impl Target {
         RUNNERS.contains(&name).then_some(name)
     }
 
+    /// Whether the arguments of a program that downloads packages name none: `npx` then starts a shell.
+    #[must_use]
+    pub fn lacks_package(&self) -> bool {
+        let Self::Command { args, .. } = self else {
+            return false;
+        };
+        let words = match (self.package_runner(), args.split_first()) {
+            (Some("bunx" | "npx" | "pnpx" | "uvx"), _) => args.as_slice(),
+            (Some("pipx"), Some((first, words))) if first == "run" => words,
+            _ => return false,
+        };
+        words
+            .iter()
+            .all(|word| word.is_empty() || word.starts_with('-'))
+    }
+
     /// The program with its arguments, in the gateway's environment and directory.
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = String>) -> Self {
         Self::Command {
@@ -130,6 +146,27 @@ impl std::fmt::Debug for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_runner_without_a_package_is_recognised() {
+        for (line, lacks_package) in [
+            ("npx", true),
+            ("/usr/bin/npx -y", true),
+            ("uvx --quiet", true),
+            ("pipx run", true),
+            ("npx -y server", false),
+            ("npx -p server server", false),
+            ("pipx run server", false),
+            ("pipx --version", false),
+            ("docker", false),
+            ("server -y", false),
+        ] {
+            let mut words = line.split(' ').map(str::to_owned);
+            let program = words.next().unwrap();
+            let target = Target::command(program, words);
+            assert_eq!(target.lacks_package(), lacks_package, "{line}");
+        }
+    }
 
     #[test]
     fn secrets_of_a_target_are_not_shown() {

@@ -49,7 +49,7 @@ impl Shared {
             Some(line_ends) if output.is_empty() => return line_ends,
             Some(line_ends) => return format!("{output}; {line_ends}"),
             None if !output.is_empty() => {
-                return unreachable_registry(&self.target, &output) + &output;
+                return npm_advice(&self.target, &output) + &output;
             }
             None => {}
         }
@@ -81,16 +81,21 @@ impl Shared {
     }
 }
 
-/// That npm could not reach its registry, if the `output` of a server that it downloads says so; else nothing.
-fn unreachable_registry(target: &Target, output: &str) -> String {
-    let is_named = |code: &&str| output.contains(&format!("npm error code {code}"));
-    let code = NETWORK_CODES.into_iter().find(is_named);
-    match (target.package_runner(), code) {
-        (Some(runner), Some(code)) => format!(
+/// What an error of npm means in the `output` of a server that it downloads; empty if there is none.
+fn npm_advice(target: &Target, output: &str) -> String {
+    let Some(runner) = target.package_runner() else {
+        return String::new();
+    };
+    let has_code = |code: &str| output.contains(&format!("npm error code {code}"));
+    if has_code("E404") {
+        return "npm has no such package (E404): check its name, or log in to npm if it is private; ".to_owned();
+    }
+    match NETWORK_CODES.into_iter().find(|code| has_code(code)) {
+        Some(code) => format!(
             "`{runner}` cannot reach the registry ({code}): check the network and `npm config get registry`, or install the package \
              beforehand; "
         ),
-        _ => String::new(),
+        None => String::new(),
     }
 }
 

@@ -23,7 +23,11 @@ use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator::socket::SocketFile;
+#[cfg(unix)]
+use crate::operator::token;
 use crate::operator::token::TokenFile;
+#[cfg(unix)]
+use crate::print::sanitize;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
 
@@ -131,6 +135,8 @@ impl OperatorListeners {
             (configured, _) => (configured.clone(), None),
         };
         let (operator, requests) = channel(token.as_ref());
+        #[cfg(unix)]
+        let socket = open_socket(admin.is_some());
         let listeners = Self {
             admin,
             probes: probe_listener.map(with_address).transpose()?,
@@ -140,7 +146,7 @@ impl OperatorListeners {
             file: addresses.file.clone(),
             token: file,
             #[cfg(unix)]
-            socket: open_socket(),
+            socket,
         };
         Ok((listeners, operator, requests))
     }
@@ -205,12 +211,35 @@ impl OperatorListeners {
     }
 }
 
-/// The socket of this process, if it can be opened. It cannot in a container whose files are read-only.
+/// The socket of this process, if it can be opened. It cannot in a container whose files are read-only. Without an `--admin`
+/// address, no other command then finds the gateway.
 #[cfg(unix)]
-fn open_socket() -> Option<(UnixListener, SocketFile)> {
-    let opened = SocketFile::open();
-    let report = |error: &io::Error| tracing::info!(%error, "`vary status` does not find this gateway by itself");
-    opened.inspect_err(report).ok()
+fn open_socket(has_admin: bool) -> Option<(UnixListener, SocketFile)> {
+    match SocketFile::open() {
+        Ok(opened) => Some(opened),
+        Err(error) if has_admin => {
+            tracing::info!(%error, "`vary status` does not find this gateway by itself");
+            None
+        }
+        Err(error) => {
+            notice(&sanitize(&not_found_warning(&error)));
+            None
+        }
+    }
+}
+
+/// Why other commands do not find this gateway, whose socket cannot be opened.
+#[cfg(unix)]
+fn not_found_warning(error: &io::Error) -> String {
+    let begin = "warning: `vary status` will not find this gateway";
+    let Some(directory) = token::directory() else {
+        return format!("{begin}: HOME is not set; set it, or add `--admin 8801`");
+    };
+    let shown = directory.display();
+    let why = io_error::describe_writing_at(&directory, error);
+    format!(
+        "{begin}: its socket cannot be created in {shown}: {why}; set HOME to a directory of yours, or add `--admin 8801`"
+    )
 }
 
 /// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so
