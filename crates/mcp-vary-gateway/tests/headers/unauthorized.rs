@@ -134,6 +134,7 @@ fn all_methods() -> Vec<(&'static str, Value)> {
         ("server/discover", json!({})),
         ("resources/subscribe", json!({"uri": "place:bern"})),
         ("resources/unsubscribe", json!({"uri": "place:bern"})),
+        ("resources/directory/read", json!({"uri": "place:bern"})),
         ("logging/setLevel", json!({"level": "info"})),
         ("tasks/list", json!({})),
         ("tasks/get", task.clone()),
