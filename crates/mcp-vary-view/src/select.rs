@@ -354,12 +354,12 @@ fn meant_pattern(rule: &Rule, items: &[Candidate<'_>]) -> Option<String> {
     if rule.server.is_some() || !rule.hints.is_empty() {
         return None;
     }
-    let words = || items.iter().flat_map(|item| item.name.split(is_separator));
+    let parts = || items.iter().flat_map(|item| item.name.split(is_separator));
     let mistyped = written
         .split(is_separator)
         .filter(|word| word.len() >= SHORTEST_WORD);
     let mut corrected =
-        mistyped.filter_map(|word| Some(written.replacen(word, nearest(word, words())?, 1)));
+        mistyped.filter_map(|word| Some(written.replacen(word, nearest(word, parts())?, 1)));
     corrected.find(|text| {
         let parsed = text.parse::<Pattern>();
         parsed.is_ok_and(|pattern| items.iter().any(|item| pattern.matches(item.name)))

@@ -41,11 +41,11 @@ pub(super) fn advice(command: &str, targets: &[&str]) -> String {
             shell_word(path)
         );
     }
-    let words: Vec<_> = targets.iter().map(|word| shell_word(word)).collect();
+    let files: Vec<_> = targets.iter().map(|word| shell_word(word)).collect();
     let new = free_name(|name| Path::new(name).exists());
     format!(
         "{mistake}; put the servers of all into a new file: vary config import {} > {new}, then: vary {command} {new}",
-        words.join(" ")
+        files.join(" ")
     )
 }
 

@@ -70,14 +70,14 @@ impl Target {
         let Self::Command { args, .. } = self else {
             return false;
         };
-        let words = match (self.package_runner(), args.split_first()) {
+        let arguments = match (self.package_runner(), args.split_first()) {
             (Some("bunx" | "npx" | "pnpx" | "uvx"), _) => args.as_slice(),
-            (Some("pipx"), Some((first, words))) if first == "run" => words,
+            (Some("pipx"), Some((first, remaining))) if first == "run" => remaining,
             _ => return false,
         };
-        words
+        arguments
             .iter()
-            .all(|word| word.is_empty() || word.starts_with('-'))
+            .all(|argument| argument.is_empty() || argument.starts_with('-'))
     }
 
     /// The program with its arguments, in the gateway's environment and directory.
