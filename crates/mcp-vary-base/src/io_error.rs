@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn nobody_is_told_to_run_vary_as_root() {
         let ours = Denial {
-            place: Path::new("/home/ann/.cursor"),
+            place: Path::new("/srv/ann/.cursor"),
             is_directory: true,
             is_near: true,
             is_writing: true,
@@ -344,12 +344,12 @@ mod tests {
             (
                 &ours,
                 &by_ann,
-                "; type: sudo chown -R ann '/home/ann/.cursor'",
+                "; type: sudo chown -R ann '/srv/ann/.cursor'",
             ),
             (
                 &file,
                 &named("root", "user 7"),
-                "; type: sudo chown 7 '/home/ann/.cursor'",
+                "; type: sudo chown 7 '/srv/ann/.cursor'",
             ),
             (
                 &elsewhere,

@@ -116,7 +116,7 @@ async fn one(
                     Said::Error { message, .. }
                         if is_after_restart
                             && !lost.shows_not_run
-                            && message.contains("answered HTTP") =>
+                            && message.contains(&format!("server `{}`", name(at))) =>
                     {
                         refused += 1;
                     }
