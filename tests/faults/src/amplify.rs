@@ -2,7 +2,8 @@
 //!
 //! The real `vary serve` stands in front of a server that answers as the case needs it. Its memory is read before the
 //! case, at its highest during it, and some seconds after it. More than three times the bound is a failure: an allocator
-//! keeps pages, and a message is copied on its way.
+//! keeps pages, and a message is copied on its way. Where clients have shares of something, other answers than expected
+//! are a failure, too.
 
 mod cases;
 mod client;
@@ -114,20 +115,29 @@ pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
         amplified.table.push_str(&row(&case, before, &measured));
         let name = case.name.to_owned();
         amplified.grown.insert(name, measured.grown());
-        let grown = measured.peak.saturating_sub(measured.idle);
-        let most = MOST * case.bound / 1024;
-        if grown <= most && measured.exceeded.is_none() {
-            amplified.passed += 1
-        } else {
-            amplified.failed.push(format!(
-                "{}: {} MiB more than before it, of {} MiB that are allowed",
-                case.name,
-                measured.grown(),
-                mebibytes(most)
-            ))
+        match failure(&case, &measured) {
+            None => amplified.passed += 1,
+            Some(failure) => amplified.failed.push(failure),
         }
     }
     Ok(amplified)
+}
+
+/// Why the case failed: too much memory or time, or other answers than it expects.
+fn failure(case: &Case, measured: &Measured) -> Option<String> {
+    let name = case.name;
+    let most = MOST * case.bound / 1024;
+    let is_within = measured.peak.saturating_sub(measured.idle) <= most;
+    if !is_within || measured.exceeded.is_some() {
+        let grown = measured.grown();
+        let allowed = mebibytes(most);
+        return Some(format!(
+            "{name}: {grown} MiB more than before it, of {allowed} MiB that are allowed"
+        ));
+    }
+    let expected = case.expected?;
+    let answer = &measured.answer;
+    (answer != expected).then(|| format!("{name}: the answers are {answer}, not {expected}"))
 }
 
 async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, String> {
@@ -143,7 +153,11 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     let url = gateway.url().await?;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let process = gateway.process();
-    let client = Client::new(address, process);
+    let page = match case.config.get("admin") {
+        Some(_) => Some(gateway.admin().await?),
+        None => None,
+    };
+    let client = Client::new(address, page, process);
     tokio::task::block_in_place(|| {
         // What is made once has been made.
         client.list()?;

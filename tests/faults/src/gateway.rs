@@ -85,6 +85,19 @@ impl Gateway {
         .await
     }
 
+    /// The address of its status and its page, HOST:PORT, once it is printed.
+    pub(crate) async fn admin(&self) -> Result<String, String> {
+        until(|| {
+            let printed = self.talk.text();
+            let found = printed
+                .split_once("vary status ")
+                .and_then(|(_, after)| after.split_once('\n'));
+            let address = found.map(|(address, _)| address.to_owned());
+            address.ok_or_else(|| format!("vary says no address of its status; it says: {printed}"))
+        })
+        .await
+    }
+
     /// All that it has said.
     pub(crate) fn said(&self) -> String {
         self.talk.text()

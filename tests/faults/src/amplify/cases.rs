@@ -1,5 +1,7 @@
 //! The ways in which little becomes much, each with its bound.
 
+mod shares;
+
 use std::time::{Duration, Instant};
 
 use mcp_vary_testkit::defaults::default_with;
@@ -19,6 +21,8 @@ pub(super) struct Case {
     pub(super) bound: usize,
     /// What bounds it.
     pub(super) what: &'static str,
+    /// What must be answered; `None` where it depends on the time.
+    pub(super) expected: Option<&'static str>,
     pub(super) config: Value,
     pub(super) server: Kind,
     pub(super) run: Run,
@@ -48,6 +52,7 @@ impl Cases {
         all.extend(self.choices());
         all.extend([self.list(), self.classes(), self.variants(), self.depth()]);
         all.extend(self.templates());
+        all.extend(self.shares());
         all
     }
 
@@ -79,6 +84,7 @@ impl Cases {
             name,
             bound: self.memory(),
             what: "`limits.memory`",
+            expected: None,
             config: self.config(),
             server: Kind::default(),
             run: Box::new(run),

@@ -13,8 +13,18 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct Client {
     address: String,
+    /// The address of the gateway's page, if it has one.
+    page: Option<String>,
     /// The gateway's process.
     pub(super) process: u32,
+}
+
+/// A request whose answer is not read yet. Dropping it closes its connection.
+#[derive(Debug)]
+pub(super) struct SentRequest {
+    stream: TcpStream,
+    /// The beginning of the answer, as far as it was read.
+    received: Vec<u8>,
 }
 
 /// What was answered.
@@ -26,11 +36,18 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    pub(super) fn new(address: &str, process: u32) -> Self {
+    pub(super) fn new(address: &str, page: Option<String>, process: u32) -> Self {
         Self {
             address: address.to_owned(),
+            page,
             process,
         }
+    }
+
+    /// Clients at the address of the page.
+    pub(super) fn at_page(&self) -> Result<Self, String> {
+        let page = self.page.as_ref().ok_or("the gateway has no page")?;
+        Ok(Self::new(page, None, self.process))
     }
 
     fn connect(&self) -> Result<TcpStream, String> {
@@ -44,27 +61,18 @@ impl Client {
 
     /// What a request is answered, on a connection of its own.
     pub(super) fn post(&self, post: HttpRequest) -> Result<Answer, String> {
+        Ok(self.send(post)?.answer())
+    }
+
+    /// Sends a request on a connection of its own.
+    pub(super) fn send(&self, post: HttpRequest) -> Result<SentRequest, String> {
         let mut stream = self.connect()?;
         // Who is refused early reads the answer all the same.
         let _ = stream.write_all(&post.with("Connection", "close").bytes());
-        let mut bytes = Vec::new();
-        let read = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        match text.split_once("\r\n\r\n") {
-            Some((head, body)) => Ok(Answer {
-                status: head.split(' ').nth(1).unwrap_or_default().to_owned(),
-                head: head.to_owned(),
-                body: body.to_owned(),
-            }),
-            // The rest of a body that is not read has the connection reset.
-            None => Ok(Answer {
-                status: "closed".to_owned(),
-                head: String::new(),
-                body: read
-                    .err()
-                    .map_or_else(String::new, |error| error.to_string()),
-            }),
-        }
+        Ok(SentRequest {
+            stream,
+            received: Vec::new(),
+        })
     }
 
     /// A request of 2026-07-28, from a client with these feature tags.
@@ -137,6 +145,43 @@ impl Client {
         });
         Ok(format!("{} of {connections} refused", refused.count()))
     }
+}
+
+impl SentRequest {
+    /// The status of the answer, once that has begun. What follows the status stays unread.
+    pub(super) fn status(&mut self) -> Result<String, String> {
+        let mut line = [0; "HTTP/1.1 200".len()];
+        let read = self.stream.read_exact(&mut line);
+        read.map_err(|error| error.to_string())?;
+        self.received.extend(line);
+        Ok(status_of(&String::from_utf8_lossy(&line)))
+    }
+
+    /// Reads the answer.
+    pub(super) fn answer(mut self) -> Answer {
+        let read = self.stream.read_to_end(&mut self.received);
+        let text = String::from_utf8_lossy(&self.received).into_owned();
+        match text.split_once("\r\n\r\n") {
+            Some((head, body)) => Answer {
+                status: status_of(head),
+                head: head.to_owned(),
+                body: body.to_owned(),
+            },
+            // The rest of a body that is not read has the connection reset.
+            None => Answer {
+                status: "closed".to_owned(),
+                head: String::new(),
+                body: read
+                    .err()
+                    .map_or_else(String::new, |error| error.to_string()),
+            },
+        }
+    }
+}
+
+/// The status in the first line of a head.
+fn status_of(head: &str) -> String {
+    head.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 /// What each of so many does at the same time.

@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mcp_vary_testkit::message::{introduced, notification};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use serde_json::{Map, Value, json};
+
+use crate::process::LONG;
 
 /// What the server lists and answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,10 +36,20 @@ struct State {
     kind: Kind,
     /// How often the tools were listed.
     listed: AtomicUsize,
+    /// How many connections the gateway has opened.
+    connected: AtomicUsize,
     /// Whether it has announced that its list changed, which it does once.
     is_changed: AtomicBool,
     /// The streams that are told. They stay open: one that ends would be opened again.
     streams: Mutex<Vec<Stream>>,
+    /// The calls of `wait` that are not answered yet.
+    waiting: Mutex<Vec<WaitingCall>>,
+}
+
+#[derive(Debug)]
+struct WaitingCall {
+    stream: Stream,
+    answer: Value,
 }
 
 impl Server {
@@ -43,8 +57,10 @@ impl Server {
         let state = Arc::new(State {
             kind,
             listed: AtomicUsize::new(0),
+            connected: AtomicUsize::new(0),
             is_changed: AtomicBool::new(false),
             streams: Mutex::default(),
+            waiting: Mutex::default(),
         });
         let script = Arc::clone(&state);
         Self {
@@ -68,6 +84,30 @@ impl Server {
     pub(super) fn listed(&self) -> usize {
         self.state.listed.load(Ordering::Relaxed)
     }
+
+    /// How many connections the gateway has opened: how often it sent `initialize`.
+    pub(super) fn connected(&self) -> usize {
+        self.state.connected.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many calls of `wait` have arrived.
+    pub(super) fn until_waiting(&self, count: usize) -> Result<(), String> {
+        let begun = Instant::now();
+        while self.state.waiting().len() < count {
+            if begun.elapsed() > LONG {
+                return Err(format!("fewer than {count} calls of `wait` have arrived"));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Answers the calls of `wait`.
+    pub(super) fn answer_waiting(&self) {
+        for call in self.state.waiting().drain(..) {
+            let _ = call.stream.send(event(&call.answer).into());
+        }
+    }
 }
 
 type Stream = tokio::sync::mpsc::UnboundedSender<bytes::Bytes>;
@@ -82,14 +122,22 @@ impl State {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn waiting(&self) -> MutexGuard<'_, Vec<WaitingCall>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reply(&self, seen: &ReceivedRequest) -> Reply {
         let text = match seen.method() {
             "GET" => return self.stream(),
             _ if seen.id().is_null() => return Reply::new(202, "text/plain", ""),
-            "initialize" => introduced("s", self.capabilities()).to_string(),
+            "initialize" => {
+                self.connected.fetch_add(1, Ordering::Relaxed);
+                introduced("s", self.capabilities()).to_string()
+            }
             "tools/list" => self.tools(),
             "resources/list" => r#"{"resources":[]}"#.to_owned(),
             "resources/templates/list" => r#"{"resourceTemplates":[]}"#.to_owned(),
+            "tools/call" if seen.body["params"]["name"] == "wait" => return self.wait(seen),
             "tools/call" => self.call(&seen.body),
             "ping" | "resources/subscribe" | "resources/unsubscribe" => "{}".to_owned(),
             _ => return seen.refuse(200, -32601, "unknown"),
@@ -107,6 +155,15 @@ impl State {
             announce(&sender);
         }
         streams.push(sender);
+        reply
+    }
+
+    /// The stream of a call, which is answered later.
+    fn wait(&self, seen: &ReceivedRequest) -> Reply {
+        let (stream, reply) = Reply::stream();
+        let content = json!([{"type": "text", "text": "waited"}]);
+        let answer = seen.message(&json!({"content": content}));
+        self.waiting().push(WaitingCall { stream, answer });
         reply
     }
 
@@ -130,7 +187,7 @@ impl State {
     fn tools(&self) -> String {
         let branches = vec![r#"{"type":"integer"}"#; self.kind.branches.max(1)].join(",");
         let mut tools = format!(
-            r#"{{"tools":[{{"name":"text","inputSchema":{{"type":"object"}}}},{{"name":"deep","inputSchema":{{"type":"object"}}}},{{"name":"choose","inputSchema":{{"type":"object","properties":{{"a":{{"anyOf":[{branches}]}}}}}}}}"#
+            r#"{{"tools":[{{"name":"text","inputSchema":{{"type":"object"}}}},{{"name":"deep","inputSchema":{{"type":"object"}}}},{{"name":"wait","inputSchema":{{"type":"object"}}}},{{"name":"choose","inputSchema":{{"type":"object","properties":{{"a":{{"anyOf":[{branches}]}}}}}}}}"#
         );
         self.listed.fetch_add(1, Ordering::Relaxed);
         if self.is_changed.load(Ordering::Relaxed) {
@@ -160,3 +217,5 @@ const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 
 /// How many arrays `deep` answers in each other.
 const DEPTH: usize = 100_000;
+
+const POLL: Duration = Duration::from_millis(20);

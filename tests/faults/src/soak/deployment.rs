@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout};
 
 use crate::gateway::Gateway;
-use crate::process::{self, until};
+use crate::process;
 
 /// The programs of a soak, and its files.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Deployment, Observ
         config: piped,
     };
     let observed = Observed {
-        admin: admin(&gateway).await?,
+        admin: gateway.admin().await?,
         gateway,
         port: port.ok_or("it serves on no port")?,
         endpoints,
@@ -202,17 +202,4 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
         config["admin"] = admin.into();
     }
     fs::write(path, config.to_string()).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The address of the status, which Vary prints when it starts.
-async fn admin(gateway: &Gateway) -> Result<String, String> {
-    until(|| {
-        let printed = gateway.said();
-        let found = printed
-            .split_once("vary status ")
-            .and_then(|(_, after)| after.split_once('\n'));
-        let found = found.map(|(address, _)| address.to_owned());
-        found.ok_or_else(|| format!("vary says no address of its status; it says: {printed}"))
-    })
-    .await
 }
