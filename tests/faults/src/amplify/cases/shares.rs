@@ -67,8 +67,8 @@ impl Cases {
         let rule = json!({"tools": ["text"], "limits": {"tokens": 300}, "for": "everyone"});
         config["results"] = json!([rule]);
         Case {
-            bound: 8 * MIB,
-            what: "`limits.result-store`",
+            bound: 16 * MIB,
+            what: "`limits.result-store`, and as much for one result on its way",
             expected: Some("6 × 200 `-32602`, 6 × 200; another key 200"),
             config,
             server: default_with::<Kind>(|it| it.text = 760_000),
