@@ -110,15 +110,17 @@ impl Denial<'_> {
         if runner == ROOT {
             return String::new();
         }
-        match (self.is_directory, self.is_in_folder_of_runner) {
-            (false, _) => format!("; type: sudo chown {user} '{shown}'"),
+        match (self.is_in_folder_of_runner, self.is_directory) {
+            (true, false) => format!("; type: sudo chown {user} '{shown}'"),
             (true, true) => format!("; type: sudo chown -R {user} '{shown}'"),
-            (true, false) if self.is_writing => {
+            // A file of the administrator elsewhere, such as a private key, is not to change its owner.
+            (false, _) if !self.is_writing => format!("; name a file that {runner} may read"),
+            (false, false) => format!("; name a file that {runner} may write"),
+            (false, true) => {
                 let new = self.place.join("vary");
                 let new = new.display();
                 format!("; name a folder of yours, or make one: sudo install -d -o {user} '{new}'")
             }
-            (true, false) => format!("; name a file that {runner} may read"),
         }
     }
 }
@@ -335,6 +337,14 @@ mod tests {
             is_writing: false,
             ..elsewhere
         };
+        let key = Denial {
+            is_directory: false,
+            ..reading
+        };
+        let log = Denial {
+            is_writing: true,
+            ..key
+        };
         let named = |owner: &str, runner: &str| Users {
             owner: owner.to_owned(),
             runner: runner.to_owned(),
@@ -357,6 +367,8 @@ mod tests {
                 "; name a folder of yours, or make one: sudo install -d -o ann '/var/log/vary'",
             ),
             (&reading, &by_ann, "; name a file that ann may read"),
+            (&key, &by_ann, "; name a file that ann may read"),
+            (&log, &by_ann, "; name a file that ann may write"),
             (
                 &ours,
                 &named("bob", "ann"),

@@ -1,6 +1,7 @@
 //! How the command line shows a person where to authorize.
 
 use std::future::Future;
+use std::io::ErrorKind;
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -118,9 +119,10 @@ pub(crate) async fn open(url: &str) -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let failed = |why: &str| format!("no browser could be started (`{program}`: {why})");
-    let mut child = command
-        .spawn()
-        .map_err(|error| failed(&io_error::describe(&error)))?;
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => failed("there is no such program"),
+        _ => failed(&io_error::describe(&error)),
+    })?;
     // One that still runs is the browser itself.
     match tokio::time::timeout(EXIT_WAIT, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(failed(&exit_text(status))),

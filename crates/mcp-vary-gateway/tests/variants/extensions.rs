@@ -143,7 +143,7 @@ async fn a_method_goes_to_the_only_server_that_declares_its_extension() {
     }
 }
 
-/// The extensions that a new client is told of, and what answers a method of `LEDGER`.
+/// The extensions that a new client is offered, and the answer to a method of `LEDGER`.
 async fn seen_by(harness: &Harness, kind: ClientKind) -> (Value, Value) {
     let introduction = kind.introduction(harness, &json!({})).await;
     let answer = harness.ask(kind, "ledger/balance", json!({})).await;
@@ -228,7 +228,7 @@ async fn settings_reach_the_servers_that_declare_the_extension() {
     }
 }
 
-/// The capabilities that a server was told of.
+/// The capabilities of the client that a server has received.
 fn declared_to(peer: &ScriptedServer) -> Vec<Value> {
     let key = "io.modelcontextprotocol/clientCapabilities";
     let received = peer.received();

@@ -166,7 +166,7 @@ async fn read_pages(upstream: &UpstreamConnection, name: &str) -> Result<Vec<Str
             }
         }
         let next = edit::get(page, "nextCursor").filter(|next| next.starts_with('"'));
-        // A server that repeats a cursor would never come to an end.
+        // A server that repeats a cursor would be asked for ever.
         let next = next.filter(|next| seen.insert((*next).to_owned()));
         let Some(next) = next else { break };
         cursor = Some(next.to_owned());

@@ -168,7 +168,7 @@ impl Attempt {
         self.received.push(Message::Answer(answer));
     }
 
-    /// Fails with a response that is no answer, after which the session may be gone.
+    /// Fails, since the response contains no answer. In a session, the handshaker first finds out whether the server has lost it.
     pub(super) fn on_no_answer(
         &mut self,
         failure: UpstreamError,
