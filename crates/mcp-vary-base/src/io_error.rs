@@ -333,13 +333,10 @@ mod tests {
             is_in_folder_of_runner: false,
             ..ours
         };
-        let reading = Denial {
-            is_writing: false,
-            ..elsewhere
-        };
         let key = Denial {
             is_directory: false,
-            ..reading
+            is_writing: false,
+            ..elsewhere
         };
         let log = Denial {
             is_writing: true,
@@ -366,7 +363,6 @@ mod tests {
                 &by_ann,
                 "; name a folder of yours, or make one: sudo install -d -o ann '/var/log/vary'",
             ),
-            (&reading, &by_ann, "; name a file that ann may read"),
             (&key, &by_ann, "; name a file that ann may read"),
             (&log, &by_ann, "; name a file that ann may write"),
             (
