@@ -77,7 +77,8 @@ fn describe_access(path: &Path, error: &Error, is_writing: bool) -> String {
             is_writing,
             is_in_folder_of_runner: place.parent().is_some_and(is_of_this_user),
         };
-        format!("{why}: {shown} {}{}", owner(&metadata), denial.fix(&users))
+        let owner = users.describe_owner(&metadata);
+        format!("{why}: {shown} {owner}{}", denial.fix(&users))
     })
 }
 
@@ -149,6 +150,14 @@ impl Users {
             runner: named(rustix::process::geteuid().as_raw()),
         }
     }
+
+    /// Whose the file is, its mode, and as whom this process runs: `belongs to root (mode 755), and Vary runs as ann`.
+    fn describe_owner(&self, metadata: &Metadata) -> String {
+        use std::os::unix::fs::MetadataExt as _;
+        let Self { owner, runner } = self;
+        let mode = metadata.mode() & 0o7777;
+        format!("belongs to {owner} (mode {mode:o}), and Vary runs as {runner}")
+    }
 }
 
 /// There are no owners on this system.
@@ -159,6 +168,10 @@ impl Users {
             owner: String::new(),
             runner: String::new(),
         }
+    }
+
+    fn describe_owner(&self, _: &Metadata) -> String {
+        "is protected".to_owned()
     }
 }
 
@@ -203,23 +216,6 @@ fn is_closed_to_owner(metadata: &Metadata) -> bool {
 #[cfg(not(unix))]
 const fn denies_its_owner(_: &Metadata) -> bool {
     false
-}
-
-/// Whose a file is, its mode, and as whom this process runs: `belongs to root (mode 755), and Vary runs as ann`.
-#[cfg(unix)]
-#[must_use]
-pub fn owner(metadata: &Metadata) -> String {
-    use std::os::unix::fs::MetadataExt as _;
-    let Users { owner, runner } = Users::of(metadata);
-    let mode = metadata.mode() & 0o7777;
-    format!("belongs to {owner} (mode {mode:o}), and Vary runs as {runner}")
-}
-
-/// There are no owners on this system.
-#[cfg(not(unix))]
-#[must_use]
-pub fn owner(_: &Metadata) -> String {
-    "is protected".to_owned()
 }
 
 /// How the standard library begins errors of the resolver.
@@ -309,7 +305,8 @@ mod tests {
                 assert!(why.contains(part), "{why}");
             }
         }
-        let root = owner(&Path::new("/").metadata().unwrap());
+        let metadata = Path::new("/").metadata().unwrap();
+        let root = Users::of(&metadata).describe_owner(&metadata);
         assert!(root.starts_with("belongs to root (mode "), "{root}");
         let missing = Error::from(ErrorKind::NotFound);
         assert_eq!(describe_at(place, &missing), describe(&missing));
