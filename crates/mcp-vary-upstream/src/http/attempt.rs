@@ -234,11 +234,7 @@ impl Attempt {
         };
         let failure = self.shared.endpoint.delivery_error(&error);
         if matches!(error, SendError::Refused(..)) && self.can_renew(false) {
-            self.state = State::Refused(Box::new(Refusal {
-                outcome: Err(failure),
-                did_not_run: true,
-                is_conclusive: false,
-            }));
+            self.refuse(Err(failure), true);
             return Ok(());
         }
         Err(failure)

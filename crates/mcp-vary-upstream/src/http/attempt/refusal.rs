@@ -155,11 +155,7 @@ impl Attempt {
         let is_doubtful = self.doubts_session(error);
         let mentions = mentions_session(error.as_bytes());
         if is_doubtful && self.can_renew(mentions) {
-            self.state = State::Refused(Box::new(Refusal {
-                outcome: Ok(answer),
-                did_not_run: mentions,
-                is_conclusive: false,
-            }));
+            self.refuse(Ok(answer), mentions);
             return;
         }
         if self.session.id.is_some() {
@@ -177,12 +173,17 @@ impl Attempt {
         if !self.can_renew(mentions_session) {
             return Err(failure);
         }
+        self.refuse(Err(failure), mentions_session);
+        Ok(())
+    }
+
+    /// Waits until the handshaker knows whether the session is gone, which only the refusal itself suggests.
+    pub(super) fn refuse(&mut self, outcome: Result<Answer, UpstreamError>, did_not_run: bool) {
         self.state = State::Refused(Box::new(Refusal {
-            outcome: Err(failure),
-            did_not_run: mentions_session,
+            outcome,
+            did_not_run,
             is_conclusive: false,
         }));
-        Ok(())
     }
 
     /// Whether a refusal is a reason to find out whether the session is gone: once for each request. A server without
