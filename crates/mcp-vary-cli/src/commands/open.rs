@@ -14,7 +14,7 @@ use crate::commands::operate::{written_token, wrong_token};
 use crate::credentials::browser;
 use crate::failure::{Failure, Verdict};
 use crate::operator;
-use crate::operator::client::{GatewayAddress, about};
+use crate::operator::client::{GatewayAddress, HOMELESS, about, has_directory};
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
 
@@ -117,6 +117,7 @@ fn commands(pages: &[String]) -> String {
 /// That no running gateway has a page, and what to do.
 fn no_page() -> String {
     match &operator::client::running()[..] {
+        [] if !has_directory() => HOMELESS.to_owned(),
         [] => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
         [one] => {
             let known_by = GatewayAddress::Socket(one.clone()).known_by();

@@ -283,7 +283,7 @@ pub(crate) use crate::operator::socket::{about, has_directory, running};
 
 /// There are no sockets on this system.
 #[cfg(not(unix))]
-const fn has_directory() -> bool {
+pub(crate) const fn has_directory() -> bool {
     true
 }
 
@@ -316,8 +316,8 @@ pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
 }
 
 /// Why the gateways of this user are not found without a state directory.
-const HOMELESS: &str = "`HOME` is not set, so your running gateways cannot be found: set it, as in `HOME=~NAME vary status`, or name \
-                        the address of `--admin`";
+pub(crate) const HOMELESS: &str = "`HOME` is not set, so your running gateways cannot be found: set it (`export \
+                                   HOME=~NAME`), or name the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
 const MAX_BYTES: usize = 4 << 20;

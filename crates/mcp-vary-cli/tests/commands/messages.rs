@@ -443,11 +443,13 @@ fn without_a_home_directory_what_is_missing_is_named() {
         &["connect", "cursor"],
         &format!("`HOME` is not set, so the file of Cursor {fix}{project}"),
     );
-    refuses(
-        &["status"],
-        "; `HOME` is not set, so your running gateways cannot be found: set it, as in `HOME=~NAME vary status`, or name the \
-         address of `--admin`\n",
-    );
+    for command in ["status", "reload", "open"] {
+        refuses(
+            &[command],
+            "; `HOME` is not set, so your running gateways cannot be found: set it (`export HOME=~NAME`), or name the address of \
+             `--admin`\n",
+        );
+    }
     let mut command = without(&["connect", "cursor", "--write"]);
     Run::of(command.env("HOME", "/none/ann")).refuses(&[&format!(
         "error: `HOME` is /none/ann, which does not exist; set it to your home directory{project}"
