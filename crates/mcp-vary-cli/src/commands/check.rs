@@ -88,7 +88,7 @@ fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
     }
     let seconds = report.needed_seconds();
     Err(Failure::command(format!(
-        "checks were not reached in time, so there is no verdict; all need about {seconds} s: give it `--time-limit {seconds}`"
+        "not finished: time ran out before all checks had run; run the command again with `--time-limit {seconds}`"
     )))
 }
 
