@@ -88,6 +88,8 @@ pub struct UpstreamConfig {
     pub counters: Arc<Counters>,
     /// What its processes wrote last, for the operator.
     pub last_output: Arc<ScopedLock<LastOutput>>,
+    /// Why it refused `notifications/initialized`, as logged last.
+    pub refused_notification: Arc<ScopedLock<Option<String>>>,
     /// The gateways in front of it.
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
@@ -179,6 +181,7 @@ impl UpstreamConfig {
             client_certificate: None,
             counters: Arc::default(),
             last_output: Arc::default(),
+            refused_notification: Arc::default(),
             chain: OutgoingChain::default(),
             loop_error: Arc::default(),
         }
@@ -245,6 +248,7 @@ impl UpstreamConfig {
             variables: _,
             counters: _,
             last_output: _,
+            refused_notification: _,
             chain: _,
             loop_error: _,
         } = self;

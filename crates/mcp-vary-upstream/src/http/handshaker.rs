@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::log_level::level_params;
 use mcp_vary_wire::revision::Revision;
@@ -43,6 +44,8 @@ pub(super) struct Handshaker {
     progress: HandshakeProgress,
     /// The result of the first handshake.
     first: OnceLock<Handshake>,
+    /// That of all connections to the server.
+    refused_notification: Arc<ScopedLock<Option<String>>>,
     renewal: Mutex<Renewal>,
 }
 
@@ -57,6 +60,7 @@ impl Handshaker {
             has_stream: AtomicBool::new(false),
             progress: HandshakeProgress::default(),
             first: OnceLock::new(),
+            refused_notification: Arc::clone(&config.refused_notification),
             renewal: Mutex::default(),
         }
     }
@@ -371,12 +375,14 @@ impl Handshaker {
         Ok(())
     }
 
-    /// Logs, once, that the server refused `notifications/initialized`: it has answered `initialize`, and may work.
+    /// Logs, once for each cause, that the server refused `notifications/initialized`: it has answered `initialize`, and may
+    /// work.
     fn log_unread_notification(&self, refusal: &UpstreamError) {
         let server = &*self.shared.endpoint.server;
         let details = refusal.details();
         let why = without_server(&details, server);
-        if self.first.get().is_none() {
+        let last = self.refused_notification.lock().replace(why.to_owned());
+        if last.as_deref() != Some(why) {
             tracing::warn!(
                 server,
                 why,

@@ -211,7 +211,7 @@ async fn a_session_stays_in_use_until_a_new_one_is_answered() {
 }
 
 #[tokio::test]
-async fn a_refused_notification_after_the_handshake_is_a_warning() {
+async fn a_refused_notification_after_the_handshake_is_one_warning_for_all_connections() {
     for status in [400, 401, 403, 404, 405, 406, 500, 503] {
         for has_session in [true, false] {
             let (log, _guard) = CapturedLog::listen("mcp_vary_upstream", tracing::Level::WARN);
@@ -224,8 +224,11 @@ async fn a_refused_notification_after_the_handshake_is_a_warning() {
                 _ => None,
             })
             .await;
-            let upstream = connect(&peer).await;
-            assert!(result(&upstream, "x").await.is_ok(), "{status}");
+            let config = config(&peer);
+            for _ in 0..2 {
+                let upstream = UpstreamConnection::connect(config.clone()).await.unwrap();
+                assert!(result(&upstream, "x").await.is_ok(), "{status}");
+            }
             let lines = log.take();
             let told: Vec<_> = lines
                 .iter()
