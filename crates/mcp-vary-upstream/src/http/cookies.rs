@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::header::{COOKIE, SET_COOKIE};
+use http::header::{COOKIE, DATE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Request};
 
 use crate::secrets::SentValues;
@@ -36,8 +36,10 @@ impl Cookies {
         if !response.contains_key(SET_COOKIE) {
             return;
         }
+        let date = response.get(DATE).and_then(|value| value.to_str().ok());
+        let now = date.and_then(moment);
         let headers = response.get_all(SET_COOKIE).iter().take(MAX_COOKIES);
-        let parsed = headers.filter_map(|value| Cookie::parse(value.to_str().ok()?));
+        let parsed = headers.filter_map(|value| Cookie::parse(value.to_str().ok()?, now));
         let received: Vec<Cookie> = parsed.collect();
         for cookie in &received {
             if let Ok(value) = HeaderValue::from_str(&cookie.value) {
@@ -86,8 +88,8 @@ impl Cookies {
 }
 
 impl Cookie {
-    /// The cookie of a `Set-Cookie` (RFC 6265, section 5.2). Without `Path`, it is for the whole origin.
-    fn parse(text: &str) -> Option<Self> {
+    /// The cookie of a `Set-Cookie` (RFC 6265, section 5.2) at the moment `now`. Without `Path`, it is for the whole origin.
+    fn parse(text: &str, now: Option<Moment>) -> Option<Self> {
         let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
         let (name, value) = pair.split_once('=')?;
         let mut cookie = Self {
@@ -103,8 +105,7 @@ impl Cookie {
             match key.trim().to_ascii_lowercase().as_str() {
                 "path" if trimmed.starts_with('/') => trimmed.clone_into(&mut cookie.path),
                 "max-age" => max_age = trimmed.parse::<i64>().ok(),
-                // Servers delete a cookie with the beginning of time.
-                "expires" => cookie.is_deleted = trimmed.contains("1970"),
+                "expires" => cookie.is_deleted = has_passed(trimmed, now),
                 _ => {}
             }
         }
@@ -139,6 +140,65 @@ impl Cookie {
     }
 }
 
+/// Year, month, day, hour, minute and second, as far as they can be compared.
+type Moment = [usize; 6];
+
+/// The moment of a `Date` or an `Expires`.
+fn moment(date: &str) -> Option<Moment> {
+    let parts = date.split(|character: char| !character.is_ascii_alphanumeric());
+    let numbers: Vec<usize> = parts.clone().filter_map(|part| part.parse().ok()).collect();
+    let &[day, year, hour, minute, second @ 0..=60] = &numbers[..] else {
+        return None;
+    };
+    let is_named = |month: &&str| parts.clone().any(|part| part.eq_ignore_ascii_case(month));
+    let month = MONTHS.iter().position(is_named)?;
+    // RFC 6265, section 5.1.1.
+    let century = match year {
+        0..70 => 2000,
+        70..100 => 1900,
+        _ => 0,
+    };
+    Some([century + year, month, day, hour, minute, second])
+}
+
+/// Whether a cookie ended before its response. Without a date of that, only the beginning of time has passed for certain.
+fn has_passed(expires: &str, now: Option<Moment>) -> bool {
+    match (moment(expires), now) {
+        (Some(end), Some(now)) => end <= now,
+        _ => expires.contains("1970"),
+    }
+}
+
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
 /// The most cookies, and the most bytes of all.
 const MAX_COOKIES: usize = 32;
 const MAX_BYTES: usize = 8 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_that_ended_before_its_response_is_deleted() {
+        let now = Some("Sun, 29 Nov 2026 08:30:00 GMT");
+        for (expires, date, is_deleted) in [
+            ("Wed, 21 Oct 2015 07:28:00 GMT", now, true),
+            ("Wednesday, 21-Oct-15 07:28:00 GMT", now, true),
+            ("Sun, 29-Nov-2026 08:29:59 GMT", now, true),
+            ("Sun, 29 Nov 2026 08:30:01 GMT", now, false),
+            ("Fri, 01 Jan 2027 00:00:00 GMT", now, false),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", None, true),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", None, false),
+            ("Thu Jan  1 00:00:00 1970", now, true),
+            ("Thu Jan  1 00:00:00 2015", now, false),
+            ("soon", now, false),
+        ] {
+            let set = format!("a=1; Expires={expires}");
+            let cookie = Cookie::parse(&set, date.and_then(moment)).unwrap();
+            assert_eq!(cookie.is_deleted, is_deleted, "{expires} at {date:?}");
+        }
+    }
+}
