@@ -21,6 +21,8 @@ pub(crate) struct RawEnvelope<'a> {
     pub(crate) error: Option<&'a str>,
     /// Whether `jsonrpc` is repeated, which servers may do. Any other repeated member is an error.
     pub(crate) repeats_jsonrpc: bool,
+    /// Whether it has other members, too.
+    pub(crate) has_others: bool,
 }
 
 impl<'a> RawEnvelope<'a> {
@@ -53,7 +55,10 @@ impl<'a> RawEnvelope<'a> {
                 "result" => &mut envelope.result,
                 "error" => &mut envelope.error,
                 key if key.contains('\\') => return None,
-                _ => continue,
+                _ => {
+                    envelope.has_others = true;
+                    continue;
+                }
             };
             if slot.replace(value).is_some() {
                 return None;
@@ -118,6 +123,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
                 Member::Error => ("error", &mut envelope.error),
                 Member::Unknown => {
                     map.next_value::<IgnoredAny>()?;
+                    envelope.has_others = true;
                     continue;
                 }
             };

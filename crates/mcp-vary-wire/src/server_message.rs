@@ -37,6 +37,8 @@ pub enum ServerMessage<'a> {
         id: Option<u64>,
         /// The payload of the response.
         outcome: ResponseOutcome,
+        /// Whether it can be a line of a log in JSON: it has no `jsonrpc`, and members that no response has.
+        may_be_log: bool,
     },
     /// A response that nests deeper than [`MAX_DEPTH`] and is not forwarded.
     TooDeep {
@@ -109,17 +111,20 @@ impl<'a> ServerMessage<'a> {
         Ok(Self::Response {
             id,
             outcome: ResponseOutcome { is_error, payload },
+            may_be_log: envelope.jsonrpc.is_none() && envelope.has_others,
         })
     }
 }
 
 /// The number that Vary chose as an id or a token, from what a peer sent back: `7`, or as some write it, `"7"` or `7.0`.
 ///
-/// A text must be exactly the decimal form, so that no other id of a peer is taken for one of ours.
+/// But for white space around it, a text must be exactly the decimal form, so that no other id of a peer is taken for one of
+/// ours.
 pub fn own_number(token: &str) -> Option<u64> {
     if let Some(text) = json::unquoted(token) {
-        let number: u64 = text.parse().ok()?;
-        return (number.to_string() == text).then_some(number);
+        let trimmed = text.trim();
+        let number: u64 = trimmed.parse().ok()?;
+        return (number.to_string() == trimmed).then_some(number);
     }
     let whole = token.trim_end_matches('0').strip_suffix('.');
     whole.unwrap_or(token).parse().ok()
@@ -257,7 +262,7 @@ mod tests {
                 let tells = if is_strict { "tells" } else { "hints" };
                 format!("{tells} {method} {params:?}")
             }
-            Ok(ServerMessage::Response { id, outcome }) => {
+            Ok(ServerMessage::Response { id, outcome, .. }) => {
                 let kind = if outcome.is_error { "error" } else { "result" };
                 format!("{kind} {id:?} {}", &text[outcome.payload])
             }
@@ -305,15 +310,22 @@ mod tests {
 
     #[test]
     fn an_id_of_ours_may_come_back_as_a_text_or_with_a_fraction_of_zero() {
-        for id in ["7", r#""7""#, r#""\u0037""#, "7.0", "7.00"] {
+        for id in [
+            "7",
+            r#""7""#,
+            r#"" 7""#,
+            r#""7\n""#,
+            r#""\u0037""#,
+            "7.0",
+            "7.00",
+        ] {
             let text = format!(r#"{{"id":{id},"result":{{}}}}"#);
             reads(&text, "result Some(7) {}");
             assert_eq!(own_token(id), "7", "{id}");
         }
         for id in [
             "07",
-            " 7",
-            "7 ",
+            "7 7",
             "7x",
             "+7",
             "-7",
@@ -329,6 +341,22 @@ mod tests {
         for id in ["7.5", "-7", "[7]", "true"] {
             let text = format!(r#"{{"id":{id},"result":{{}}}}"#);
             reads(&text, "its `id` is not one of ours");
+        }
+    }
+
+    #[test]
+    fn an_object_without_jsonrpc_that_has_other_members_may_be_a_line_of_a_log() {
+        for (text, expected) in [
+            (r#"{"level":30,"id":7,"result":"ok"}"#, true),
+            (r#"{"id":7,"error":{"code":1},"\u0061":1}"#, true),
+            (r#"{"id":7,"result":{"level":30},"params":null}"#, false),
+            (r#"{"jsonrpc":"2.0","level":30,"id":7,"result":{}}"#, false),
+        ] {
+            let read = ServerMessage::read(text.as_bytes()).unwrap();
+            let ServerMessage::Response { may_be_log, .. } = read else {
+                panic!("{text}: {read:?}");
+            };
+            assert_eq!(may_be_log, expected, "{text}");
         }
     }
 

@@ -333,7 +333,7 @@ impl Attempt {
         let shared = &self.shared;
         let server = &shared.endpoint.server;
         match ServerMessage::read(&message)? {
-            ServerMessage::Response { id, outcome } => {
+            ServerMessage::Response { id, outcome, .. } => {
                 // An error without id means that the request could not be read; there is only this one.
                 let is_ours = id.map_or(outcome.is_error, |id| id == self.call.id);
                 let is_error = outcome.is_error;

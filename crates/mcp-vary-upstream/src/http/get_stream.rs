@@ -186,7 +186,7 @@ pub(super) fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &By
             let inbound = &shared.inbound;
             inbound.deliver_notification(server, &method, params, &message);
         }
-        Ok(ServerMessage::Response { id, outcome }) => {
+        Ok(ServerMessage::Response { id, outcome, .. }) => {
             let answer = Answer::new(message.clone(), outcome);
             deliver_answer(server, session, id, answer);
         }

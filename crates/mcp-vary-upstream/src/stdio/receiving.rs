@@ -44,13 +44,22 @@ impl Shared {
         }
         match frame {
             Ok(ServerMessage::Response {
+                may_be_log: true, ..
+            }) => self.skip(
+                "it has no `jsonrpc`, and other members than a response",
+                &message,
+            ),
+            Ok(ServerMessage::Response {
                 id: Some(id),
                 outcome,
+                ..
             }) => self.receive_answer(id, || Answer::new(message, outcome)),
             Ok(ServerMessage::TooDeep { id }) => {
                 self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
-            Ok(ServerMessage::Response { id: None, outcome }) => {
+            Ok(ServerMessage::Response {
+                id: None, outcome, ..
+            }) => {
                 self.receive_anonymous(&message, outcome);
             }
             Ok(ServerMessage::Request { id, method, params }) => {

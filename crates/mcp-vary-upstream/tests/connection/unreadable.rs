@@ -89,6 +89,9 @@ async fn the_log_of_an_answer_is_not_the_answer() {
     let upstream = peer("legacy").await;
     let found = result(&upstream, "logged", json!({})).await;
     assert_eq!(found, json!({"content": []}));
+    let written = r#"{"level":30,"id":ID,"result":"sent"}"#;
+    let both = format!("{written}\n{}", r#"{"id":ID,"result":8}"#);
+    assert_eq!(outcome_of(&upstream, &both).await, Ok(json!(8)));
 }
 
 #[tokio::test]
@@ -96,6 +99,7 @@ async fn an_answer_counts_however_its_id_is_written() {
     let upstream = peer("legacy").await;
     for line in [
         r#"{"jsonrpc":"2.0","id":"ID","result":{"a":1}}"#,
+        r#"{"jsonrpc":"2.0","id":" ID","result":{"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":ID.0,"result":{"a":1}}"#,
         "\u{ef}\u{bb}\u{bf}{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"a\":1}}",
         r#"{"jsonrpc":"2.0","id":ID,"method":null,"error":null,"result":{"a":1}}"#,

@@ -72,10 +72,10 @@ impl RefusalHead {
         };
         let messages = data.into_iter().flat_map(server_message::messages);
         let errors = messages.filter_map(|message| match ServerMessage::read(&message) {
-            Ok(ServerMessage::Response { id, outcome }) if outcome.is_error => Some(RpcRefusal {
-                id,
-                answer: Answer::new(message.clone(), outcome),
-            }),
+            Ok(ServerMessage::Response { id, outcome, .. }) if outcome.is_error => {
+                let answer = Answer::new(message.clone(), outcome);
+                Some(RpcRefusal { id, answer })
+            }
             _ => None,
         });
         errors.min_by_key(|error| error.id != Some(own_id))
