@@ -33,6 +33,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::oversize::LostMessage;
 use self::stderr::StderrTail;
+use self::unreadable::SpreadObject;
 use super::config::{LastOutput, Limits};
 use super::error::{UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
@@ -88,6 +89,8 @@ pub(super) struct Shared {
     /// Permits for answers that are queued since the process does not read its input.
     reply_permits: Arc<Semaphore>,
     last_skipped_line: ScopedLock<String>,
+    /// What may be a message over several lines.
+    spread_object: ScopedLock<SpreadObject>,
     progress: HandshakeProgress,
     stderr_tail: StderrTail,
     last_output: Arc<ScopedLock<LastOutput>>,

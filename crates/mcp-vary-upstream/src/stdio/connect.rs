@@ -241,6 +241,7 @@ fn start(
         long_lines: LogBackoff::default(),
         reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         last_skipped_line: ScopedLock::new(String::new()),
+        spread_object: ScopedLock::default(),
         progress: HandshakeProgress::default(),
         stderr_tail: StderrTail::default(),
         last_output: Arc::clone(&config.last_output),

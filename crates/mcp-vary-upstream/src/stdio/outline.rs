@@ -8,7 +8,7 @@ pub(super) struct Outline<'t> {
     text: &'t str,
     pub(super) length: usize,
     pub(super) id: Option<&'t str>,
-    is_rpc: bool,
+    pub(super) is_rpc: bool,
     pub(super) has_outcome: bool,
     has_error: bool,
     /// Whether it has members of a request or a notification.
@@ -63,10 +63,13 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// The id of the call that it answers, if it is an answer; `None` inside for an error without an id.
+    /// The id of the call that it answers, if it is an answer; `None` inside for an error without an id, and for an empty id.
     pub(super) fn answered(&self) -> Option<Option<u64>> {
         if self.has_method || !(self.is_rpc || self.has_outcome) {
             return None;
+        }
+        if self.is_rpc && self.has_outcome && self.id.is_some_and(is_empty_text) {
+            return Some(None);
         }
         if let Some(id) = self.id.filter(|id| *id != "null") {
             return own_number(id).map(Some);
@@ -76,6 +79,11 @@ impl<'t> Outline<'t> {
         let is_anonymous = self.is_rpc && self.has_error;
         (id.is_some() || is_anonymous).then_some(id)
     }
+}
+
+/// Whether an id is a text without a character, but for white space.
+fn is_empty_text(id: &str) -> bool {
+    id.trim_matches('"').trim().is_empty()
 }
 
 /// The string at the start of `text`, without its closing quote.

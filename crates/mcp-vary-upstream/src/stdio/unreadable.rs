@@ -3,6 +3,7 @@
 //! Servers print logs to standard output, too. So a line counts as an answer only by its envelope, as far as that can be
 //! seen in text that is not JSON, or not UTF-8.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,15 +37,28 @@ impl Shared {
     /// Handles a line that is not a message: fails the calls that it answers.
     pub(super) fn on_unreadable(self: &Arc<Self>, why: &str, line: &[u8]) {
         self.skip(why, line);
+        let text = text_of(line);
+        let spread = self.spread_object.lock().add(&text);
+        let mut lost = lost_answers(&text);
+        let is_spread = lost.is_empty();
+        if is_spread {
+            lost.extend(spread);
+        }
+        if lost.is_empty() {
+            return;
+        }
         let why = match why {
+            _ if line.contains(&0) => "it is UTF-16, not UTF-8",
+            _ if is_spread => "it goes over several lines, and a message is one line",
             NOT_AN_OBJECT => "its line is not JSON",
             why => why,
         };
+        let begin = self.secrets.excerpt(text.as_bytes(), QUOTED);
         let error = UpstreamError::Unreadable {
             server: Arc::clone(&self.server),
-            why: why.into(),
+            why: format!("{why}; the line begins `{begin}`").into(),
         };
-        for LostAnswer { id, is_certain } in lost_answers(line) {
+        for LostAnswer { id, is_certain } in lost {
             let Some(id) = id.or_else(|| self.in_flight().only_call()) else {
                 continue;
             };
@@ -71,6 +85,9 @@ fn is_of_notification(error: &str) -> bool {
     message.contains("notification")
 }
 
+/// How many characters of an unreadable line an error shows: an envelope, and little of what is in it.
+const QUOTED: usize = 60;
+
 /// How long an answer may follow a line that ends with what may be its log.
 const DOUBT: Duration = Duration::from_millis(500);
 
@@ -84,14 +101,62 @@ struct LostAnswer {
     is_certain: bool,
 }
 
+/// The first lines of an object that goes on in the next ones.
+#[derive(Debug, Default)]
+pub(super) struct SpreadObject(String);
+
+impl SpreadObject {
+    /// Adds a line. Returns the answer that the object is, as soon as that can be seen; it may be the log of an answer.
+    fn add(&mut self, line: &str) -> Option<LostAnswer> {
+        let Self(text) = self;
+        if line.trim_start_matches(is_blank).starts_with('{') {
+            text.clear();
+        } else if text.is_empty() {
+            return None;
+        }
+        if text.len() + line.len() > SPREAD_BYTES {
+            text.clear();
+            return None;
+        }
+        text.push_str(line);
+        let outline = Outline::read(text.trim_start_matches(is_blank));
+        if !(outline.is_rpc && outline.has_outcome) {
+            return None;
+        }
+        let id = outline.answered()?;
+        text.clear();
+        Some(LostAnswer {
+            id,
+            is_certain: false,
+        })
+    }
+}
+
+/// How much of an object over several lines is read; its envelope comes first.
+const SPREAD_BYTES: usize = 1024;
+
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '[' | '\u{feff}')
+}
+
+/// The text of a line. In UTF-16, every other byte of an envelope is zero, and the mark before it has bytes that UTF-8 lacks.
+fn text_of(line: &[u8]) -> Cow<'_, str> {
+    if !line.contains(&0) {
+        return String::from_utf8_lossy(line);
+    }
+    let bytes = line.iter().copied();
+    let visible: Vec<u8> = bytes
+        .filter(|byte| ![0, 0xfe, 0xff].contains(byte))
+        .collect();
+    Cow::Owned(String::from_utf8_lossy(&visible).into_owned())
+}
+
 /// The answers in `line`.
-fn lost_answers(line: &[u8]) -> Vec<LostAnswer> {
-    let line = String::from_utf8_lossy(line);
+fn lost_answers(line: &str) -> Vec<LostAnswer> {
     let text = line.trim_end();
     let Some(start) = text.find('{') else {
         return Vec::new();
     };
-    let is_blank = |c: char| c.is_whitespace() || matches!(c, '[' | '\u{feff}');
     let is_first = text[..start].chars().all(is_blank);
     let mut lost = Vec::new();
     let mut at = start;
@@ -124,7 +189,7 @@ mod tests {
             })
             .collect();
         let shown = String::from_utf8_lossy(line);
-        assert_eq!(lost_answers(line), expected, "{shown}");
+        assert_eq!(lost_answers(&text_of(line)), expected, "{shown}");
     }
 
     #[test]
@@ -147,6 +212,62 @@ mod tests {
         let anonymous = r#"{"jsonrpc":"2.0","id":null,"error":{"code":NaN}}"#;
         finds(anonymous, &[None], true);
         finds(r#"{"jsonrpc":"2.0","error":{"code":1,}}"#, &[None], true);
+        finds(r#"{"jsonrpc":"2.0","id":"","result":{}}"#, &[None], true);
+        finds(r#"{"result":{},"id":" ","jsonrpc":"2.0"}"#, &[None], true);
+    }
+
+    #[track_caller]
+    fn is_spread(lines: &[&str], expected: Option<Option<u64>>) {
+        let mut object = SpreadObject::default();
+        let found = lines.iter().find_map(|line| object.add(line));
+        assert_eq!(found.map(|answer| answer.id), expected, "{lines:?}");
+    }
+
+    #[test]
+    fn an_answer_over_several_lines_is_found_by_its_envelope() {
+        let version = r#"  "jsonrpc": "2.0","#;
+        let result = r#"  "result": {"#;
+        is_spread(&["{", version, r#"  "id": 7,"#, result], Some(Some(7)));
+        is_spread(
+            &["noise", "\u{feff}{\r", version, r#"  "id": " 7","#, result],
+            Some(Some(7)),
+        );
+        is_spread(&["{", version, r#"  "id": "","#, result], Some(None));
+        is_spread(
+            &[
+                "{",
+                r#"  "result": {"#,
+                r#"    "id": 9"#,
+                "  },",
+                r#"  "id": 7,"#,
+                r#"  "jsonrpc": "2.0""#,
+                "}",
+            ],
+            Some(Some(7)),
+        );
+        for lines in [
+            &[
+                "{",
+                version,
+                r#"  "id": 7,"#,
+                r#"  "method": "tools/call","#,
+                r#"  "params": {"#,
+                result,
+            ][..],
+            &["{", r#"  "level": "info","#, r#"  "id": 7,"#, result],
+            &["{", "  jsonrpc: '2.0',", "  id: 7,", "  result: {"],
+            &[version, r#"  "id": 7,"#, result],
+            &["{ready}", version, r#"  "id": 7,"#, result],
+            &[
+                "{",
+                &"x".repeat(SPREAD_BYTES),
+                version,
+                r#"  "id": 7,"#,
+                result,
+            ],
+        ] {
+            is_spread(lines, None);
+        }
     }
 
     #[test]
@@ -169,6 +290,20 @@ mod tests {
                 br#""},"jsonrpc":"2.0","id":7}"#,
             ];
             finds(id_last.concat(), &[Some(7)], true);
+        }
+        for mark in ["", "\u{feff}"] {
+            let text = mark.to_owned() + r#"{"jsonrpc":"2.0","id":7,"result":{"t":"€"}}"#;
+            let units = || text.encode_utf16();
+            finds(
+                units().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),
+                &[Some(7)],
+                true,
+            );
+            finds(
+                units().flat_map(u16::to_be_bytes).collect::<Vec<_>>(),
+                &[Some(7)],
+                true,
+            );
         }
         // The second byte of a character of GBK can be that of a backslash, which hides the quote.
         let hidden = b"{\"result\":{\"t\":\"\x95\x5c\"},\"id\":7}";
@@ -193,7 +328,7 @@ mod tests {
         let line = "[{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":{\"a\\\"ä\u{1f600}\":[{}]}}, {\"id\":8}]";
         for end in 0..line.len() {
             for start in 0..end {
-                assert!(lost_answers(&line.as_bytes()[start..end]).len() < 3);
+                assert!(lost_answers(&text_of(&line.as_bytes()[start..end])).len() < 3);
             }
         }
     }

@@ -85,6 +85,34 @@ async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_whose_envelope_cannot_be_read_fails_the_call_in_flight() {
+    let upstream = peer("legacy").await;
+    let units = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"\",\"result\":{}}".encode_utf16();
+    // As characters of Latin-1.
+    let wide: String = units.flat_map(u16::to_le_bytes).map(char::from).collect();
+    for (line, why) in [
+        (
+            r#"{"jsonrpc":"2.0","id":"","result":{}}"#,
+            r#"its `id` is not one of ours; the line begins `{"jsonrpc":"2.0","id":"","result":{}}`"#,
+        ),
+        (
+            &*wide,
+            r#"it is UTF-16, not UTF-8; the line begins `{"jsonrpc":"2.0","id":"","result":{}}`"#,
+        ),
+        (
+            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {\n    \"a\": 1\n  }\n}",
+            r#"it goes over several lines, and a message is one line; the line begins `"result": {`"#,
+        ),
+    ] {
+        let error = outcome_of(&upstream, line).await.unwrap_err();
+        let expected = format!("server `peer` sent an answer that cannot be read: {why}");
+        assert_eq!(error, expected, "{line}");
+    }
+    let found = result(&upstream, "echo", json!({})).await;
+    assert_eq!(found["echo"], json!({}));
+}
+
+#[tokio::test]
 async fn the_log_of_an_answer_is_not_the_answer() {
     let upstream = peer("legacy").await;
     let found = result(&upstream, "logged", json!({})).await;
