@@ -9,6 +9,7 @@ use faults::{Amplified, AmplifyPrograms};
 use serde_json::json;
 
 use crate::cargo::binary_of;
+use crate::debian;
 use crate::outcome::Outcome;
 use crate::page::WrittenPage;
 use crate::workspace::Workspace;
@@ -85,6 +86,7 @@ fn measure(
     (only, time): (&str, Duration),
     is_reduced: bool,
 ) -> Result<Amplified, String> {
+    debian::install(workspace)?;
     let vary = vary.map_or_else(|| binary_of(workspace, "mcp-vary-cli", "vary"), Ok)?;
     faults::amplify(&AmplifyPrograms {
         vary,

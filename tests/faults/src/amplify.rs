@@ -7,21 +7,18 @@
 
 mod cases;
 mod client;
+mod deployment;
 mod server;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
-
 use self::cases::{Case, Cases};
-use self::client::Client;
+use self::deployment::Deployment;
 use self::server::Server;
 use self::watch::{Allowance, Exceeded, watched};
-use crate::gateway::Gateway;
 use crate::process;
 
 /// Where things are, and how much is done.
@@ -142,22 +139,9 @@ fn failure(case: &Case, measured: &Measured) -> Option<String> {
 
 async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, String> {
     let server = Server::start(case.server).await;
-    fs::create_dir_all(&programs.scratch).map_err(|error| error.to_string())?;
-    let path = programs.scratch.join("amplify.json");
-    let mut config = case.config.clone();
+    let Deployment { client, .. } = &Deployment::start(programs, case, &server).await?;
     let offers_variants = case.server.variants > 0;
-    config["servers"] = json!({"s": {"url": server.url()}});
-    fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
-    let arguments = [path.display().to_string()];
-    let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
-    let url = gateway.url().await?;
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let process = gateway.process();
-    let page = match case.config.get("admin") {
-        Some(_) => Some(gateway.admin().await?),
-        None => None,
-    };
-    let client = Client::new(address, page, process);
+    let process = client.process;
     tokio::task::block_in_place(|| {
         // What is made once has been made.
         client.list()?;
@@ -172,7 +156,7 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
             memory: MEMORY,
             time: programs.time,
         };
-        let (answer, exceeded) = watched(process, allowance, || (case.run)(&client, &server));
+        let (answer, exceeded) = watched(process, allowance, || (case.run)(client, &server));
         if let Some((exceeded, peak)) = exceeded {
             return Ok(Measured {
                 idle,

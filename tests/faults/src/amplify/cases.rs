@@ -25,6 +25,8 @@ pub(super) struct Case {
     pub(super) expected: Option<&'static str>,
     pub(super) config: Value,
     pub(super) server: Kind,
+    /// Whether there are two replicas, which share a store.
+    pub(super) is_replicated: bool,
     pub(super) run: Run,
 }
 
@@ -87,6 +89,7 @@ impl Cases {
             expected: None,
             config: self.config(),
             server: Kind::default(),
+            is_replicated: false,
             run: Box::new(run),
         }
     }

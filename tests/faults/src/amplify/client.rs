@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, initialize, modern};
+use mcp_vary_testkit::message::{features, modern};
 use serde_json::{Value, json};
 
 /// Clients at one address.
@@ -15,6 +15,8 @@ pub(super) struct Client {
     address: String,
     /// The address of the gateway's page, if it has one.
     page: Option<String>,
+    /// The address of another replica, if there is one.
+    pub(super) replica: Option<String>,
     /// The gateway's process.
     pub(super) process: u32,
 }
@@ -40,6 +42,7 @@ impl Client {
         Self {
             address: address.to_owned(),
             page,
+            replica: None,
             process,
         }
     }
@@ -48,6 +51,12 @@ impl Client {
     pub(super) fn at_page(&self) -> Result<Self, String> {
         let page = self.page.as_ref().ok_or("the gateway has no page")?;
         Ok(Self::new(page, None, self.process))
+    }
+
+    /// Clients at the other replica.
+    pub(super) fn at_replica(&self) -> Result<Self, String> {
+        let replica = self.replica.as_ref().ok_or("there is one gateway")?;
+        Ok(Self::new(replica, None, self.process))
     }
 
     fn connect(&self) -> Result<TcpStream, String> {
@@ -93,8 +102,12 @@ impl Client {
 
     /// The id of a new session.
     pub(super) fn session(&self, capabilities: &Value) -> Result<String, String> {
-        let message = initialize("2025-11-25", capabilities);
-        let answer = self.post(HttpRequest::new(message.to_string()))?;
+        self.open(HttpRequest::initialize(capabilities))
+    }
+
+    /// The id of the session that an `initialize` opens.
+    pub(super) fn open(&self, initialize: HttpRequest) -> Result<String, String> {
+        let answer = self.post(initialize)?;
         let mut lines = answer.head.lines();
         let id = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
         id.map(str::to_owned)

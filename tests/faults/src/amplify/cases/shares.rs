@@ -16,6 +16,7 @@ impl Cases {
     pub(super) fn shares(&self) -> Vec<Case> {
         vec![
             self.large_answers(),
+            self.exchanges(),
             self.stored_results(),
             self.dedicated_connections(),
             self.requests_in_flight(),
@@ -55,6 +56,48 @@ impl Cases {
                     let of_other = post(KEY_OF_OLD)?;
                     of_one.push(unread.answer().in_short());
                     Ok(beside(&of_one, "another key", &[of_other]))
+                },
+            )
+        }
+    }
+
+    /// Streams of sessions that are at home at the other replica, more than the share of one key.
+    fn exchanges(&self) -> Case {
+        Case {
+            bound: 64 * MIB,
+            what: "1,024 exchanges, each with 64 KiB on its way",
+            expected: Some("503 `-32603`; another key 200"),
+            config: self.config_with_keys(),
+            is_replicated: true,
+            ..self.case(
+                "280 streams of one key at a replica that does not have its sessions, \
+                 and calls beside them; calls of another key",
+                |client, _| {
+                    let home = client.at_replica()?;
+                    let first = HttpRequest::initialize(&json!({"roots": {}}));
+                    let open = |key| home.open(with_key(first.clone(), key));
+                    let mut streams = Vec::new();
+                    for _ in 0..70 {
+                        let stream = with_key(HttpRequest::get(&open(KEY_OF_CI)?), KEY_OF_CI);
+                        for _ in 0..4 {
+                            let mut opened = client.send(stream.clone())?;
+                            opened.status()?;
+                            streams.push(opened);
+                        }
+                    }
+                    let calls_of = |key| {
+                        let session = open(key)?;
+                        let call = |id| {
+                            let post = with_key(call_in(&session, id, "text"), key);
+                            Ok::<_, String>(client.post(post)?.in_short())
+                        };
+                        (1..5).map(call).collect::<Result<Vec<_>, _>>()
+                    };
+                    Ok(beside(
+                        &calls_of(KEY_OF_CI)?,
+                        "another key",
+                        &calls_of(KEY_OF_OLD)?,
+                    ))
                 },
             )
         }
