@@ -180,3 +180,31 @@ async fn a_server_that_fails_hides_no_skills_of_others() {
         listed.has("/result/_meta/vary~1down", json!(["silent"]));
     }
 }
+
+/// The list of a server that never ends is read as far as its 256th page.
+#[tokio::test]
+async fn a_list_of_skills_without_an_end_is_cut() {
+    let one = server("one", Era::Modern).await;
+    let endless = ScriptedServer::start(|seen| {
+        let result = match seen.method() {
+            "server/discover" => discovered(json!({"tools": {}, "extensions": {SKILLS: {}}})),
+            "tools/list" => tool_list(&["a"]),
+            "skills/list" => {
+                let cursor = seen.body["params"]["cursor"].as_str().unwrap_or("0");
+                let page: usize = cursor.parse().unwrap();
+                let skills = [skill(&format!("s{page}"), json!({}))];
+                json!({"skills": skills, "nextCursor": (page + 1).to_string()})
+            }
+            _ => return Some(seen.refuse(200, -32602, "unknown")),
+        };
+        Some(seen.answer(&result))
+    })
+    .await;
+    let config = before(&[("one", &one), ("endless", &endless)]);
+    let harness = Harness::behind(one, config).await;
+    let listed = harness.ask_modern("skills/list", json!({})).await;
+    let skills = listed["result"]["skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 2 + 256);
+    assert_eq!(skills[257]["uri"], "skill://endless/skill/s255/SKILL.md");
+    assert_eq!(endless.of("skills/list").len(), 256);
+}
