@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
+use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
 use mcp_vary_testkit::message::notification;
-use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_upstream::header_command::{HeaderCommand, HeaderCommandSettings};
+use mcp_vary_upstream::{AnswerMemory, SupervisedConnection};
 
 use super::*;
 
@@ -407,4 +408,35 @@ async fn credentials_are_on_the_stream_and_on_each_message() {
         let name = concat!("vary/", env!("CARGO_PKG_VERSION"));
         assert_eq!(seen.header("user-agent"), Some(name));
     }
+}
+
+/// Has room for no answer.
+struct NoMemory;
+
+impl AnswerMemory for NoMemory {
+    fn lease(&self) -> Lease {
+        MemoryBudget::new(0).empty_lease()
+    }
+}
+
+#[tokio::test]
+async fn a_large_answer_without_room_fails_its_call_alone() {
+    let server = OldServer::start(405, |seen, stream| {
+        if seen.body["params"]["name"] != "large" {
+            return None;
+        }
+        let answer = seen.message(&json!({"text": "x".repeat(70_000)}));
+        stream.send(event(&answer).into()).unwrap();
+        Some(Reply::new(202, "text/plain", "Accepted"))
+    })
+    .await;
+    let upstream = server.connect().await;
+    let mut large = call("large");
+    large.memory = Some(Arc::new(NoMemory));
+    let (_, outcome) = all(upstream.request(large).await.unwrap()).await;
+    says(
+        &outcome.unwrap_err(),
+        &["the answer of server `remote` finds no room: "],
+    );
+    assert!(result(&upstream, "small").await.is_ok());
 }
