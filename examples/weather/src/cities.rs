@@ -3,8 +3,9 @@
 
 use std::sync::LazyLock;
 
-use rmcp::model::JsonObject;
 use serde::Deserialize;
+
+use crate::server::JsonObject;
 
 /// One city and its weather.
 #[derive(Debug, Deserialize)]

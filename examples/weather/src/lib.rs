@@ -21,12 +21,9 @@
 //! # }
 //! ```
 
-use std::error::Error;
 use std::io;
 
-use rmcp::service::ServerInitializeError;
-use rmcp::transport::{IntoTransport, stdio_pipes};
-use rmcp::{RoleServer, ServiceExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 mod cities;
 mod prompts;
@@ -34,32 +31,28 @@ mod resources;
 mod server;
 mod tools;
 
-pub use server::Weather;
-
 /// Serves one client on standard input and output until it closes its end.
 ///
 /// # Errors
 ///
 /// The same as for [`serve`].
 pub async fn serve_stdio() -> io::Result<()> {
-    serve(stdio_pipes()).await
+    serve(tokio::io::join(tokio::io::stdin(), tokio::io::stdout())).await
 }
 
-/// Serves one client on `transport` until it closes its end.
-///
-/// A client that disconnects before its first message is not an error.
+/// Serves one client on `transport`, a message a line, until it closes its end.
 ///
 /// # Errors
 ///
-/// When the transport fails, or the client's first message cannot begin a session.
-pub async fn serve<T, E, A>(transport: T) -> io::Result<()>
-where
-    T: IntoTransport<RoleServer, E, A>,
-    E: Error + Send + Sync + 'static,
-{
-    match Weather.serve(transport).await {
-        Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(io::Error::other(error)),
+/// When the transport fails.
+pub async fn serve(transport: impl AsyncRead + AsyncWrite) -> io::Result<()> {
+    let (reader, mut writer) = tokio::io::split(transport);
+    let mut lines = BufReader::new(reader).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Some(response) = server::respond(&line) {
+            writer.write_all(format!("{response}\n").as_bytes()).await?;
+            writer.flush().await?;
+        }
     }
+    Ok(())
 }

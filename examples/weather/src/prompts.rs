@@ -1,17 +1,15 @@
 //! The one prompt, and the completion of its argument.
 
-use rmcp::ErrorData;
-use rmcp::model::{
-    ArgumentInfo, CompleteResult, CompletionInfo, GetPromptResult, JsonObject, Prompt,
-    PromptMessage, Reference, Role,
-};
-use serde_json::Value;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
 
 use crate::cities;
+use crate::server::{JsonObject, Refusal};
 
 /// The prompts as listed.
-pub(crate) fn all() -> Vec<Prompt> {
-    serde_json::from_str(include_str!("prompts.json")).expect("the file is a list of prompts")
+pub(crate) fn all() -> &'static Value {
+    &PROMPTS
 }
 
 /// The messages of the prompt `name`.
@@ -19,12 +17,9 @@ pub(crate) fn all() -> Vec<Prompt> {
 /// # Errors
 ///
 /// An unknown prompt, and a location that is not a string, are invalid parameters.
-pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
+pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<Value, Refusal> {
     if name != WEATHER_CHECK {
-        return Err(ErrorData::invalid_params(
-            format!("unknown prompt: {name}"),
-            None,
-        ));
+        return Err(Refusal::invalid_params(format!("unknown prompt: {name}")));
     }
     let text = match arguments.get(LOCATION) {
         None => {
@@ -37,36 +32,37 @@ pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<GetPromptResu
              what to wear, and whether get_forecast shows a better day this week."
         ),
         Some(_) => {
-            return Err(ErrorData::invalid_params(
+            return Err(Refusal::invalid_params(
                 "`location` is no string; give the name of a city",
-                None,
             ));
         }
     };
-    let message = PromptMessage::new_text(Role::User, text);
-    Ok(GetPromptResult::new(vec![message]).with_description("Check the weather"))
+    let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
+    Ok(json!({ "description": "Check the weather", "messages": [message] }))
 }
 
-/// The names of cities that begin with `argument`; empty for any other argument.
-///
-/// # Errors
-///
-/// None in practice: there are far fewer cities than a completion may contain.
-pub(crate) fn complete(
-    reference: &Reference,
-    argument: &ArgumentInfo,
-) -> Result<CompleteResult, ErrorData> {
-    let ours = matches!(reference, Reference::Prompt(prompt) if prompt.name == WEATHER_CHECK)
-        && argument.name == LOCATION;
-    let beginning = argument.value.to_lowercase();
-    let values = cities::names()
-        .filter(|name| ours && name.to_lowercase().starts_with(&beginning))
-        .map(str::to_owned)
-        .collect();
-    CompletionInfo::with_all_values(values)
-        .map(CompleteResult::new)
-        .map_err(|error| ErrorData::internal_error(error, None))
+/// The names of cities that begin with the value; none for another prompt or argument.
+pub(crate) fn complete(params: &JsonObject) -> Value {
+    let member = |object: &str, key: &str| {
+        let value = params.get(object).and_then(|object| object.get(key));
+        value.and_then(Value::as_str).unwrap_or_default()
+    };
+    let is_location =
+        member("ref", "name") == WEATHER_CHECK && member("argument", "name") == LOCATION;
+    let beginning = member("argument", "value").to_lowercase();
+    let values: Vec<&str> = if is_location {
+        cities::names()
+            .filter(|name| name.to_lowercase().starts_with(&beginning))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    json!({ "completion": { "total": values.len(), "hasMore": false, "values": values } })
 }
+
+static PROMPTS: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("prompts.json")).expect("the file is a list of prompts")
+});
 
 const WEATHER_CHECK: &str = "weather_check";
 const LOCATION: &str = "location";

@@ -1,20 +1,20 @@
 //! The one resource: a feature of the map, as GeoJSON.
 
-use rmcp::ErrorData;
-use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use serde_json::{Value, json};
 
+use crate::server::{RESOURCE_NOT_FOUND, Refusal};
+
 /// The resources as listed.
-pub(crate) fn all() -> Vec<Resource> {
-    vec![
-        Resource::new(ALPINE_VALLEY, "alpine-valley-1")
-            .with_title("Alpine Valley")
-            .with_description(
-                "A valley at 3200 m near Zermatt with its position, boundaries, area and accessibility, \
-                 as a GeoJSON Feature (RFC 7946). Coordinates are longitude, latitude in WGS 84.",
-            )
-            .with_mime_type(MIME_TYPE),
-    ]
+pub(crate) fn all() -> Value {
+    json!([{
+        "uri": ALPINE_VALLEY,
+        "name": "alpine-valley-1",
+        "title": "Alpine Valley",
+        "description":
+            "A valley at 3200 m near Zermatt with its position, boundaries, area and accessibility, \
+             as a GeoJSON Feature (RFC 7946). Coordinates are longitude, latitude in WGS 84.",
+        "mimeType": MIME_TYPE,
+    }])
 }
 
 /// The contents of the resource `uri`.
@@ -22,17 +22,15 @@ pub(crate) fn all() -> Vec<Resource> {
 /// # Errors
 ///
 /// An unknown resource is "not found"; the error's data repeats the URI.
-pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) fn read(uri: &str) -> Result<Value, Refusal> {
     if uri != ALPINE_VALLEY {
-        return Err(ErrorData::resource_not_found(
-            format!("resource not found: {uri}"),
-            Some(json!({ "uri": uri })),
-        ));
+        return Err(
+            Refusal::new(RESOURCE_NOT_FOUND, format!("resource not found: {uri}"))
+                .with_data(json!({ "uri": uri })),
+        );
     }
-    let contents = ResourceContents::text(alpine_valley().to_string(), uri);
-    Ok(ReadResourceResult::new(vec![
-        contents.with_mime_type(MIME_TYPE),
-    ]))
+    let text = alpine_valley().to_string();
+    Ok(json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text }] }))
 }
 
 fn alpine_valley() -> Value {

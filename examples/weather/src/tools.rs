@@ -2,15 +2,14 @@
 
 use std::sync::LazyLock;
 
-use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::{Value, json};
 
 use crate::cities::{self, City, DAYS};
+use crate::server::{JsonObject, Refusal};
 
 /// The tools as listed.
-pub(crate) fn all() -> Vec<Tool> {
-    TOOLS.clone()
+pub(crate) fn all() -> &'static Value {
+    &TOOLS
 }
 
 /// Calls the tool `name`.
@@ -19,30 +18,32 @@ pub(crate) fn all() -> Vec<Tool> {
 ///
 /// An unknown tool, and arguments of the wrong type, are invalid parameters. An unknown city is not
 /// a protocol error: the result reports it and lists the known cities.
-pub(crate) fn call(name: &str, arguments: &JsonObject) -> Result<CallToolResult, ErrorData> {
-    let answer: fn(&City, &JsonObject) -> Result<Value, ErrorData> = match name {
+pub(crate) fn call(name: &str, arguments: &JsonObject) -> Result<Value, Refusal> {
+    let answer: fn(&City, &JsonObject) -> Result<Value, Refusal> = match name {
         "get_weather" => weather,
         "get_forecast" => forecast,
         _ => {
-            return Err(ErrorData::invalid_params(
-                format!("unknown tool: {name}"),
-                None,
-            ));
+            return Err(Refusal::invalid_params(format!("unknown tool: {name}")));
         }
     };
     let Some(location) = arguments.get("location").and_then(Value::as_str) else {
-        return Err(ErrorData::invalid_params(
+        return Err(Refusal::invalid_params(
             "`location` is missing or no string; give the name of a city",
-            None,
         ));
     };
     match cities::find(location) {
-        Some(city) => answer(city, arguments).map(CallToolResult::structured),
+        Some(city) => answer(city, arguments).map(|structured| {
+            json!({
+                "content": [{ "type": "text", "text": structured.to_string() }],
+                "structuredContent": structured,
+                "isError": false,
+            })
+        }),
         None => Ok(unknown_city(location)),
     }
 }
 
-fn weather(city: &City, _arguments: &JsonObject) -> Result<Value, ErrorData> {
+fn weather(city: &City, _arguments: &JsonObject) -> Result<Value, Refusal> {
     let mut weather = json!({ "location": city.name });
     for (key, value) in &city.now {
         weather[key] = value.clone();
@@ -50,13 +51,13 @@ fn weather(city: &City, _arguments: &JsonObject) -> Result<Value, ErrorData> {
     Ok(weather)
 }
 
-fn forecast(city: &City, arguments: &JsonObject) -> Result<Value, ErrorData> {
+fn forecast(city: &City, arguments: &JsonObject) -> Result<Value, Refusal> {
     let days = &city.days[..days(arguments)?];
     Ok(json!({ "location": city.name, "days": days }))
 }
 
 /// The requested number of days; all days by default.
-fn days(arguments: &JsonObject) -> Result<usize, ErrorData> {
+fn days(arguments: &JsonObject) -> Result<usize, Refusal> {
     let Some(given) = arguments.get("days") else {
         return Ok(DAYS);
     };
@@ -65,20 +66,18 @@ fn days(arguments: &JsonObject) -> Result<usize, ErrorData> {
         .and_then(|days| usize::try_from(days).ok())
         .filter(|days| (1..=DAYS).contains(days))
         .ok_or_else(|| {
-            ErrorData::invalid_params(
-                format!("`days` is {given}; give a whole number from 1 to {}", DAYS),
-                None,
-            )
+            Refusal::invalid_params(format!(
+                "`days` is {given}; give a whole number from 1 to {DAYS}"
+            ))
         })
 }
 
-fn unknown_city(location: &str) -> CallToolResult {
+fn unknown_city(location: &str) -> Value {
     let known = cities::names().collect::<Vec<_>>().join(", ");
-    CallToolResult::error(vec![ContentBlock::text(format!(
-        "unknown city {location:?}; known cities are {known}"
-    ))])
+    let text = format!("unknown city {location:?}; known cities are {known}");
+    json!({ "content": [{ "type": "text", "text": text }], "isError": true })
 }
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+static TOOLS: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("tools.json")).expect("the file is a list of tools")
 });
