@@ -25,7 +25,6 @@ use super::responses::{Body, accepted, json};
 use super::stopping::Stopping;
 use crate::mrtr::{self, REQUEST_STATE};
 use crate::pipeline::READ_RESULT;
-use crate::pipeline::inbound::session_of;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::tasks;
 use mcp_vary_session::authentication::PeerCertificate;
@@ -94,10 +93,7 @@ fn session_elsewhere(
     caller: &Caller,
     message: Option<Named<'_>>,
 ) -> Option<SessionHome> {
-    if !head.headers.contains_key(SESSION_ID) {
-        return None;
-    }
-    let session = session_of(snapshot, &head.headers, caller).ok()?;
+    let session = caller.session.as_ref().filter(|it| !it.has_ended())?;
     let home = session.home()?;
     if store.home(home) == store.tag() {
         return None;

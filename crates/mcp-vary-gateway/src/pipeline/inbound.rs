@@ -23,7 +23,7 @@ use mcp_vary_wire::revision::Era;
 pub(crate) use self::connection_sessions::ConnectionSessions;
 use self::open_session::open_session;
 pub(crate) use self::sender::{
-    MessageSource, Sender, follow_claims, requested_version, session_of,
+    MessageSource, Sender, find_session, follow_claims, requested_version, session_of,
 };
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::methods::{Dispatch, forward_notification};
@@ -175,7 +175,7 @@ impl<'a> Inbound<'a, '_> {
     ) -> Result<Admitted<'a>, Outcome> {
         let id = request.id;
         let sender = &mut self.sender;
-        if let MessageSource::Batch(_) = sender.source {
+        if let MessageSource::Batch = sender.source {
             // The status is sent with the first answer of the batch.
             sender.caller.observation.status_sent();
         }
