@@ -181,7 +181,6 @@ fn plan_call(
         headers: headers
             .filter_map(|header| header.to_header(arguments))
             .collect(),
-        binding: round_trips::binding(&scope, name),
         is_retryable: tool.idempotent
             && task_mode == TaskMode::NoTask
             && allows_retry(&scope, server),
@@ -189,6 +188,7 @@ fn plan_call(
         plan: ResponsePlan {
             origin: Some(tool.item_ref.link_source(ListKind::Tools)),
             names: tool.name_rewriter.clone(),
+            request_state: round_trips::state_codec(scope, server, name),
             shape: response_plan::tool_shape(scope, tool, arguments),
             task: task_mode.codec(scope, tool),
             ..ResponsePlan::default()
