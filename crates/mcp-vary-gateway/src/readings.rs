@@ -42,11 +42,7 @@ pub(crate) fn list_tokens(snapshot: &ConfigSnapshot) -> Vec<(String, usize)> {
         return Vec::new();
     };
     let catalog = snapshot.pool.base().catalog.current();
-    let variants = &snapshot.variant_set;
-    tokens.of(&catalog, variants, |index, view| {
-        let variant = variants.config(index.declared_view());
-        gateway_tools(&snapshot.config, variant, view)
-    })
+    tokens.of(&catalog, &snapshot.variant_set, gateway_tools)
 }
 
 /// Ends the series of what left the catalogue some time ago.

@@ -99,6 +99,7 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
         } else {
             Caching::AsDeclared
         },
+        read_result: config.read_result,
     }
 }
 
