@@ -12,7 +12,7 @@ use crate::status::{ServerStatus, Status};
 
 /// All series at this moment; `None` if requests are not measured. It takes a while if lists have changed.
 pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
-    let metrics = snapshot.services.metrics.as_ref()?;
+    let metrics = snapshot.services.observers.metrics.as_ref()?;
     retire(snapshot, metrics);
     let mut exposition = Exposition::default();
     metrics.expose(&mut exposition);
@@ -136,7 +136,8 @@ fn add_store(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
 
 /// The spans of requests that were sampled.
 fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
-    let spans = snapshot.services.tracer.iter().flat_map(|tracer| {
+    let tracers = snapshot.services.observers.tracer.iter();
+    let spans = tracers.flat_map(|tracer| {
         let stats = tracer.stats();
         let counts = [("exported", stats.exported), ("lost", stats.lost)];
         counts.map(|(outcome, count)| ([outcome], Value::Counter(count)))

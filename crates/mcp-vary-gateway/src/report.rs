@@ -218,7 +218,7 @@ impl Gateway {
     /// without.
     #[must_use]
     pub fn denials(&self) -> Option<Vec<(String, u64)>> {
-        Some(self.services.metrics.as_ref()?.denials())
+        Some(self.services.observers.metrics.as_ref()?.denials())
     }
 
     /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated

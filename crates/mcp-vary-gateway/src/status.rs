@@ -116,7 +116,7 @@ pub struct AuditStatus {
 
 impl AuditStatus {
     fn of(services: &Services) -> Option<Self> {
-        let stats = services.audit.as_ref()?.stats();
+        let stats = services.observers.audit.as_ref()?.stats();
         Some(Self {
             written: stats.written,
             lost: stats.lost,
