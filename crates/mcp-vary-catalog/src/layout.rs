@@ -22,6 +22,8 @@ pub struct Layout {
     pub page_size: Option<NonZeroUsize>,
     /// The caching hints that modern clients receive.
     pub caching: Caching,
+    /// Whether clients have the tool that reads what was left out of results.
+    pub read_result: bool,
 }
 
 impl Layout {
@@ -47,5 +49,6 @@ impl Layout {
             && Arc::ptr_eq(&self.results, &other.results)
             && self.page_size == other.page_size
             && self.caching == other.caching
+            && self.read_result == other.read_result
     }
 }

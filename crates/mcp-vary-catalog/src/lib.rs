@@ -11,6 +11,7 @@ pub mod access;
 pub mod apps;
 pub mod built_in;
 pub mod catalog;
+pub mod gateway_tool;
 pub mod hidden_servers;
 pub mod hidden_tools;
 pub mod index;

@@ -38,12 +38,12 @@ impl ListTokens {
     }
 
     /// The tokens of the list of each variant, in the order of configuration. They are counted once for each catalogue,
-    /// which takes a while. `further` returns the tools that end the list of a variant, JSON texts.
+    /// which takes a while. `further` returns the tools that end a list, JSON texts.
     pub fn of(
         &self,
         catalog: &Arc<Catalog>,
         variants: &VariantSet,
-        further: impl Fn(VariantIndex, &View) -> Vec<String>,
+        further: impl Fn(&View) -> Vec<String>,
     ) -> Vec<(String, usize)> {
         let now = Arc::downgrade(catalog);
         {
@@ -55,7 +55,7 @@ impl ListTokens {
         let variants = VariantIndex::enumerate(variants.variants.as_slice());
         let counts = variants.filter_map(|(index, variant)| {
             let view = catalog.view(ListKind::Tools, index.declared_view())?;
-            let tokens = tokens_of(view, &further(index, view), self.count);
+            let tokens = tokens_of(view, &further(view), self.count);
             Some((variant.id.to_string(), tokens))
         });
         let tokens: Vec<_> = counts.collect();

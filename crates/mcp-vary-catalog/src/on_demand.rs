@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mcp_vary::json::{Members, string};
 
+use super::gateway_tool::GatewayTool;
 use super::view::View;
+use crate::variant_config::VariantConfig;
 
 impl View {
     /// The tool that the view lists as `name`, with its whole description and its compact schema. `None` if the view
@@ -23,9 +25,39 @@ impl View {
         }))
     }
 
-    /// The name of a tool of the gateway in this view: `name`, unless a listed tool has it; then `vary_name`,
-    /// `vary_name_2` and so on.
-    pub fn gateway_tool_name(&self, name: &str) -> Arc<str> {
+    /// The tool of the gateway that the view lists as `name`.
+    pub fn gateway_tool(&self, name: &str) -> Option<GatewayTool> {
+        let mut tools = self.gateway_tools.iter();
+        let (_, tool) = tools.find(|(listed, _)| **listed == *name)?;
+        Some(*tool)
+    }
+
+    /// The name of a tool of the gateway, if the view lists it.
+    pub fn gateway_tool_name(&self, tool: GatewayTool) -> Option<&Arc<str>> {
+        let mut tools = self.gateway_tools.iter();
+        let (name, _) = tools.find(|(_, listed)| *listed == tool)?;
+        Some(name)
+    }
+
+    /// The tools of the gateway that end the list, with their names.
+    pub(super) fn named_gateway_tools(
+        &self,
+        variant: &VariantConfig,
+        read_result: bool,
+    ) -> Vec<(Arc<str>, GatewayTool)> {
+        let is_on_demand = variant.style.schema.is_on_demand();
+        let has_search = is_on_demand && self.tool_count() > variant.search_above;
+        let tools = [
+            self.is_described().then_some(GatewayTool::Describe),
+            has_search.then_some(GatewayTool::Search),
+            read_result.then_some(GatewayTool::ReadResult),
+        ];
+        let named = |tool: GatewayTool| (self.free_name(tool.usual_name()), tool);
+        tools.into_iter().flatten().map(named).collect()
+    }
+
+    /// A name for a tool of the gateway: `name`, unless a listed tool has it; then `vary_name`, `vary_name_2` and so on.
+    fn free_name(&self, name: &str) -> Arc<str> {
         let usual = [name.to_owned(), format!("vary_{name}")].into_iter();
         let mut names = usual.chain((2..).map(|number| format!("vary_{name}_{number}")));
         let free = names.find(|name| self.tool(name).is_none());

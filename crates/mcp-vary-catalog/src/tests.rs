@@ -115,6 +115,7 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
         variants: Arc::new(VariantSet::new(faces).unwrap()),
         page_size: page_size.and_then(NonZeroUsize::new),
         caching: Caching::Never,
+        read_result: false,
     }
 }
 

@@ -159,6 +159,7 @@ mod tests {
             results: Arc::default(),
             page_size: None,
             caching: Caching::Never,
+            read_result: false,
         };
         let merged = MergedList {
             kind: ListKind::Tools,

@@ -9,6 +9,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
+use super::gateway_tool::GatewayTool;
 use super::item::{Item, ItemRef};
 use super::listing::ListKind;
 use super::merge::{MergedList, SharedOwners, server_name};
@@ -46,6 +47,8 @@ pub struct View {
     is_complete: bool,
     form: ListForm,
     layout: Layout,
+    /// The tools of the gateway that end the list, with their names there.
+    pub gateway_tools: Vec<(Arc<str>, GatewayTool)>,
     /// Problems in the variant's configuration that the listed items reveal.
     pub diagnostics: Vec<ViewDiagnostic>,
 }
@@ -110,11 +113,15 @@ impl View {
             is_complete: merged.is_complete,
             form,
             layout: layout.clone(),
+            gateway_tools: Vec::new(),
             contents,
             pages,
             diagnostics,
         };
         view.index_items();
+        if merged.kind == ListKind::Tools {
+            view.gateway_tools = view.named_gateway_tools(variant, layout.read_result);
+        }
         Arc::new(view)
     }
 
@@ -476,6 +483,7 @@ mod tests {
             results: Arc::default(),
             page_size: None,
             caching: Caching::Never,
+            read_result: false,
         }
     }
 

@@ -323,29 +323,29 @@ impl Gateway {
         {
             tracing::warn!("tasks were still running at the end");
         }
-        if let Some(audit) = &self.services.audit {
+        if let Some(audit) = &self.services.observers.audit {
             audit.close().await;
         }
-        if let Some(tracer) = &self.services.tracer {
+        if let Some(tracer) = &self.services.observers.tracer {
             tracer.close().await;
         }
     }
 
     /// How many spans were exported and lost; `None` if requests are not traced.
     pub fn trace_stats(&self) -> Option<TraceStats> {
-        Some(self.services.tracer.as_ref()?.stats())
+        Some(self.services.observers.tracer.as_ref()?.stats())
     }
 
     /// Watches the requests of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
     /// open as a reader may have.
     #[must_use]
     pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {
-        self.services.request_feed.watch(viewer)
+        self.services.observers.feed.watch(viewer)
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.
     pub fn reopen_audit_log(&self) {
-        if let Some(audit) = &self.services.audit {
+        if let Some(audit) = &self.services.observers.audit {
             audit.reopen();
         }
     }

@@ -8,7 +8,6 @@ use mcp_vary_catalog::view::View;
 
 use crate::gateway::Gateway;
 use crate::pipeline::gateway_tools::gateway_tools;
-use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// The tools that a variant lists.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,11 +51,7 @@ impl Gateway {
         let variants = enabled.filter_map(|(at, _)| {
             let index = at.declared_view();
             let view = catalog.view(ListKind::Tools, index)?;
-            Some(tools_of(
-                &snapshot,
-                snapshot.variant_set.config(index),
-                view,
-            ))
+            Some(tools_of(snapshot.variant_set.config(index), view))
         });
         variants.collect()
     }
@@ -68,11 +63,11 @@ impl Gateway {
         let catalog = snapshot.pool.base().catalog.current();
         let lists = catalog.lists.get(&ListKind::Tools)?;
         let view = View::new(config, &lists.merged, &lists.layout, None, &[]);
-        Some(tools_of(&snapshot, config, &view))
+        Some(tools_of(config, &view))
     }
 }
 
-fn tools_of(snapshot: &ConfigSnapshot, config: &VariantConfig, view: &View) -> VariantTools {
+fn tools_of(config: &VariantConfig, view: &View) -> VariantTools {
     let tools = view.tool_listing().map(|tool| VariantTool {
         server: tool.server.to_owned(),
         upstream_name: tool.upstream_name.to_owned(),
@@ -84,6 +79,6 @@ fn tools_of(snapshot: &ConfigSnapshot, config: &VariantConfig, view: &View) -> V
     VariantTools {
         variant: config.variant.clone(),
         tools: tools.collect(),
-        gateway_tools: gateway_tools(&snapshot.config, config, view),
+        gateway_tools: gateway_tools(view),
     }
 }

@@ -22,5 +22,3 @@ pub(crate) mod startup;
 mod steps;
 mod takeover;
 pub(crate) mod variant_selection;
-
-pub(crate) use self::steps::stored_results::TOOL_NAME as READ_RESULT;

@@ -12,7 +12,7 @@ use crate::status::{ServerStatus, Status};
 
 /// All series at this moment; `None` if requests are not measured. It takes a while if lists have changed.
 pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
-    let metrics = snapshot.services.metrics.as_ref()?;
+    let metrics = snapshot.services.observers.metrics.as_ref()?;
     retire(snapshot, metrics);
     let mut exposition = Exposition::default();
     metrics.expose(&mut exposition);
@@ -42,11 +42,7 @@ pub(crate) fn list_tokens(snapshot: &ConfigSnapshot) -> Vec<(String, usize)> {
         return Vec::new();
     };
     let catalog = snapshot.pool.base().catalog.current();
-    let variants = &snapshot.variant_set;
-    tokens.of(&catalog, variants, |index, view| {
-        let variant = variants.config(index.declared_view());
-        gateway_tools(&snapshot.config, variant, view)
-    })
+    tokens.of(&catalog, &snapshot.variant_set, gateway_tools)
 }
 
 /// Ends the series of what left the catalogue some time ago.
@@ -140,7 +136,8 @@ fn add_store(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
 
 /// The spans of requests that were sampled.
 fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
-    let spans = snapshot.services.tracer.iter().flat_map(|tracer| {
+    let tracers = snapshot.services.observers.tracer.iter();
+    let spans = tracers.flat_map(|tracer| {
         let stats = tracer.stats();
         let counts = [("exported", stats.exported), ("lost", stats.lost)];
         counts.map(|(outcome, count)| ([outcome], Value::Counter(count)))

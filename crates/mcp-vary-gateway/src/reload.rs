@@ -242,7 +242,7 @@ impl Gateway {
     }
 
     fn count_reload(&self, succeeded: bool) {
-        if let Some(metrics) = &self.services.metrics {
+        if let Some(metrics) = &self.services.observers.metrics {
             metrics.count_reload(succeeded);
         }
     }
@@ -257,7 +257,7 @@ impl Gateway {
         after.pool.publish().await;
         self.replace(before, &after);
         self.reopen_audit_log();
-        if let Some(audit) = &self.services.audit {
+        if let Some(audit) = &self.services.observers.audit {
             audit.config_reloaded(after.config.digest.as_ref());
         }
         info!(%reloaded, "configuration reloaded");

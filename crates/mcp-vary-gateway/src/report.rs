@@ -10,6 +10,7 @@ use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_access::{AccessClass, AccessReport, Item as AccessItem};
 use mcp_vary_catalog::access::access_item;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::gateway_tool::GatewayTool;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
@@ -22,7 +23,6 @@ use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
 use crate::pipeline::extension_owners::ExtensionOwners;
-use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
@@ -218,7 +218,7 @@ impl Gateway {
     /// without.
     #[must_use]
     pub fn denials(&self) -> Option<Vec<(String, u64)>> {
-        Some(self.services.metrics.as_ref()?.denials())
+        Some(self.services.observers.metrics.as_ref()?.denials())
     }
 
     /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated
@@ -259,8 +259,7 @@ impl Gateway {
         let tools = variants.map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at.declared_view());
             let listed = view.into_iter().flat_map(|view| view.tool_texts());
-            let config = snapshot.variant_set.config(at.declared_view());
-            let added = view.map(|view| gateway_tools(&snapshot.config, config, view));
+            let added = view.map(gateway_tools);
             let texts = listed.map(str::to_owned).chain(added.into_iter().flatten());
             (variant.id.clone(), texts.collect())
         });
@@ -334,20 +333,15 @@ fn replaced_names(snapshot: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision
     for variant in snapshot.variant_set.indices() {
         let index = variant.declared_view();
         let config = snapshot.variant_set.config(index);
-        let view = || catalog.view(ListKind::Tools, index);
-        let Some(view) = config.style.schema.is_on_demand().then(view).flatten() else {
+        let Some(view) = catalog.view(ListKind::Tools, index) else {
             continue;
         };
-        let has_search = view.tool_count() > config.search_above;
-        let names = [
-            view.is_described().then_some(DESCRIBE),
-            has_search.then_some(SEARCH),
-        ];
-        for name in names.into_iter().flatten() {
+        let all = view.gateway_tools.iter();
+        for (other, tool) in all.filter(|(_, it)| *it != GatewayTool::ReadResult) {
+            let name = tool.usual_name();
             let Some((server, ..)) = view.tool_names().find(|(.., shown)| *shown == name) else {
                 continue;
             };
-            let other = view.gateway_tool_name(name);
             collisions.push(Collision {
                 list: ListKind::Tools.method(),
                 id: name.to_owned(),

@@ -14,7 +14,6 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
-use crate::pipeline::gateway_tools::gateway_tools;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -117,7 +116,7 @@ pub struct AuditStatus {
 
 impl AuditStatus {
     fn of(services: &Services) -> Option<Self> {
-        let stats = services.audit.as_ref()?.stats();
+        let stats = services.observers.audit.as_ref()?.stats();
         Some(Self {
             written: stats.written,
             lost: stats.lost,
@@ -457,9 +456,7 @@ fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus
     let variants = enabled.map(|(at, variant)| {
         let info = variant.deprecation_info.as_ref();
         let view = catalog.view(ListKind::Tools, at.declared_view());
-        let config = snapshot.variant_set.config(at.declared_view());
-        let tools = view
-            .map(|view| view.tool_count() + gateway_tools(&snapshot.config, config, view).len());
+        let tools = view.map(|view| view.tool_count() + view.gateway_tools.len());
         VariantStatus {
             default: default.as_ref() == Some(&variant.id),
             tools: tools.unwrap_or(0),

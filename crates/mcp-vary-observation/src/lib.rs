@@ -17,7 +17,7 @@ mod spans;
 mod subject;
 
 pub use crate::audit_service::AuditService;
-pub use crate::observation::{ExchangeObservation, Observation};
+pub use crate::observation::{ExchangeObservation, Observation, Observers};
 pub use crate::origin::Origin;
 pub use crate::request_line::milliseconds;
 pub use crate::request_record::{AuditedRequest, RankingDetails, RequestRecord};

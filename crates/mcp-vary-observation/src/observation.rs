@@ -19,8 +19,23 @@ use crate::audit_service::AuditService;
 use crate::call_counters::CountedCall;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
+use crate::request_feed::RequestFeed;
 use crate::request_record::{AuditedRequest, RequestRecord};
 use crate::{request_line, spans};
+
+/// What observes the requests of a gateway, if it is configured.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+pub struct Observers {
+    /// The audit log.
+    pub audit: Option<Arc<AuditService>>,
+    /// The series of requests.
+    pub metrics: Option<Arc<Metrics>>,
+    /// What begins spans.
+    pub tracer: Option<Arc<Tracer>>,
+    /// Where requests go that have ended, while somebody watches.
+    pub feed: Arc<RequestFeed>,
+}
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
@@ -44,21 +59,21 @@ impl Observation {
     ///
     /// When there is no room for its record, and the request must be refused for that reason.
     pub async fn begin(
-        audit: Option<&Arc<AuditService>>,
-        metrics: Option<&Arc<Metrics>>,
-        tracer: Option<&Arc<Tracer>>,
+        observers: &Observers,
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
         let era = match request.era {
             Era::Legacy => "before-2026-07-28",
             Era::Modern => "2026-07-28",
         };
+        let metrics = observers.metrics.as_ref();
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
-        let record = match audit {
+        let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => (request.feed.is_some() || request_line::is_enabled())
                 .then(|| RequestRecord::unaudited(request)),
         };
+        let tracer = observers.tracer.as_ref();
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));
         let trace = span.as_ref().and_then(|span| span.trace_id());
         if let Some((record, id)) = record.as_ref().zip(trace) {
@@ -80,10 +95,15 @@ impl Observation {
     ///
     /// As those of [`begin`](Self::begin).
     pub async fn of_operator(
-        audit: Option<&Arc<AuditService>>,
+        observers: &Observers,
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
-        let begun = Self::begin(audit, None, None, request).await?;
+        let recording = Observers {
+            metrics: None,
+            tracer: None,
+            ..observers.clone()
+        };
+        let begun = Self::begin(&recording, request).await?;
         if let Some(record) = &begun.record {
             record.set_operator();
         }

@@ -1,4 +1,4 @@
-//! Who sends a request, and what the head of the request says about the variant.
+//! Who sends a request, and what the head of the request says about its session and the variant.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,14 +7,17 @@ use mcp_vary_access::Principal;
 use mcp_vary_audit::Transport;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 
+use crate::legacy_session::Session;
 use mcp_vary_observation::{Observation, Origin};
 
-/// Who sends a request, and what its head says about the variant.
+/// Who sends a request, and what its head says about its session and the variant.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Caller {
     /// Who that is; `None` where clients are not authenticated.
     pub principal: Option<Arc<Principal>>,
+    /// The session that a header names, or that a batch is in. It may end before the request is read.
+    pub session: Option<Arc<Session>>,
     /// The variant that the address or a header selects.
     pub requested: VariantRequest,
     /// The client's address, if limits need it; none on stdio.

@@ -298,10 +298,12 @@ impl SessionStore {
     fn refuse_until(&mut self, expires: u64) {
         self.forgotten_deletions = self.forgotten_deletions.max(expires);
         let is_refused = |session: &Arc<Session>| session.tail.expires <= expires;
-        for (_, session) in self
+        let evicted = self.evicted_in_use.values().filter_map(Weak::upgrade);
+        let stored = self
             .entries
-            .extract_if(.., |_, session| is_refused(session))
-        {
+            .extract_if(.., |_, session| is_refused(session));
+        let refused = stored.map(|(_, session)| session);
+        for session in refused.chain(evicted.filter(is_refused)) {
             session.end();
         }
     }
@@ -543,6 +545,15 @@ pub(super) mod tests {
         let found = opened.each_ref().map(|(id, _)| sessions.find(id).is_some());
         assert_eq!(found, [false, false, true]);
         assert!(opened[0].1.has_ended() && !opened[2].1.has_ended());
+    }
+
+    #[test]
+    fn a_session_in_use_is_refused_without_its_place_too() {
+        let sessions = sessions(1);
+        let (_, busy) = sessions.open(fixed(&[]), Duration::from_secs(60));
+        sessions.open(fixed(&[]), DAY);
+        sessions.refuse_until(1_060);
+        assert!(busy.has_ended());
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl CallAsClient {
         let params = Params::of(&message, params).map_err(refused)?;
         let described = Params::read(Some(&self.described)).map_err(refused)?;
         let request = IncomingRequest::new(&message, params, &body);
-        let services = &snapshot.services;
+        let observers = &snapshot.services.observers;
         let origin = Origin::default();
         let audited = AuditedRequest {
             origin: &origin,
@@ -116,9 +116,9 @@ impl CallAsClient {
             message: Some(&body),
             length: body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: services.request_feed.watched(),
+            feed: observers.feed.watched(),
         };
-        let begun = Observation::of_operator(services.audit.as_ref(), &audited).await;
+        let begun = Observation::of_operator(observers, &audited).await;
         let mut client = self.client;
         let observation = begun.map_err(|full| full.to_string())?;
         Arc::make_mut(&mut client).observation = observation;

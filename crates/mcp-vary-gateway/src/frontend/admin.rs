@@ -38,7 +38,7 @@ pub(super) async fn recorded_response(
     let response = respond(snapshot, head, body, needs_token, stopping)
         .await
         .unwrap_or_else(rejected);
-    if let Some(audit) = &snapshot.services.audit {
+    if let Some(audit) = &snapshot.services.observers.audit {
         let request = format!("{} {}", head.method, head.uri.path());
         let origin = peer::origin(snapshot, head, None);
         let config = snapshot.config.digest.as_ref();

@@ -45,7 +45,7 @@ pub(super) async fn authenticate(
         return Ok(None);
     };
     let count = |issuer: Option<&str>, outcome: &str| {
-        if let Some(metrics) = &snapshot.services.metrics {
+        if let Some(metrics) = &snapshot.services.observers.metrics {
             metrics.count_credential(outcome, issuer);
         }
     };
@@ -65,7 +65,7 @@ pub(super) async fn authenticate(
     let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
             count(admission.principal.issuer(), "ok");
-            if let Some(audit) = &snapshot.services.audit {
+            if let Some(audit) = &snapshot.services.observers.audit {
                 let origin = peer::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
             }
@@ -76,7 +76,7 @@ pub(super) async fn authenticate(
         }
         Err(refusal) => {
             count(None, refusal.outcome());
-            if let Some(audit) = &snapshot.services.audit {
+            if let Some(audit) = &snapshot.services.observers.audit {
                 let origin = peer::origin(snapshot, head, None);
                 let status = refusal.challenge.status;
                 audit.credential_refused(status, &refusal.reason(), &origin, config);

@@ -16,7 +16,6 @@ use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{Inbound, MessageSource, Outcome, Sender, bad_request, handle};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use mcp_vary_session::Session;
 use mcp_vary_session::caller::Caller;
 
 /// Messages of a batch that wait to be sent. When the client reads slowly, the requests wait.
@@ -86,12 +85,12 @@ impl Batch<'_> {
             let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
             return Err(refused(why));
         }
+        sender.caller.session = Some(session);
         let (answer_sender, answers) = mpsc::channel(BATCH_BUFFER);
         let memory = Arc::new(self.memory);
         for message in messages {
             let element = Element {
                 snapshot: Arc::clone(snapshot),
-                session: Arc::clone(&session),
                 caller: sender.caller.clone(),
                 body: slice_of(self.body, message).unwrap_or_default(),
                 answers: answer_sender.clone(),
@@ -110,7 +109,6 @@ fn refused(why: impl Into<String>) -> Reply {
 /// One message of a batch.
 struct Element {
     snapshot: Arc<ConfigSnapshot>,
-    session: Arc<Session>,
     caller: Caller,
     body: Bytes,
     answers: mpsc::Sender<Bytes>,
@@ -134,7 +132,7 @@ impl Element {
             sender: Sender {
                 snapshot: &self.snapshot,
                 caller: &mut self.caller,
-                source: MessageSource::Batch(&self.session),
+                source: MessageSource::Batch,
             },
         });
         let outcome = handling.await;

@@ -24,7 +24,7 @@ use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed
 use super::stopping::Stopping;
 use super::validation::{self, Rejection};
 use super::{browser_page, peer, post};
-use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
+use crate::pipeline::inbound::{find_session, follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use mcp_vary_observation::Observation;
 use mcp_vary_session::Session;
@@ -115,10 +115,12 @@ fn caller(
     requested: VariantRequest,
 ) -> Caller {
     let admission = authenticated.map(|authenticated| &authenticated.admission);
+    let principal = admission.map(|admission| Arc::clone(&admission.principal));
     Caller {
         origin: peer::origin(snapshot, head, admission),
         observation: Observation::default(),
-        principal: admission.map(|admission| Arc::clone(&admission.principal)),
+        session: find_session(snapshot, &head.headers, principal.as_ref()),
+        principal,
         requested: VariantRequest {
             pin: admission.and_then(|admission| admission.pin.clone()),
             ..requested
@@ -145,7 +147,7 @@ async fn open_stream(
         Ok(session) => session,
         Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
     };
-    follow_claims(snapshot, &session, caller).await;
+    follow_claims(snapshot, session, caller).await;
     let last = last_event_id(head);
     if let Some(last) = &last {
         snapshot.services.take_over_stream(last).await;
@@ -158,17 +160,17 @@ async fn open_stream(
         Some(ResumedStream::Ended) => Ok(not_allowed(head)),
         Some(ResumedStream::Expired(event)) => Ok(event_stream(Body::from(event))),
         Some(ResumedStream::Request(connection)) => {
-            let first = sse_preamble(&session, last.as_ref());
+            let first = sse_preamble(session, last.as_ref());
             let stream = Stream::of_replay(connection, None, Some(first));
             Ok(event_stream(Body::Stream(stream)))
         }
         Some(ResumedStream::Standalone(connection)) => {
-            let first = sse_preamble(&session, last.as_ref());
+            let first = sse_preamble(session, last.as_ref());
             let resumed = Some((connection, first));
-            standalone_stream(snapshot, &session, resumed, stream_end).await
+            standalone_stream(snapshot, session, resumed, stream_end).await
         }
         Some(ResumedStream::New) | None => {
-            standalone_stream(snapshot, &session, None, stream_end).await
+            standalone_stream(snapshot, session, None, stream_end).await
         }
     }
 }

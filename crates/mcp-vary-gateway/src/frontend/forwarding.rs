@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use mcp_vary::json::edit;
+use mcp_vary_catalog::gateway_tool::GatewayTool;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_store::{ForwardError, ReplicaResponse, RequestHead, SessionHome, Store};
@@ -24,12 +25,12 @@ use super::peer::ClientAddress;
 use super::responses::{Body, accepted, json};
 use super::stopping::Stopping;
 use crate::mrtr::{self, REQUEST_STATE};
-use crate::pipeline::READ_RESULT;
-use crate::pipeline::inbound::session_of;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::tasks;
 use mcp_vary_session::authentication::PeerCertificate;
 use mcp_vary_session::caller::Caller;
+
+const READ_RESULT: &str = GatewayTool::ReadResult.usual_name();
 
 /// Marks a request that another replica has forwarded. It is not forwarded again.
 #[derive(Clone, Copy, Debug)]
@@ -94,10 +95,7 @@ fn session_elsewhere(
     caller: &Caller,
     message: Option<Named<'_>>,
 ) -> Option<SessionHome> {
-    if !head.headers.contains_key(SESSION_ID) {
-        return None;
-    }
-    let session = session_of(snapshot, &head.headers, caller).ok()?;
+    let session = caller.session.as_ref().filter(|it| !it.has_ended())?;
     let home = session.home()?;
     if store.home(home) == store.tag() {
         return None;

@@ -356,8 +356,8 @@ async fn respond(
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
-    let services = &snapshot.services;
-    let is_recorded = services.audit.is_some() || services.tracer.is_some();
+    let observers = &snapshot.services.observers;
+    let is_recorded = observers.audit.is_some() || observers.tracer.is_some();
     if kind.is_for_operator() {
         head.extensions.insert(peer.address());
         let needs_token = matches!(kind, ListenerKind::Admin);

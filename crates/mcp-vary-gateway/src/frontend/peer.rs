@@ -112,11 +112,11 @@ pub(super) fn origin(
     head: &Parts,
     admission: Option<&Admission>,
 ) -> Origin {
-    let services = &snapshot.services;
-    if services.audit.is_none() && services.tracer.is_none() {
+    let observers = &snapshot.services.observers;
+    if observers.audit.is_none() && observers.tracer.is_none() {
         return Origin::default();
     }
-    let is_traced = services.tracer.is_some();
+    let is_traced = observers.tracer.is_some();
     let text = |name: &HeaderName| head.headers.get(name)?.to_str().ok();
     Origin {
         address: ClientAddress::of(head),

@@ -170,7 +170,7 @@ async fn buffer_or_stream(
     }
 }
 
-/// Checks that the session of a request exists, before its body takes memory from others.
+/// Checks that a request has a session, before its body takes memory from others.
 fn check_session(
     snapshot: &ConfigSnapshot,
     head: &Parts,
@@ -187,7 +187,8 @@ fn check_session(
     if version.is_some_and(|version| version.era() == Era::Modern) {
         return Ok(());
     }
-    session_of(snapshot, &head.headers, caller).map(drop)
+    session_of(snapshot, &head.headers, caller)?;
+    Ok(())
 }
 
 /// The body, and the lease of its memory.

@@ -23,7 +23,7 @@ use mcp_vary_wire::revision::Era;
 pub(crate) use self::connection_sessions::ConnectionSessions;
 use self::open_session::open_session;
 pub(crate) use self::sender::{
-    MessageSource, Sender, follow_claims, requested_version, session_of,
+    MessageSource, Sender, find_session, follow_claims, requested_version, session_of,
 };
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::methods::{Dispatch, forward_notification};
@@ -142,6 +142,7 @@ impl<'a> Inbound<'a, '_> {
     ) -> Result<Observation, Outcome> {
         let caller = &*self.sender.caller;
         let snapshot = self.sender.snapshot;
+        let observers = &snapshot.services.observers;
         let audited = AuditedRequest {
             origin: &caller.origin,
             principal: caller.principal.as_ref(),
@@ -152,12 +153,9 @@ impl<'a> Inbound<'a, '_> {
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: snapshot.services.request_feed.watched(),
+            feed: observers.feed.watched(),
         };
-        let services = &snapshot.services;
-        let metrics = services.metrics.as_ref();
-        let tracer = services.tracer.as_ref();
-        let begun = Observation::begin(services.audit.as_ref(), metrics, tracer, &audited).await;
+        let begun = Observation::begin(observers, &audited).await;
         begun.map_err(|full| {
             let failure = RpcError::internal(full.to_string());
             Outcome::Refused(Reply {
@@ -175,7 +173,7 @@ impl<'a> Inbound<'a, '_> {
     ) -> Result<Admitted<'a>, Outcome> {
         let id = request.id;
         let sender = &mut self.sender;
-        if let MessageSource::Batch(_) = sender.source {
+        if let MessageSource::Batch = sender.source {
             // The status is sent with the first answer of the batch.
             sender.caller.observation.status_sent();
         }

@@ -11,6 +11,7 @@ use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::gateway_tool::GatewayTool;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
@@ -180,6 +181,12 @@ impl<'a> ViewScope<'a> {
     /// The configuration of the view's variant.
     pub(crate) fn config(self) -> &'a VariantConfig {
         self.context.variant_set().config(self.view)
+    }
+
+    /// The name of a tool of the gateway, if the view lists it.
+    pub(crate) fn gateway_tool_name(self, tool: GatewayTool) -> Option<&'a Arc<str>> {
+        let tools = self.context.catalog.view(ListKind::Tools, self.view)?;
+        tools.gateway_tool_name(tool)
     }
 
     /// The id of the active variant, unless variants are off.

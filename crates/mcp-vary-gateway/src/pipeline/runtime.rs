@@ -10,13 +10,11 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_catalog::list_tokens::ListTokens;
 use mcp_vary_http::replay::ReplayStreams;
-use mcp_vary_metrics::Metrics;
 use mcp_vary_operator::Operator;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_store::{SavedKind, Store};
-use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::Counters;
 use tokio::sync::Semaphore;
@@ -32,8 +30,7 @@ use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
-use mcp_vary_observation::AuditService;
-use mcp_vary_observation::request_feed::RequestFeed;
+use mcp_vary_observation::{AuditService, Observers};
 use mcp_vary_session::authentication::CurrentAuthentication;
 use mcp_vary_session::client_uses::ClientUses;
 use mcp_vary_session::deprecation::DeprecationLog;
@@ -74,16 +71,10 @@ pub(crate) struct Services {
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
     pub(crate) startup: StartupSettings,
-    /// What begins spans, if requests are traced.
-    pub(crate) tracer: Option<Arc<Tracer>>,
+    /// What observes requests.
+    pub(crate) observers: Observers,
     /// What replicas share, if they do.
     pub(crate) store: Option<Arc<Store>>,
-    /// The audit log, if requests are recorded.
-    pub(crate) audit: Option<Arc<AuditService>>,
-    /// The series of requests, if they are measured.
-    pub(crate) metrics: Option<Arc<Metrics>>,
-    /// Where requests go that have ended, while somebody watches.
-    pub(crate) request_feed: Arc<RequestFeed>,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
@@ -242,12 +233,15 @@ impl Services {
             hub: Arc::clone(&hub),
             tasks: Arc::clone(&tasks),
         });
-        let audit = config
-            .audit_log
-            .clone()
-            .map(|log| Arc::new(AuditService::new(log)));
+        let log = config.audit_log.clone();
+        let observers = Observers {
+            audit: log.map(|log| Arc::new(AuditService::new(log))),
+            metrics: config.metrics.map(|_| Arc::default()),
+            tracer: config.tracer.clone(),
+            feed: Arc::default(),
+        };
         let pool = shared.pool(config, observer, &counters);
-        observe_changes(&pool, config.environment, audit.clone());
+        observe_changes(&pool, config.environment, observers.audit.clone());
         let session_keys = keys.map(|key| derived_key(key, "session")).collect();
         Self {
             sessions: Sessions::new(config, session_keys, Arc::clone(&hub) as _, shared.tag),
@@ -269,11 +263,8 @@ impl Services {
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),
-            tracer: config.tracer.clone(),
+            observers,
             store,
-            audit,
-            metrics: config.metrics.map(|_| Arc::default()),
-            request_feed: Arc::default(),
             operator: config.operator.clone(),
             list_tokens: config
                 .count_tokens

@@ -99,6 +99,7 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
         } else {
             Caching::AsDeclared
         },
+        read_result: config.read_result,
     }
 }
 
@@ -109,7 +110,8 @@ fn server_calls(
     before: Option<&ConfigSnapshot>,
 ) -> ServerCalls {
     let earlier = before.map(|before| &before.calls);
-    ServerCalls::new(&config.servers, earlier, services.metrics.as_deref())
+    let metrics = services.observers.metrics.as_deref();
+    ServerCalls::new(&config.servers, earlier, metrics)
 }
 
 /// The series of the variants, if requests are measured and variants are on.
@@ -118,7 +120,8 @@ fn variant_metrics(
     variant_set: &VariantSet,
     services: &Services,
 ) -> Vec<Arc<VariantMetrics>> {
-    let metrics = services.metrics.iter().filter(|_| config.variants);
+    let measured = services.observers.metrics.iter();
+    let metrics = measured.filter(|_| config.variants);
     let series = metrics.flat_map(|metrics| {
         let variants = variant_set.variants.iter();
         variants.map(|variant| metrics.variant(variant.id.as_str()))
@@ -188,7 +191,7 @@ fn background_tasks(services: &Services, variables: Variables) -> BackgroundTask
         variables,
         tasks: services.background_tasks.clone(),
         shutdown: services.shutdown.clone(),
-        audit: services.audit.clone(),
+        audit: services.observers.audit.clone(),
     }
 }
 

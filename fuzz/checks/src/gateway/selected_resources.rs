@@ -39,6 +39,7 @@ impl SelectedResources {
             results: [].into(),
             page_size: None,
             caching: Caching::Never,
+            read_result: false,
         };
         let mut catalog = Catalog::empty();
         for (kind, ids) in [

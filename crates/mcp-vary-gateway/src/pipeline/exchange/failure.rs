@@ -55,7 +55,7 @@ impl ResponseContext {
 
     /// The result that asks the client to visit URLs, if that is what the server's error requires.
     fn url_required(&self, failure: &RpcError, services: &ExchangeServices) -> Option<String> {
-        let codec = self.request_state.as_ref()?;
+        let codec = self.plan.request_state.as_ref()?;
         let data = failure.data()?;
         let requires_url =
             failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;

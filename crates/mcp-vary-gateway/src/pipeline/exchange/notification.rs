@@ -64,7 +64,11 @@ impl ResponseContext {
 
     fn progress(&self, params: &str) -> Option<Bytes> {
         let token = own_token(edit::get(params, era::PROGRESS_TOKEN)?);
-        let progress = self.progress.as_ref().filter(|it| it.upstream == token);
+        let progress = self
+            .plan
+            .progress
+            .as_ref()
+            .filter(|it| it.upstream == token);
         let Some(progress) = progress else {
             let task = self.plan.task.as_ref()?;
             let params = task.services.registry.progress(self.client.id, params)?;
@@ -76,7 +80,7 @@ impl ResponseContext {
 
     /// A legacy client that never set a level gets all logs; a modern one only those that this request asks for.
     fn wants_logged(&self, params: &str) -> bool {
-        match (&self.client.session, self.log_level, self.client.era()) {
+        match (&self.client.session, self.plan.log_level, self.client.era()) {
             (Some(session), _, _) => is_level_enabled(params, session.log_level()),
             (None, wanted, Era::Legacy) => is_level_enabled(params, wanted),
             (None, Some(wanted), Era::Modern) => {

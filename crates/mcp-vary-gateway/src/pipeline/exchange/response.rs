@@ -31,8 +31,6 @@ use mcp_vary_session::client::Client;
 pub(crate) struct ResponseContext {
     pub(crate) id: String,
     pub(crate) client: Arc<Client>,
-    /// The lowest level that the client wants logged for the request.
-    pub(crate) log_level: Option<u8>,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: MethodAction,
@@ -40,21 +38,23 @@ pub(crate) struct ResponseContext {
     pub(crate) plan: ResponsePlan,
     /// The URIs that the view changed, if any.
     pub(crate) uris: Option<Arc<UriMap>>,
-    /// Seals its request states; `None` for a client or a method without round trips.
-    pub(crate) request_state: Option<RequestStateCodec>,
     /// The era of the server.
     pub(crate) upstream: Era,
-    pub(crate) progress: Option<ProgressTokens>,
 }
 
 /// How the response is rewritten, as the method decided.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsePlan {
+    /// The lowest level that the client wants logged for the request.
+    pub(crate) log_level: Option<u8>,
+    pub(crate) progress: Option<ProgressTokens>,
     /// The item of the request, if the links in its results are recorded.
     pub(crate) origin: Option<LinkSource>,
     /// The names that the view changed.
     pub(crate) names: Option<Arc<NameRewriter>>,
     pub(crate) caching: Caching,
+    /// Seals its request states; `None` for a client or a method without round trips.
+    pub(crate) request_state: Option<RequestStateCodec>,
     /// The operator's rules for resources.
     pub(crate) resource_rules: Arc<[ResourceRule]>,
     /// Whether JSON is rendered for clients that ask for another format.
@@ -197,7 +197,7 @@ impl ResponseContext {
             names: self.plan.names.clone(),
             uris: self.uris.clone(),
             is_foreign: self.is_foreign(),
-            progress: self.progress.clone(),
+            progress: self.plan.progress.clone(),
         }
     }
 
@@ -223,7 +223,7 @@ impl ResponseContext {
 
     /// The answer to a result that requires input.
     fn input_required(&self, result: &str, services: &ExchangeServices) -> Reply {
-        let Some(codec) = &self.request_state else {
+        let Some(codec) = &self.plan.request_state else {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
         };

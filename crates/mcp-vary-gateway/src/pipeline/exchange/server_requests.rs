@@ -37,7 +37,7 @@ impl InFlightRequest {
             .server_request_support()
             .ensure_supported(request.method(), params);
         // A dropped request is refused.
-        self.response.request_state.as_ref()?;
+        self.response.plan.request_state.as_ref()?;
         if let Err(why) = support {
             pending_server_requests::refuse(&request, &why);
             return None;
@@ -51,10 +51,12 @@ impl InFlightRequest {
 
     /// Ends the client's request with the server's requests. The call continues when the client retries.
     pub(super) fn wait_for_client(&mut self) -> ResponseEvent {
-        let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.response.request_state)
+        let (Some(exchange), Some(seal)) =
+            (self.exchange.take(), &self.response.plan.request_state)
         else {
             return ResponseEvent::Cancelled;
         };
+        let progress = self.response.plan.progress.take();
         let call = SuspendedCall {
             exchange,
             input: std::mem::take(&mut self.input),
@@ -63,11 +65,7 @@ impl InFlightRequest {
                 permit: None,
                 ..std::mem::take(&mut self.leases)
             },
-            progress: self
-                .response
-                .progress
-                .take()
-                .map(|progress| progress.upstream),
+            progress: progress.map(|tokens| tokens.upstream),
         };
         let suspended = mrtr::suspend(
             call,

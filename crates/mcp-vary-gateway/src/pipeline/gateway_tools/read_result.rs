@@ -2,42 +2,29 @@
 
 use mcp_vary::json::{self, to_map};
 use mcp_vary::render::Part;
-use mcp_vary_catalog::view::View;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
-use mcp_vary_wire::response::RpcError;
 
 use super::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
-use crate::pipeline::steps::stored_results::{self, TOOL_NAME};
-use mcp_vary_settings::config::Config;
+use crate::pipeline::steps::stored_results;
 
 /// The tool without its name.
 const TOOL_DEFINITION: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
 
-/// The tool as `view` lists it, if the operator has enabled it.
-pub(super) fn reader_tool(config: &Config, view: &View) -> Option<String> {
-    let name = config
-        .read_result
-        .then(|| view.gateway_tool_name(TOOL_NAME));
-    let name = json::string(&name?);
+/// The tool as a view lists it by this name.
+pub(super) fn reader_tool(name: &str) -> String {
     let members = TOOL_DEFINITION.trim_start_matches('{');
-    Some(format!(r#"{{"name":{name},{members}"#))
+    format!(r#"{{"name":{},{members}"#, json::string(name))
 }
 
-/// The answer of the tool, if `name` calls it.
-pub(super) async fn read_result(
-    scope: ViewScope<'_>,
-    name: &str,
-) -> Result<Option<Dispatch>, RpcError> {
-    if stored_results::reader_tool_name(scope).as_deref() != Some(name) {
-        return Ok(None);
-    }
+/// The answer of the tool.
+pub(super) async fn read_result(scope: ViewScope<'_>) -> Dispatch {
     let arguments = scope.request.params.members.get("arguments");
     let outcome = match uri(arguments.unwrap_or("{}")) {
         Ok(uri) => read_part(scope, &uri).await,
         Err(why) => Err(why),
     };
-    Ok(Some(tool_response(scope, outcome)))
+    tool_response(scope, outcome)
 }
 
 /// The part at `uri` with a note about the next one, or an error for the model.

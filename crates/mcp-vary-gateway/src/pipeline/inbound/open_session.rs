@@ -24,7 +24,7 @@ pub(super) async fn open_session(
         MessageSource::Connection(sessions) if sessions.legacy().is_some() => {
             Some("`initialize` was sent before; one connection is one session")
         }
-        MessageSource::Batch(_) => Some("`initialize` must not be part of a batch"),
+        MessageSource::Batch => Some("`initialize` must not be part of a batch"),
         _ => None,
     };
     if let Some(why) = refusal {

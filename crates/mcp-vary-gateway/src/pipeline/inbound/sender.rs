@@ -6,6 +6,7 @@ use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use http::HeaderMap;
+use mcp_vary_access::Principal;
 use mcp_vary_session::caller::Caller;
 use mcp_vary_session::client::{Client, check_version, modern_version};
 use mcp_vary_session::{AdmissionError, InFlightGuard, Session};
@@ -28,8 +29,8 @@ pub(crate) struct Sender<'a, 's> {
 pub(crate) enum MessageSource<'a, 's> {
     /// The body of a `POST` with these headers.
     Post(&'a HeaderMap),
-    /// An element of a batch in this session.
-    Batch(&'s Arc<Session>),
+    /// An element of a batch in the session of its caller.
+    Batch,
     /// A line of a connection that has one client.
     Connection(&'s mut ConnectionSessions),
 }
@@ -43,7 +44,7 @@ impl Sender<'_, '_> {
     pub(super) fn era(&self, params: &Params<'_>) -> Result<Era, RpcError> {
         match self.source {
             // Batches exist in a legacy revision only.
-            MessageSource::Batch(_) => Ok(Era::Legacy),
+            MessageSource::Batch => Ok(Era::Legacy),
             // The revision in the body is compared with the header later.
             _ if params.is_modern() => Ok(Era::Modern),
             MessageSource::Post(headers) => {
@@ -117,10 +118,10 @@ impl Sender<'_, '_> {
         Ok(match &self.source {
             MessageSource::Post(headers) => {
                 let session = session_of(self.snapshot, headers, self.caller)?;
-                follow_claims(self.snapshot, &session, self.caller).await;
-                Some(session)
+                follow_claims(self.snapshot, session, self.caller).await;
+                Some(Arc::clone(session))
             }
-            MessageSource::Batch(session) => Some(Arc::clone(session)),
+            MessageSource::Batch => self.caller.session.clone(),
             MessageSource::Connection(sessions) => sessions.legacy().cloned(),
         })
     }
@@ -208,7 +209,20 @@ pub(super) fn check_modern(
     headers::check_standard(headers, method, named.as_deref())
 }
 
-/// The session of a legacy request.
+/// The session that the headers of a request name, if it is one of this principal.
+pub(crate) fn find_session(
+    snapshot: &ConfigSnapshot,
+    headers: &HeaderMap,
+    principal: Option<&Arc<Principal>>,
+) -> Option<Arc<Session>> {
+    let id = headers.get(SESSION_ID)?.to_str().ok()?;
+    let session = snapshot.services.sessions.find(id)?;
+    // To others the session is unknown: they learn nothing, and a client whose user has changed begins anew.
+    let is_theirs = session.negotiated.principal == principal.map(|principal| principal.id());
+    (is_theirs && snapshot.placements.order_of(&session).is_some()).then_some(session)
+}
+
+/// The session of a legacy request, unless it has ended since it was found.
 ///
 /// # Errors
 ///
@@ -218,23 +232,19 @@ pub(super) fn check_modern(
 /// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
 /// > session at any time, after which it MUST respond to requests containing that session ID with
 /// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
-pub(crate) fn session_of(
+pub(crate) fn session_of<'c>(
     snapshot: &ConfigSnapshot,
     headers: &HeaderMap,
-    caller: &Caller,
-) -> Result<Arc<Session>, RpcError> {
-    let Some(id) = headers.get(SESSION_ID) else {
+    caller: &'c Caller,
+) -> Result<&'c Arc<Session>, RpcError> {
+    if !headers.contains_key(SESSION_ID) {
         let why = "the Mcp-Session-Id header is missing; send `initialize` first";
         return Err(RpcError::invalid_request(why));
-    };
-    let sessions = &snapshot.services.sessions;
-    let found = id.to_str().ok().and_then(|id| sessions.find(id));
-    let principal = caller.principal.as_ref().map(|principal| principal.id());
-    found
-        // To others the session is unknown: they learn nothing, and a client whose user has changed begins anew.
-        .filter(|session| session.negotiated.principal == principal)
-        .filter(|session| snapshot.placements.order_of(session).is_some())
-        .ok_or_else(RpcError::session_not_found)
+    }
+    let now = snapshot.services.exchange.now();
+    let is_open = |session: &&Arc<Session>| !session.has_ended() && session.expires() > now;
+    let session = caller.session.as_ref().filter(is_open);
+    session.ok_or_else(RpcError::session_not_found)
 }
 
 /// Shows a session what its principal may see now. The claims of the principal, and with them the headers of servers, may

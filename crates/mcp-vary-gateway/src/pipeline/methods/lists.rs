@@ -6,7 +6,7 @@ use mcp_vary::json::{self, edit};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::{self, RpcError};
 
-use crate::pipeline::gateway_tools::{has_gateway_tools, with_gateway_tools};
+use crate::pipeline::gateway_tools::with_gateway_tools;
 use crate::pipeline::request::method_not_found;
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::view;
@@ -41,14 +41,14 @@ pub(crate) async fn list(
     let is_tools = kind == ListKind::Tools;
     let unread = is_tools.then(|| view::missing_servers(&scope));
     let missing = unread.unwrap_or_default();
-    let has_own_tools = is_tools && next.is_none() && has_gateway_tools(scope);
+    let has_own_tools = next.is_none() && !list.gateway_tools.is_empty();
     if !missing.is_empty() || has_own_tools {
         let mut text = format!("{}{end}", String::from_utf8_lossy(start));
         if !missing.is_empty() {
             text = with_missing(&text, &missing);
         }
         if has_own_tools {
-            text = with_gateway_tools(scope, list, &text).into_owned();
+            text = with_gateway_tools(list, &text);
         }
         return Ok(scope.respond(text.as_bytes()));
     }

@@ -17,7 +17,6 @@ pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, Rp
     let scope = view::enter(context).await?;
     let prompt = view::find_prompt(scope, &name).await?;
     scope.client.observation.found(&name);
-    let binding = round_trips::binding(context, &name);
     let written = scope.arguments()?;
     let arguments = match &prompt.prepared {
         Some(prepared) => prepared
@@ -30,10 +29,10 @@ pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, Rp
     policy::count_read(scope, item_ref.server).await?;
     let forwarding = ForwardRequest {
         name: Some(item_ref.upstream_name.to_string()),
-        binding,
         plan: ResponsePlan {
             origin: Some(item_ref.link_source(ListKind::Prompts)),
             names: prompt.name_rewriter.clone(),
+            request_state: round_trips::state_codec(scope, item_ref.server, &name),
             shape: response_plan::prompt_shape(scope, &prompt, &arguments),
             ..ResponsePlan::default()
         },

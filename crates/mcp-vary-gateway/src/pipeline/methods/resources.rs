@@ -44,8 +44,10 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
         response_plan(scope, &located, undeclared)
     };
     let forwarding = ForwardRequest {
-        binding: round_trips::binding(context, &uri),
-        plan,
+        plan: ResponsePlan {
+            request_state: round_trips::state_codec(scope, located.server, &uri),
+            ..plan
+        },
         ..ForwardRequest::new(scope.view, located.server)
     };
     if located.upstream_uri != uri {

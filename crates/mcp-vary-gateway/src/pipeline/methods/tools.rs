@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::gateway_tool::GatewayTool;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
@@ -17,8 +18,7 @@ use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::forwarded_extensions::{UI, declares};
-use crate::pipeline::gateway_tools::directory::describe_tool_name;
-use crate::pipeline::gateway_tools::{call_gateway_tool, is_on_demand, tool_response};
+use crate::pipeline::gateway_tools::{call_gateway_tool, tool_response};
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::task_mode::TaskMode;
@@ -136,13 +136,13 @@ fn refuse_arguments(
     if let Some(refusal) = ParamsError::of_arguments(errors) {
         return Err(refusal.into_counted_error(scope.counters()));
     }
-    if !is_on_demand(scope) {
+    if !scope.config().style.schema.is_on_demand() {
         return Ok(tool_response(scope, Err(refused_call(errors, None, None))));
     }
     let prepared = tool.prepared.as_ref();
     let schema = prepared.and_then(|prepared| prepared.schema_for_errors(errors));
-    let describer = describe_tool_name(scope);
-    let text = refused_call(errors, schema.as_deref(), describer.as_deref());
+    let describer = scope.gateway_tool_name(GatewayTool::Describe);
+    let text = refused_call(errors, schema.as_deref(), describer.map(|name| &**name));
     let server = scope.server_name(tool.item_ref.server);
     let uses = &scope.snapshot.services.directory_uses;
     uses.note_refused(&server, &tool.item_ref.upstream_name, scope.client.id);
@@ -181,7 +181,6 @@ fn plan_call(
         headers: headers
             .filter_map(|header| header.to_header(arguments))
             .collect(),
-        binding: round_trips::binding(&scope, name),
         is_retryable: tool.idempotent
             && task_mode == TaskMode::NoTask
             && allows_retry(&scope, server),
@@ -189,6 +188,7 @@ fn plan_call(
         plan: ResponsePlan {
             origin: Some(tool.item_ref.link_source(ListKind::Tools)),
             names: tool.name_rewriter.clone(),
+            request_state: round_trips::state_codec(scope, server, name),
             shape: response_plan::tool_shape(scope, tool, arguments),
             task: task_mode.codec(scope, tool),
             ..ResponsePlan::default()

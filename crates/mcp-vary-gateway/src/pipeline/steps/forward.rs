@@ -1,7 +1,7 @@
 //! Forwards a request to its server, with the context of its response: on the connection of its class, or on a dedicated one.
 
 use super::{response_plan, round_trips, task_mode};
-use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, read_responses};
+use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RoundTrip, read_responses};
 use crate::pipeline::exchange::{
     ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
 };
@@ -36,15 +36,11 @@ pub(crate) struct ForwardRequest {
     /// The value of the header `Mcp-Name`.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// What its request states are bound to.
-    pub(crate) binding: Option<RequestBinding>,
     /// Whether it may be sent again when the server is lost.
     pub(crate) is_retryable: bool,
     /// Whether its server runs it as a task without the client's knowledge.
     pub(crate) is_implicit_task: bool,
     pub(crate) plan: ResponsePlan,
-    /// The span of the request to the server, once it begins.
-    pub(crate) span: Option<CallSpan>,
 }
 
 impl ForwardRequest {
@@ -55,11 +51,9 @@ impl ForwardRequest {
             server,
             name: None,
             headers: Vec::new(),
-            binding: None,
             is_retryable: false,
             is_implicit_task: false,
             plan: ResponsePlan::default(),
-            span: None,
         }
     }
 }
@@ -75,8 +69,9 @@ pub(crate) async fn forward(
         let server = scope.server_name(forwarding.server);
         record.set_server(&server, forwarding.name.as_deref());
     }
-    let response = response_context(scope, &mut forwarding)?;
-    let round_trip = round_trips::open(scope, response.request_state.as_ref())?;
+    forwarding.plan.log_level = log_level(&scope)?;
+    forwarding.plan.progress = progress_tokens(&scope)?;
+    let round_trip = round_trips::open(scope, forwarding.plan.request_state.as_ref())?;
     if let Some(record) = record {
         record.forwarded();
     }
@@ -86,15 +81,12 @@ pub(crate) async fn forward(
     let tool = is_tool_call.then_some(forwarding.name.as_deref()).flatten();
     let calls = &scope.snapshot.calls;
     let mut counted = is_call.then(|| calls.begin(forwarding.server, scope.request.method, tool));
-    match start(context, &mut forwarding, response, round_trip).await {
-        Ok(mut in_flight) => {
-            in_flight.observation.sent(counted, forwarding.span);
+    match start(context, forwarding, round_trip).await {
+        Ok((mut in_flight, span)) => {
+            in_flight.observation.sent(counted, span);
             Ok(Dispatch::InFlight(in_flight))
         }
         Err(failure) => {
-            if let Some(span) = forwarding.span {
-                span.end(Outcome::Error(failure.code()));
-            }
             if let Some(counted) = &mut counted {
                 counted.finish(Code::of_error(failure.code()));
             }
@@ -103,57 +95,59 @@ pub(crate) async fn forward(
     }
 }
 
-/// The context that turns the server's answer into the client's; boxed, since it passes through many futures.
+/// The context that turns the answer of an `upstream` server into the client's; boxed, since it passes through many futures.
 pub(crate) fn response_context(
     scope: ViewScope<'_>,
-    forwarding: &mut ForwardRequest,
-) -> Result<Box<ResponseContext>, RpcError> {
-    let mut plan = std::mem::take(&mut forwarding.plan);
-    plan.origin = plan.origin.filter(|_| scope.snapshot.follows_links());
-    let binding = forwarding.binding.take();
-    Ok(Box::new(ResponseContext {
+    server: ServerIndex,
+    mut plan: ResponsePlan,
+    upstream: Era,
+) -> Box<ResponseContext> {
+    if !scope.snapshot.follows_links() {
+        plan.origin = None;
+    }
+    Box::new(ResponseContext {
         id: scope.request.id.to_owned(),
         client: Arc::clone(scope.client),
-        log_level: log_level(&scope)?,
         active_variant: scope.variant_for_errors(),
         action: scope.action,
-        server: scope.server_name(forwarding.server),
+        server: scope.server_name(server),
         plan,
         uris: response_plan::changed_uris(scope),
-        request_state: round_trips::state_codec(scope, forwarding.server, binding),
-        // A placeholder until the connection is known. Servers of suspended calls are legacy.
-        upstream: Era::Legacy,
-        progress: progress_tokens(&scope)?,
-    }))
+        upstream,
+    })
 }
 
-/// Waits for the server and sends the request, or resumes the suspended call that the request continues.
+/// Waits for the server and sends the request, or resumes the suspended call that the request continues. The span is that of
+/// a request that was sent.
 async fn start(
     context: &mut RequestContext<'_>,
-    forwarding: &mut ForwardRequest,
-    mut response: Box<ResponseContext>,
+    forwarding: ForwardRequest,
     round_trip: RoundTrip,
-) -> Result<Box<InFlightRequest>, RpcError> {
+) -> Result<(Box<InFlightRequest>, Option<CallSpan>), RpcError> {
     let source = Arc::clone(context.class.source(forwarding.server));
     let permit = source.connection.acquire().await?;
     if let RoundTrip::Suspended(call) = round_trip {
-        return resume_suspended(context, call, forwarding.server, permit, response);
+        let resumed = resume_suspended(context, call, permit, forwarding)?;
+        return Ok((resumed, None));
     }
     let leased = RequestConnection::to(context, forwarding.server).await?;
-    if let Some(level) = response.log_level {
+    if let Some(level) = forwarding.plan.log_level {
         Box::pin(leased.connection.set_log_level_if_supported(level)).await;
     }
     let upstream = leased.connection.ready().await?;
-    response.upstream = upstream.handshake().era();
-    round_trip.resume_request(&mut context.request.params, response.upstream)?;
-    begin_span(context, &leased.connection, &upstream, forwarding);
+    round_trip.resume_request(&mut context.request.params, upstream.handshake().era())?;
+    let name = forwarding.name.as_deref();
+    let span = begin_span(context, &leased.connection, &upstream, name);
+    let is_retryable = forwarding.is_retryable;
+    let is_implicit_task = forwarding.is_implicit_task;
+    let (request, response) = upstream_request(context, &upstream, forwarding, span.as_ref());
     let task_connection = task_connection(context, &leased.connection, &response);
     let sent = SentRequest {
-        request: upstream_request(context, &upstream, &mut response, forwarding),
+        request,
         supervised: leased.connection,
         connection: upstream,
     };
-    let implicit_task = forwarding.is_implicit_task.then(|| {
+    let implicit_task = is_implicit_task.then(|| {
         let tracker = context.snapshot.services.background_tasks.clone();
         Box::new(ImplicitTask::new(Arc::new(sent.clone()), tracker))
     });
@@ -164,7 +158,11 @@ async fn start(
         class: Some(ConnectionUse::new(&context.class)),
         task_connection,
     };
-    send(context, sent, forwarding.is_retryable, leases, response).await
+    let sending = send(context, sent, is_retryable, leases, response).await;
+    if let (Err(failure), Some(span)) = (&sending, &span) {
+        span.end(Outcome::Error(failure.code()));
+    }
+    Ok((sending?, span))
 }
 
 /// Begins the span of the request to the server, and puts its context into `_meta`. Nothing changes for a request that is
@@ -173,13 +171,13 @@ fn begin_span(
     context: &mut RequestContext<'_>,
     connection: &SupervisedConnection,
     upstream: &UpstreamConnection,
-    forwarding: &mut ForwardRequest,
-) {
+    name: Option<&str>,
+) -> Option<CallSpan> {
     let span = context.client.observation.begin_call(|| {
         let config = connection.config();
         Upstream {
             server: &config.name,
-            target: forwarding.name.as_deref(),
+            target: name,
             revision: upstream.handshake().revision.as_str(),
             address: config.target.host_and_port(),
         }
@@ -191,27 +189,34 @@ fn begin_span(
             None => _ = meta.remove(key),
         }
     }
-    forwarding.span = span;
+    span
 }
 
-/// The request to the server.
+/// The request to the server, and the context of its response.
 fn upstream_request(
     context: &mut RequestContext<'_>,
     upstream: &UpstreamConnection,
-    response: &mut ResponseContext,
-    forwarding: &mut ForwardRequest,
-) -> Request {
+    forwarding: ForwardRequest,
+    span: Option<&CallSpan>,
+) -> (Request, Box<ResponseContext>) {
     let server = forwarding.server;
-    let sent = sent_capabilities(context, server, response.upstream);
+    let mut plan = forwarding.plan;
+    let handshake = upstream.handshake();
+    let sent = sent_capabilities(context, server, handshake.era());
     let capabilities = sent.as_deref().unwrap_or_else(|| upstream.capabilities());
-    let handshake = Some(upstream.handshake());
-    response_plan::leave_to_server(context, server, handshake, capabilities, &mut response.plan);
-    let token = response.progress.as_ref().map(|it| it.upstream.as_str());
+    response_plan::leave_to_server(context, server, Some(handshake), capabilities, &mut plan);
+    let scope = context.in_view(forwarding.view);
+    let response = response_context(scope, server, plan, handshake.era());
+    let token = response
+        .plan
+        .progress
+        .as_ref()
+        .map(|it| it.upstream.as_str());
     let upstream_context = UpstreamContext {
-        revision: upstream.handshake().revision,
+        revision: handshake.revision,
         capabilities,
         progress_token: token,
-        log_level: response.log_level.map(level_name),
+        log_level: response.plan.log_level.map(level_name),
     };
     task_mode::rename_related_task(context);
     let params = era::to_upstream_params(&mut context.request.params, &upstream_context);
@@ -219,24 +224,21 @@ fn upstream_request(
     let method = of_round_trip.unwrap_or_else(|| Cow::Owned(context.request.method.to_owned()));
     let mut request = Request::new(method, Some(params));
     request.progress_token = token.map(str::to_owned);
-    request.name = forwarding.name.take();
-    request.param_headers = std::mem::take(&mut forwarding.headers);
-    let texts = forwarding
-        .span
-        .iter()
-        .flat_map(|span| span.carrier().texts());
-    let headers = texts.filter_map(|(key, text)| {
+    request.name = forwarding.name;
+    request.param_headers = forwarding.headers;
+    let texts = span.into_iter().flat_map(|span| span.carrier().texts());
+    let trace_headers = texts.filter_map(|(key, text)| {
         // What is not valid in a header is in `_meta` alone.
         let value = HeaderValue::from_str(text?).ok()?;
         Some((HeaderName::from_static(key), value))
     });
-    request.trace_headers = headers.collect();
+    request.trace_headers = trace_headers.collect();
     request.caller = Some(CallerId(context.client.id));
     let memory = &context.snapshot.services.memory;
     request.memory = Some(memory.answers_to(context.client.quota_key()));
     request.token = context.client.access_token().cloned();
-    request.out_of_band = out_of_band_sink(context, response.log_level);
-    request
+    request.out_of_band = out_of_band_sink(context, response.plan.log_level);
+    (request, response)
 }
 
 /// Sends the request, and retains it if it may have to be sent again.
@@ -266,10 +268,11 @@ async fn send(
 fn resume_suspended(
     context: &RequestContext<'_>,
     call: u64,
-    server: ServerIndex,
     permit: OwnedSemaphorePermit,
-    mut response: Box<ResponseContext>,
+    forwarding: ForwardRequest,
 ) -> Result<Box<InFlightRequest>, RpcError> {
+    let server = forwarding.server;
+    let mut plan = forwarding.plan;
     let responses = read_responses(context.request.params.members.get(INPUT_RESPONSES))?;
     let services = &context.snapshot.services.exchange;
     let suspended = services.suspended_calls.take(call);
@@ -279,16 +282,19 @@ fn resume_suspended(
         let current = connection.current();
         let handshake = current.as_deref().map(UpstreamConnection::handshake);
         let declared = &connection.config().capabilities;
-        response_plan::leave_to_server(context, server, handshake, declared, &mut response.plan);
+        response_plan::leave_to_server(context, server, handshake, declared, &mut plan);
     }
     // The server knows only the token of the first request.
-    response.progress = match (response.progress, &call.progress) {
+    plan.progress = match (plan.progress, &call.progress) {
         (Some(progress), Some(first)) => Some(ProgressTokens {
             upstream: first.clone(),
             ..progress
         }),
         _ => None,
     };
+    let scope = context.in_view(forwarding.view);
+    // Servers of suspended calls are legacy.
+    let response = response_context(scope, server, plan, Era::Legacy);
     let services = Arc::clone(services);
     Ok(InFlightRequest::resumed(
         services, call, &responses, permit, response,
@@ -306,7 +312,7 @@ fn task_connection(
     is_proxied.then(|| {
         let bounds = TaskBounds::of(&context.snapshot.config.limits);
         let task_connection = TaskConnection::new(connection, bounds);
-        Box::new(task_connection.with_progress(response.progress.clone()))
+        Box::new(task_connection.with_progress(response.plan.progress.clone()))
     })
 }
 
@@ -329,7 +335,10 @@ fn relays_input(context: &RequestContext<'_>, era: Era) -> bool {
     is_between && context.action.round_trip_method().is_some()
 }
 
-fn progress_tokens(context: &RequestContext<'_>) -> Result<Option<ProgressTokens>, RpcError> {
+/// The tokens of the progress that the client wants to see.
+pub(crate) fn progress_tokens(
+    context: &RequestContext<'_>,
+) -> Result<Option<ProgressTokens>, RpcError> {
     let Some(client) = context.request.params.meta.get(era::PROGRESS_TOKEN) else {
         return Ok(None);
     };
@@ -345,7 +354,7 @@ fn progress_tokens(context: &RequestContext<'_>) -> Result<Option<ProgressTokens
 }
 
 /// The least severe level that the client wants logged for this request.
-fn log_level(context: &RequestContext<'_>) -> Result<Option<u8>, RpcError> {
+pub(crate) fn log_level(context: &RequestContext<'_>) -> Result<Option<u8>, RpcError> {
     if context.client.era() == Era::Legacy {
         let session = context.client.session.as_ref();
         return Ok(session.and_then(|session| session.log_level()));

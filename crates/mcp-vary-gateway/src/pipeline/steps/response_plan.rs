@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
+use mcp_vary_catalog::gateway_tool::GatewayTool;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::shown::{Prompt, Tool};
@@ -19,7 +20,6 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Revision;
 
-use super::stored_results;
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use crate::pool::client_declarations::{declare_features, forwards_features};
@@ -55,7 +55,7 @@ pub(crate) fn tool_shape(scope: ViewScope<'_>, tool: &Tool, arguments: &str) -> 
                     upstream_name: Arc::clone(&tool.item_ref.upstream_name),
                 },
             },
-            reader_tool: stored_results::reader_tool_name(scope),
+            reader_tool: scope.gateway_tool_name(GatewayTool::ReadResult).cloned(),
         },
         output: tool.output.clone(),
         is_linked: scope.client.revision >= Revision::LINKS,

@@ -6,25 +6,19 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use crate::mrtr::{Quota, REQUEST_STATE, RequestBinding, RequestStateCodec, RoundTrip};
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request_context::ViewScope;
 
-/// What the states of the request are bound to, as the client wrote it; `None` for legacy clients, whose requests
-/// have one round trip.
-pub(crate) fn binding(context: &RequestContext<'_>, name: &str) -> Option<RequestBinding> {
-    let is_modern = context.client.era() == Era::Modern;
-    let arguments = context.request.params.members.get("arguments");
-    is_modern.then(|| RequestBinding {
-        name: name.to_owned(),
-        arguments: arguments.map(|arguments| context.request.retain(arguments)),
-    })
-}
-
-/// Seals the states of a request with this `binding`.
-pub(super) fn state_codec(
+/// Seals the states of a request about the item `name`, bound to what the client wrote; `None` for legacy clients, whose
+/// requests have one round trip.
+pub(crate) fn state_codec(
     scope: ViewScope<'_>,
     server: ServerIndex,
-    binding: Option<RequestBinding>,
+    name: &str,
 ) -> Option<RequestStateCodec> {
+    if scope.client.era() == Era::Legacy {
+        return None;
+    }
+    let arguments = scope.request.params.members.get("arguments");
     let limits = &scope.snapshot.config.limits;
     let store = scope.snapshot.services.store.as_ref();
     let is_here = scope.has_state_here(server);
@@ -34,7 +28,10 @@ pub(super) fn state_codec(
         method: scope.action.round_trip_method()?,
         principal: scope.client.principal.clone(),
         owner: scope.client.quota_key(),
-        request: binding?,
+        request: RequestBinding {
+            name: name.to_owned(),
+            arguments: arguments.map(|arguments| scope.request.retain(arguments)),
+        },
         server: scope.server_name(server),
         lifetime: limits.state_lifetime,
         quota: Quota::of(limits),

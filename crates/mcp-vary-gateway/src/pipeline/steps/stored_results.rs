@@ -1,6 +1,4 @@
-//! The stored parts of shortened results: who may read them, and the tool for models that cannot read resources.
-
-use std::sync::Arc;
+//! The stored parts of shortened results: who may read them.
 
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::catalog::Catalog;
@@ -11,21 +9,6 @@ use mcp_vary_wire::response::RpcError;
 
 use super::view;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
-
-/// The name of the tool that reads them, unless a server has a tool of that name.
-pub(crate) const TOOL_NAME: &str = "read_result";
-
-/// The name of that tool in the view, if the operator has enabled it. A server's tool of the same name keeps its name.
-pub(crate) fn reader_tool_name(scope: ViewScope<'_>) -> Option<Arc<str>> {
-    if !scope.snapshot.config.read_result {
-        return None;
-    }
-    let tools = scope.catalog.view(ListKind::Tools, scope.view);
-    Some(tools.map_or_else(
-        || TOOL_NAME.into(),
-        |tools| tools.gateway_tool_name(TOOL_NAME),
-    ))
-}
 
 pub(crate) fn reader(context: &RequestContext<'_>) -> ResultReader {
     ResultReader {

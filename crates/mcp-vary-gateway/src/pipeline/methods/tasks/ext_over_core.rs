@@ -6,12 +6,12 @@
 use mcp_vary::json;
 use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 
 use crate::mrtr::{INPUT_RESPONSES, read_responses};
 use crate::pipeline::request::{MethodAction, TaskAction};
 use crate::pipeline::request_context::{Dispatch, RequestContext};
-use crate::pipeline::steps::forward::response_context;
+use crate::pipeline::steps::forward::{log_level, progress_tokens, response_context};
 use crate::pipeline::steps::found_task::FoundTask;
 use crate::pipeline::steps::proxied_task;
 use crate::tasks::proxy::ClientQuery;
@@ -65,8 +65,12 @@ fn status_answer(
     status: &str,
 ) -> Result<Dispatch, RpcError> {
     let scope = context.in_view(found.view);
-    let mut forwarding = found.forwarding(scope, proxied_task::extension_codec(context, found));
-    let response = response_context(scope, &mut forwarding)?;
+    let codec = proxied_task::extension_codec(context, found);
+    let mut plan = found.forwarding(scope, codec).plan;
+    plan.log_level = log_level(context)?;
+    plan.progress = progress_tokens(context)?;
+    // Servers of the core dialect are legacy.
+    let response = response_context(scope, found.item_ref.server, plan, Era::Legacy);
     let services = &context.snapshot.services.exchange;
     Ok(Dispatch::Done(response.task(status, services)))
 }
