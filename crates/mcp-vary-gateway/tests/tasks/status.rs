@@ -54,10 +54,9 @@ impl Jobs {
 
     /// A gateway before it, and before another of its kind.
     async fn harness(&self) -> (Harness, ScriptedServer) {
-        let (one, other) = (self.peer().await, Self::new(self.era, self.form));
-        let two = other.peer().await;
-        let config = before(&[("one", &one), ("two", &two)]);
-        (Harness::behind(one, config).await, two)
+        let other = Self::new(self.era, self.form);
+        let servers = [self.peer().await, other.peer().await];
+        Harness::behind_two(servers, |config| config).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
