@@ -35,22 +35,19 @@ struct Ask {
     tags: Vec<&'static str>,
 }
 
-fn ask(tags: impl Strategy<Value = Vec<&'static str>>) -> impl Strategy<Value = Ask> {
-    let tool = prop_oneof![1 => Just("free"), 1 => Just("ui"), 2 => Just("bound")];
-    let fields = prop::sample::select(&["both", "content", "structured"][..]);
-    (tool, any::<bool>(), fields, tags).prop_map(|(tool, is_modern, fields, tags)| Ask {
-        tool,
-        is_modern,
-        fields,
-        tags,
-    })
-}
-
 /// Some results with those who ask for them.
 type Batch = Vec<(Served, Vec<Ask>)>;
 
 fn batch(tags: impl Strategy<Value = Vec<&'static str>>) -> impl Strategy<Value = Batch> {
-    let asks = prop::collection::vec(ask(tags), 6);
+    let tool = prop_oneof![1 => Just("free"), 1 => Just("ui"), 2 => Just("bound")];
+    let fields = prop::sample::select(&["both", "content", "structured"][..]);
+    let ask = (tool, any::<bool>(), fields, tags).prop_map(|(tool, is_modern, fields, tags)| Ask {
+        tool,
+        is_modern,
+        fields,
+        tags,
+    });
+    let asks = prop::collection::vec(ask, 6);
     prop::collection::vec((served(false), asks), 1..12)
 }
 
@@ -69,18 +66,17 @@ impl Told {
         let says = Arc::new(Mutex::new(String::new()));
         let tools = tools(batch);
         let reported = Arc::clone(&says);
-        let peer = ScriptedServer::start(move |seen| {
-            let mut capabilities = json!({"tools": {}});
-            if has_tags {
-                capabilities["extensions"] = json!({CONTENT_NEGOTIATION: {}});
-            }
-            answer(
-                server,
-                capabilities,
-                (&tools, &reported.lock().unwrap()),
-                seen,
-            )
-        });
+        let mut capabilities = json!({"tools": {}});
+        if has_tags {
+            capabilities["extensions"] = json!({CONTENT_NEGOTIATION: {}});
+        }
+        let peer = Script::new(server, "laws")
+            .declares(capabilities)
+            .reply("tools/list", move |seen| seen.answer_text(&tools))
+            .reply("tools/call", move |seen| {
+                seen.answer_text(&reported.lock().unwrap())
+            })
+            .start();
         let read = read_results(rules).unwrap();
         let variant = |(id, fields)| {
             let id: &str = id;
@@ -224,26 +220,6 @@ fn tools(batch: &Batch) -> String {
         tools.push(bound);
     }
     json!({ "tools": tools }).to_string()
-}
-
-fn answer(
-    era: Era,
-    capabilities: Value,
-    (tools, says): (&str, &str),
-    seen: &ReceivedRequest,
-) -> Option<Reply> {
-    let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => discovered(capabilities).to_string(),
-        ("initialize", Era::Legacy) => introduced("laws", capabilities).to_string(),
-        ("tools/list", _) => tools.to_owned(),
-        ("tools/call", _) => says.to_owned(),
-        _ => return None,
-    };
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-        seen.id()
-    );
-    Some(Reply::new(200, "application/json", body))
 }
 
 /// `result` with what the client's revision requires.

@@ -49,7 +49,7 @@ impl Jobs {
 
     async fn peer(&self) -> ScriptedServer {
         let jobs = self.clone();
-        ScriptedServer::start(move |seen| jobs.answer(seen)).await
+        ScriptedServer::start(move |seen| jobs.reply_to(seen)).await
     }
 
     /// A gateway before it, and before another of its kind.
@@ -120,7 +120,7 @@ impl Jobs {
         state
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let params = &seen.body["params"];
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         let result = match (seen.method(), self.era) {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary_testkit::scripted_server::initialize;
-
 use super::sealed::MODERN;
 use super::with;
 use crate::support::*;
@@ -24,43 +22,38 @@ struct Open {
 
 impl Server {
     async fn start() -> ScriptedServer {
-        let server = Self::default();
-        ScriptedServer::start(move |seen| server.answer(seen)).await
-    }
-
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        let params = &seen.body["params"];
-        let name = params["name"].as_str().unwrap_or_default();
-        match seen.method() {
-            "initialize" => Some(initialize(seen, "s")),
-            "tools/list" => {
-                let tools = tool_list(&["ask", "twice", "thought better", "visit"]);
-                Some(seen.answer(&tools))
-            }
-            "tools/call" if name == "visit" => Some(visit(seen)),
-            "tools/call" => {
+        let server = Arc::new(Self::default());
+        let waiting = Arc::clone(&server);
+        Script::legacy("asking")
+            .declares(json!({"tools": {"listChanged": true}}))
+            .tools(&["ask", "twice", "thought better", "visit"])
+            .in_sessions(|_| "s".to_owned())
+            .reply("tools/call", move |seen| {
+                let name = &seen.body["params"]["name"];
+                if name == "visit" {
+                    return visit(seen);
+                }
                 let (stream, reply) = Reply::stream();
-                let left = if name == "twice" { 1 } else { 0 };
-                let call = seen.clone();
-                self.ask(Open { stream, call, left });
-                Some(reply)
-            }
-            _ if seen.body.get("method").is_none() && !seen.id().is_null() => {
-                let open = self.open.lock().unwrap().remove(&seen.id().as_u64()?)?;
+                let (left, call) = (usize::from(name == "twice"), seen.clone());
+                server.send_question(Open { stream, call, left });
+                reply
+            })
+            .may_reply("POST", move |seen| {
+                let open = waiting.open.lock().unwrap().remove(&seen.id().as_u64()?)?;
                 if open.left > 0 {
                     let left = open.left - 1;
-                    self.ask(Open { left, ..open });
+                    waiting.send_question(Open { left, ..open });
                 } else {
                     let reported = seen.body.get("result").or(seen.body.get("error"));
                     finish(&open, reported.unwrap());
                 }
                 Some(Reply::new(202, "text/plain", ""))
-            }
-            _ => None,
-        }
+            })
+            .start()
+            .await
     }
 
-    fn ask(&self, open: Open) {
+    fn send_question(&self, open: Open) {
         let id = self.next.fetch_add(1, Ordering::SeqCst) as u64 + 1;
         let arguments = &open.call.body["params"]["arguments"];
         let (method, params) = (&arguments["method"], &arguments["params"]);
