@@ -20,6 +20,7 @@ export const SDKS = {
     // It puts the code before the server's words.
     said: (error) => error.message.replace(/^MCP error -?\d+: /, ""),
     page: (client, params) => client.listTools(params),
+    call: (client, params, options) => client.callTool(params, undefined, options),
   },
   "typescript-2": {
     Client,
@@ -29,6 +30,7 @@ export const SDKS = {
     said: (error) => error.message,
     // Its `listTools` joins all pages.
     page: (client, params) => client.request({ method: "tools/list", params }),
+    call: (client, params, options) => client.callTool(params, options),
   },
 };
 
@@ -39,18 +41,51 @@ export function ofBothEras(way) {
   return way === "http" ? [...SDK_SERVERS, ...SDK_SERVERS.map((name) => `${name}-http`)] : SDK_SERVERS;
 }
 
-/** A client of `era` that is connected over `transport`. */
-export async function connected(sdk, transport, era, wanted) {
-  const client = new sdk.Client(
-    { name: "interop-library", version: "1.0.0" },
-    {
-      capabilities: { extensions: declared(wanted) },
-      versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
-    },
-  );
+export const INFO = { name: "interop", version: "1.0.0" };
+
+/** A client with these capabilities, which will find out that it speaks `era`, as applications do. */
+export function clientOf(sdk, era, capabilities) {
+  return new sdk.Client(INFO, { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } });
+}
+
+/** The way to a server with this URL and this command. */
+export function transportTo(sdk, way, { url, command, cwd }) {
+  if (way === "http") return new sdk.Http(new URL(url));
+  const [program, ...args] = command;
+  return new sdk.Stdio({ command: program, args, cwd, env: process.env, stderr: "inherit" });
+}
+
+export async function open(sdk, client, transport, era) {
   await client.connect(transport);
   same(sdk.eraOf(client), era);
+}
+
+/** A client of `era` that is connected over `transport`. */
+export async function connected(sdk, transport, era, wanted) {
+  const client = clientOf(sdk, era, { extensions: declared(wanted) });
+  await open(sdk, client, transport, era);
   return client;
+}
+
+/** The text of the result of a tool. */
+export async function called(client, tool, args = {}) {
+  return textOf(await client.callTool({ name: tool, arguments: args }));
+}
+
+export const textOf = ({ content }) => content.map(({ text }) => text).join("\n");
+
+export function holds(found, ...parts) {
+  for (const part of parts) {
+    if (!found.includes(part)) throw new Error(`no ${part} in ${found}`);
+  }
+}
+
+/** What `promise` fails with. */
+export async function failure(promise) {
+  return promise.then(
+    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
+    (error) => error,
+  );
 }
 
 function declared({ features, hints }) {

@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, holds, same, textOf, told } from "./sdks.mjs";
 
 const { vary, python } = JSON.parse(process.argv[2]);
 
@@ -64,7 +64,7 @@ async function connect(url) {
 async function call(client, [name, args = {}]) {
   const { content, isError } = await client.callTool({ name, arguments: args });
   if (isError) throw new Error(JSON.stringify(content));
-  return content.map(({ text }) => text).join("\n");
+  return textOf({ content });
 }
 
 /** Lists, calls, and is asked back. */
@@ -73,8 +73,7 @@ async function use(client, [plain, form, sample]) {
   for (const [name] of [plain, form, sample]) same(tools.some((tool) => tool.name === name), true);
   await call(client, plain);
   for (const asking of [form, sample]) {
-    const text = await call(client, asking);
-    if (!text.includes("Ada")) throw new Error(`no Ada in ${text}`);
+    holds(await call(client, asking), "Ada");
   }
 }
 
