@@ -36,8 +36,7 @@ async function connected(server, capabilities) {
   const transport = transportTo(sdk, way, servers[server]);
   const client = clientOf(sdk, era, capabilities);
   const changes = new Changes();
-  const schema = name === "typescript-1" ? types.ToolListChangedNotificationSchema : LIST_CHANGED;
-  client.setNotificationHandler(schema, () => changes.add());
+  client.setNotificationHandler(sdk.key(LIST_CHANGED, types.ToolListChangedNotificationSchema), () => changes.add());
   await open(sdk, client, transport, era);
   const results = [];
   const { onmessage } = transport;

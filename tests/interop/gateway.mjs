@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 
 /**
- * Starts `vary` with a configuration file, and returns it with its URL as soon as it listens; its servers may still be
+ * Starts `vary` with a configuration file or the URL of a server, and returns it with its URL as soon as it listens; its servers may still be
  * starting. What it prints goes to the log of the script.
  */
 export async function startGateway(vary, configuration, listen = "127.0.0.1:0") {
@@ -16,7 +16,7 @@ export async function startGateway(vary, configuration, listen = "127.0.0.1:0") 
     gateway.once("exit", () => reject(new Error(printed)));
     gateway.stderr.on("data", (chunk) => {
       printed += chunk;
-      const [url] = printed.match(/http:\/\/127\.0\.0\.1:\d+\/mcp(?=\s)/) ?? [];
+      const [, url] = printed.match(/serving at (\S+)\s/) ?? [];
       if (url) resolve(url);
     });
   });

@@ -22,7 +22,7 @@ async function connected(server, capabilities = {}) {
   const heard = [];
   let wake = () => {};
   for (const [method, schema] of Object.entries(SCHEMAS)) {
-    client.setNotificationHandler(name === "typescript-1" ? schema : method, ({ params }) => {
+    client.setNotificationHandler(sdk.key(method, schema), ({ params }) => {
       heard.push([method, params ?? {}]);
       wake();
     });

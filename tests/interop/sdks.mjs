@@ -1,7 +1,5 @@
 // The TypeScript SDKs 1.x and 2.x, asked alike, and what their answers are held against.
 
-import { isDeepStrictEqual } from "node:util";
-
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
@@ -9,6 +7,9 @@ import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 import { NEGOTIATION, VARIANT, VARIANTS } from "./checks.mjs";
+import { same, textOf } from "./telling.mjs";
+
+export { failure, holds, lacks, same, textOf, told } from "./telling.mjs";
 
 /** What the two SDKs call differently; whatever is asked of a client, both call the same. */
 export const SDKS = {
@@ -17,6 +18,8 @@ export const SDKS = {
     Stdio: Stdio1,
     Http: Http1,
     eraOf: () => "legacy",
+    // What a handler is set for.
+    key: (method, schema) => schema,
     // It puts the code before the server's words.
     said: (error) => error.message.replace(/^MCP error -?\d+: /, ""),
     page: (client, params) => client.listTools(params),
@@ -27,6 +30,7 @@ export const SDKS = {
     Stdio: StdioClientTransport,
     Http: StreamableHTTPClientTransport,
     eraOf: (client) => client.getProtocolEra(),
+    key: (method) => method,
     said: (error) => error.message,
     // Its `listTools` joins all pages.
     page: (client, params) => client.request({ method: "tools/list", params }),
@@ -70,22 +74,6 @@ export async function connected(sdk, transport, era, wanted) {
 /** The text of the result of a tool. */
 export async function called(client, tool, args = {}) {
   return textOf(await client.callTool({ name: tool, arguments: args }));
-}
-
-export const textOf = ({ content }) => content.map(({ text }) => text).join("\n");
-
-export function holds(found, ...parts) {
-  for (const part of parts) {
-    if (!found.includes(part)) throw new Error(`no ${part} in ${found}`);
-  }
-}
-
-/** What `promise` fails with. */
-export async function failure(promise) {
-  return promise.then(
-    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
-    (error) => error,
-  );
 }
 
 function declared({ features, hints }) {
@@ -132,25 +120,4 @@ function at(value, pointer) {
   const keys = pointer.slice(1).split("/");
   const names = keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
   return names.reduce((inner, name) => inner?.[name], value) ?? null;
-}
-
-export function same(found, wanted) {
-  if (isDeepStrictEqual(found, wanted)) return;
-  throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
-}
-
-/** Does `action` with `server`, and prints how it went. */
-export async function told(name, action, server) {
-  const limit = new Promise((_, reject) => setTimeout(reject, 60_000, "still not done after a minute").unref());
-  const line = await Promise.race([action(), limit]).then(
-    () => ({ name, server, ok: true }),
-    (error) => ({ name, server, ok: false, detail: String(error) }),
-  );
-  console.log(JSON.stringify(line));
-  return line.ok;
-}
-
-/** Prints what the SDK has no way to do. */
-export function lacks(name, why, server) {
-  console.log(JSON.stringify({ name, server, lacks: why }));
 }

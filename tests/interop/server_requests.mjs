@@ -23,12 +23,10 @@ const ENDED = "notifications/elicitation/complete";
 /** A client of one server that answers as `answers` says at the time. */
 async function connected(server, answers) {
   const client = clientOf(sdk, era, CAPABILITIES);
-  // The SDKs name what is handled differently.
-  const key = (method, schema) => (name === "typescript-1" ? schema : method);
   for (const [method, schema] of Object.entries(ASKED)) {
-    client.setRequestHandler(key(method, schema), (request) => answers[method](request));
+    client.setRequestHandler(sdk.key(method, schema), (request) => answers[method](request));
   }
-  client.setNotificationHandler(key(ENDED, types.ElicitationCompleteNotificationSchema), ({ params }) =>
+  client.setNotificationHandler(sdk.key(ENDED, types.ElicitationCompleteNotificationSchema), ({ params }) =>
     answers[ENDED]?.(params.elicitationId),
   );
   await open(sdk, client, transportTo(sdk, way, servers[server]), era);

@@ -25,13 +25,9 @@ async function connected(server, form) {
     asked.push(params);
     return { action: "accept", content: form };
   };
-  if (name === "typescript-1") {
-    client.setNotificationHandler(types.TaskStatusNotificationSchema, hear);
-    client.setRequestHandler(types.ElicitRequestSchema, fill);
-  } else {
-    client.fallbackNotificationHandler = hear;
-    client.setRequestHandler("elicitation/create", fill);
-  }
+  if (name === "typescript-1") client.setNotificationHandler(types.TaskStatusNotificationSchema, hear);
+  else client.fallbackNotificationHandler = hear;
+  client.setRequestHandler(sdk.key("elicitation/create", types.ElicitRequestSchema), fill);
   await open(sdk, client, transport, era);
   // It knows what becomes a task by what is listed.
   await client.listTools();
