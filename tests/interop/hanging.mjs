@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, clientOf, same, told } from "./sdks.mjs";
+import { SDKS, clientOf, same, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, vary, fixture } = JSON.parse(process.argv[2]);
 const LIMIT = 10_000;
@@ -47,8 +47,7 @@ async function ofInspector(url) {
 }
 
 async function ofSdk(sdk, url) {
-  const args = ["serve", "--stdio", configuration];
-  const transport = url ? new sdk.Http(new URL(url)) : new sdk.Stdio({ command: vary, args, stderr: "ignore" });
+  const transport = transportTo(sdk, way, { url, command: [vary, "serve", "--stdio", configuration] });
   const client = clientOf(sdk, era, {});
   const options = { timeout: LIMIT };
   await told("connects with a limit of 10 s", () => client.connect(transport, options));

@@ -7,7 +7,7 @@
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 
-import { startGateway } from "./gateway.mjs";
+import { SERVES, startGateway } from "./gateway.mjs";
 import { SDKS, called, clientOf, open, same, transportTo } from "./sdks.mjs";
 
 const { MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT } = process.env;
@@ -99,7 +99,7 @@ async function play(url) {
 
 /** Does `action` with the URL of Vary in front of `url`. */
 async function through(vary, url, action) {
-  const { gateway, url: address } = await startGateway(vary, url);
+  const { gateway, url: address } = await startGateway(vary, url, "127.0.0.1:0", SERVES);
   const ended = once(gateway, "exit");
   process.on("exit", () => gateway.kill("SIGKILL"));
   try {

@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, holds, same, textOf, told } from "./sdks.mjs";
+import { SDKS, clientOf, holds, same, textOf, told, transportTo } from "./sdks.mjs";
 
 const { vary, python } = JSON.parse(process.argv[2]);
 
@@ -50,14 +50,13 @@ async function stop({ child }) {
 
 /** A client that can be asked for a form and a sample. */
 async function connect(url) {
-  const { Client, Http } = SDKS["typescript-1"];
-  const capabilities = { elicitation: {}, sampling: {} };
-  const client = new Client({ name: "interop-sse-restart", version: "1.0.0" }, { capabilities });
+  const sdk = SDKS["typescript-1"];
+  const client = clientOf(sdk, "legacy", { elicitation: {}, sampling: {} });
   const content = { name: "Ada", check: true };
   client.setRequestHandler(types.ElicitRequestSchema, () => ({ action: "accept", content }));
   const sample = { role: "assistant", model: "m", content: { type: "text", text: "so Ada" } };
   client.setRequestHandler(types.CreateMessageRequestSchema, () => sample);
-  await client.connect(new Http(new URL(url)));
+  await client.connect(transportTo(sdk, "http", { url }));
   return client;
 }
 
