@@ -100,16 +100,10 @@ fn differs(bytes: &mut [u8]) {
 impl Embedded {
     /// The fixture behind the policy of a configuration file without servers.
     pub(crate) async fn with(policy: &str) -> Self {
-        Self::edited(policy, |_| {}).await
-    }
-
-    /// The same after `edit`.
-    pub(crate) async fn edited(policy: &str, edit: impl FnOnce(&mut Config)) -> Self {
         let pipes = Pipes::default();
         let opened = pipes.clone();
-        let mut config = config(policy, Target::in_process(move || opened.open()));
-        edit(&mut config);
-        Self::start(config, pipes).await
+        let target = Target::in_process(move || opened.open());
+        Self::start(config(policy, target), pipes).await
     }
 
     pub(crate) async fn start(config: Config, pipes: Pipes) -> Self {
@@ -168,8 +162,6 @@ pub(crate) struct Client {
     key: Option<&'static str>,
     session: Option<String>,
     next: u64,
-    /// The result of `initialize` or `server/discover`.
-    pub(crate) introduction: Value,
 }
 
 impl Client {
@@ -179,17 +171,14 @@ impl Client {
             key,
             session: None,
             next: 0,
-            introduction: Value::Null,
         };
         if kind.is_modern() {
-            client.introduction = client.ask("server/discover", json!({})).await["result"].take();
             return client;
         }
         let post = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
         let answer = client.http.ask(&client.with_key(post)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         client.session = answer.header("mcp-session-id").map(str::to_owned);
-        client.introduction = answer.json()["result"].take();
         client
     }
 
@@ -202,45 +191,27 @@ impl Client {
 
     /// The message that answers a request.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.send(method, params).await;
-        self.answer().await
-    }
-
-    /// Sends a request.
-    pub(crate) async fn send(&mut self, method: &str, params: Value) {
         self.next += 1;
         let id = json!(self.next);
         let post = match &self.session {
             Some(session) => HttpRequest::of(session, request(id, method, params).to_string()),
             None => HttpRequest::modern(&modern(id, method, params, &json!({}))),
         };
-        let bytes = self.with_key(post).bytes();
-        self.http.send(&bytes).await;
+        let post = self.with_key(post);
+        self.http.ask(&post).await.answer()
     }
 
-    /// The message that answers the request that was sent.
-    pub(crate) async fn answer(&mut self) -> Value {
-        self.http.response().await.answer()
-    }
-
-    /// Calls a tool in a variant, or in that of the client.
-    pub(crate) async fn call(&mut self, variant: &str, name: &str, arguments: Value) -> Value {
+    /// Calls a tool.
+    pub(crate) async fn call(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
-        self.ask("tools/call", in_variant(variant, params)).await
+        self.ask("tools/call", params).await
     }
 
-    /// The names of the tools of a variant.
-    pub(crate) async fn tools(&mut self, variant: &str) -> Vec<String> {
-        let list = self.ask("tools/list", in_variant(variant, json!({}))).await;
+    /// The names of the tools.
+    pub(crate) async fn tools(&mut self) -> Vec<String> {
+        let list = self.ask("tools/list", json!({})).await;
         let names = mcp_vary_testkit::message::names(&list).into_iter();
         names.map(str::to_owned).collect()
-    }
-}
-
-fn in_variant(variant: &str, params: Value) -> Value {
-    match variant {
-        "" => params,
-        id => mcp_vary_testkit::message::under(id, params),
     }
 }
 
