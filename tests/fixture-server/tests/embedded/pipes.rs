@@ -54,7 +54,8 @@ async fn a_pipe_that_is_closed_during_a_call_fails_the_call() {
 async fn a_gateway_that_closes_ends_its_pipes() {
     let embedded = Embedded::with("").await;
     for kind in KINDS {
-        embedded.client(kind).await.tools().await;
+        let mut client = embedded.client(kind).await;
+        client.ask("tools/list", json!({})).await;
     }
     assert!(!embedded.pipes.have_ended());
     soon(embedded.gateway.close()).await;
