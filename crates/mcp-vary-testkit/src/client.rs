@@ -261,7 +261,7 @@ impl Client {
         self.response(method, params).await.text()
     }
 
-    /// The same as JSON.
+    /// The message that answers its next request.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.response(method, params).await.json()
     }
