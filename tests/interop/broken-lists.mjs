@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, connected, same, told, transportTo } from "./sdks.mjs";
 
 const { vary, python } = JSON.parse(process.argv[2]);
 
@@ -120,8 +120,7 @@ async function all(ask) {
 
 async function listed(name, era) {
   const sdk = SDKS[name];
-  const client = new sdk.Client({ name: "interop-broken", version: "1" }, { versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } });
-  await client.connect(new sdk.Http(new URL(address)));
+  const client = await connected(sdk, transportTo(sdk, "http", { url: address }), era, {});
   const asks = { tools: "listTools", prompts: "listPrompts", resources: "listResources", resourceTemplates: "listResourceTemplates" };
   const found = {};
   for (const [kind, ask] of Object.entries(asks)) {

@@ -4,8 +4,9 @@ import asyncio
 import json
 import sys
 
-import discover_timeout  # noqa: F401
 from mcp.client.client import Client
+
+from sdks import written
 
 _, url, era = sys.argv
 
@@ -14,7 +15,7 @@ async def everything(ask, name):
     found, cursor = [], None
     while True:
         page = await ask(cursor=cursor)
-        found += [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in getattr(page, name)]
+        found += [written(item) for item in getattr(page, name)]
         if (cursor := page.next_cursor) is None:
             return found
 

@@ -4,7 +4,8 @@
 // specification writes the result. servers.json says what each server must answer.
 
 import { readFileSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
+
+import { failure, same, textOf, told } from "./telling.mjs";
 
 export const NEGOTIATION = "io.modelcontextprotocol/content-negotiation";
 export const VARIANTS = "io.modelcontextprotocol/server-variants";
@@ -29,8 +30,8 @@ export function capabilities(features) {
 
 /** Runs every check that this client can do; one line of JSON for each. */
 export async function check(job, connect) {
-  const plain = await told("connects", () => connect());
-  if (!plain) return;
+  let plain;
+  if (!(await told("connects", async () => (plain = await connect())))) return;
   await asServed(job.expected, plain);
   if (job.vary) await variants(job.expected, plain);
   await plain.close();
@@ -46,18 +47,17 @@ async function asServed(expected, client) {
   await told("lists tools", async () => {
     const names = (await client.listTools()).tools.map((tool) => tool.name);
     const missing = expected.tools.filter((name) => !names.includes(name));
-    same(missing, [], `of ${names.length} tools`);
-    return `${names.length} tools`;
+    same(missing, []);
   });
   if (call) {
     await told(`calls ${call.name}`, async () => {
-      same(text(await client.callTool(call)), call.text);
+      same(textOf(await client.callTool(call)), call.text);
     });
   }
   await told(`calls ${structured.name}`, async () => {
     const result = await client.callTool(structured);
     expectValue(result, structured);
-    if (text(result) === "") throw new Error("`content` is empty");
+    if (textOf(result) === "") throw new Error("`content` is empty");
   });
   if (progress && client.seesProgress) {
     await told(`sees the progress of ${progress.name}`, async () => {
@@ -117,13 +117,12 @@ async function variants(expected, client) {
     same(again.tools, standard.tools);
     const [large, small] = [standard, compact].map(({ tools }) => JSON.stringify(tools).length);
     if (small * 4 > large * 3) throw new Error(`${small} of ${large} characters`);
-    return `${small} of ${large} characters`;
   });
   await told("calls in compact", async () => {
     expectValue(await client.callTool(structured, { [VARIANT]: "compact" }), structured);
   });
   await told("learns which variants exist when it selects another", async () => {
-    const error = await failure(() => client.listTools({ [VARIANT]: "nonesuch" }));
+    const error = await failure(client.listTools({ [VARIANT]: "nonesuch" }));
     if (!/Invalid server variant/.test(error.message)) throw error;
     if (client.hidesErrorData) return;
     same(error.code, -32602);
@@ -133,7 +132,7 @@ async function variants(expected, client) {
   });
   if (client.hidesErrorData) return;
   await told("learns the active variant when a tool does not exist", async () => {
-    const error = await failure(() => client.callTool({ name: "nonesuch", arguments: {} }));
+    const error = await failure(client.callTool({ name: "nonesuch", arguments: {} }));
     same(error.code, -32602);
     same(error.data?.activeVariant, "standard");
   });
@@ -159,7 +158,7 @@ function bareValue(result, structured) {
 }
 
 function markdown(result, structured) {
-  const shown = text(result);
+  const shown = textOf(result);
   if (!shown.includes(structured.markdown)) throw new Error(shown);
   if (parses(shown)) throw new Error(`still JSON: ${shown}`);
   // All of these tools declare an output schema, so the value has to stay.
@@ -167,14 +166,9 @@ function markdown(result, structured) {
 }
 
 function expectValue(result, { value, part }) {
-  if (result.isError) throw new Error(text(result));
+  if (result.isError) throw new Error(textOf(result));
   if (value) same(result.structuredContent, value);
   for (const key of Object.keys(part ?? {})) same(result.structuredContent?.[key], part[key]);
-}
-
-/** The texts of a result, as one. */
-function text(result) {
-  return result.content.filter(({ type }) => type === "text").map(({ text }) => text).join("\n");
 }
 
 function parses(text) {
@@ -184,35 +178,4 @@ function parses(text) {
   } catch {
     return false;
   }
-}
-
-function same(found, wanted, note = "") {
-  if (isDeepStrictEqual(found, wanted)) return;
-  throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)} ${note}`.trim());
-}
-
-async function failure(action) {
-  let result;
-  try {
-    result = await action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error(`no error but ${JSON.stringify(result).slice(0, 200)}`);
-}
-
-/** Does `action`, and prints how it went. */
-async function told(name, action) {
-  let ok = true;
-  let result;
-  let detail = "";
-  try {
-    result = await action();
-    if (typeof result === "string") detail = result;
-  } catch (error) {
-    ok = false;
-    detail = `${error.message ?? error}${error.data ? ` ${JSON.stringify(error.data)}` : ""}`;
-  }
-  console.log(JSON.stringify({ name, ok, detail }));
-  return result;
 }

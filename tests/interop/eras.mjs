@@ -3,7 +3,7 @@
 
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-import { SDKS, lacks, ofBothEras, same, told } from "./sdks.mjs";
+import { SDKS, called, clientOf, lacks, ofBothEras, open, same, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, replicas, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
@@ -33,21 +33,11 @@ class Changes {
 
 /** A client of one server, its notifications of changed lists, and the results as they arrived. */
 async function connected(server, capabilities) {
-  const { url, command } = servers[server];
-  const [program, ...args] = command;
-  const transport =
-    way === "http"
-      ? new sdk.Http(new URL(url))
-      : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
-  const client = new sdk.Client(
-    { name: "interop-eras", version: "1.0.0" },
-    { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
-  );
+  const transport = transportTo(sdk, way, servers[server]);
+  const client = clientOf(sdk, era, capabilities);
   const changes = new Changes();
-  const schema = name === "typescript-1" ? types.ToolListChangedNotificationSchema : LIST_CHANGED;
-  client.setNotificationHandler(schema, () => changes.add());
-  await client.connect(transport);
-  same(sdk.eraOf(client), era);
+  client.setNotificationHandler(sdk.key(LIST_CHANGED, types.ToolListChangedNotificationSchema), () => changes.add());
+  await open(sdk, client, transport, era);
   const results = [];
   const { onmessage } = transport;
   transport.onmessage = (message, extra) => {
@@ -56,10 +46,6 @@ async function connected(server, capabilities) {
     return onmessage(message, extra);
   };
   return { client, changes, results };
-}
-
-async function called(client, tool, args = {}) {
-  return (await client.callTool({ name: tool, arguments: args })).content[0].text;
 }
 
 const isModern = era === "modern";

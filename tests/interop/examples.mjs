@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { SDKS, answers, connected, same, told, under } from "./sdks.mjs";
+import { SDKS, answers, connected, same, told, transportTo, under } from "./sdks.mjs";
 
 const { targets, way, era, client: name } = JSON.parse(process.argv[2]);
 const examples = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
@@ -11,10 +11,9 @@ const sdk = SDKS[name];
 
 /** A way to the example; a client that sets no `_meta` has its variant by the address or the command line. */
 function transport({ example, pinned }) {
-  const { url, command, directory } = targets[example];
-  if (way === "http") return new sdk.Http(new URL(pinned ? `${url}/v/${pinned}` : url));
-  const [program, ...args] = pinned ? [...command, "--variant", pinned] : command;
-  return new sdk.Stdio({ command: program, args, cwd: directory, env: process.env, stderr: "inherit" });
+  const { url, command, directory: cwd } = targets[example];
+  if (!pinned) return transportTo(sdk, way, { url, command, cwd });
+  return transportTo(sdk, way, { url: `${url}/v/${pinned}`, command: [...command, "--variant", pinned], cwd });
 }
 
 async function holds(client, { variant, lists, cursorOf, ...wanted }) {

@@ -2,16 +2,11 @@
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 
-import discover_timeout  # noqa: F401
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
-
-from library import answers, declared
-from telling import VARIANT, said, same
+from library import answers, declaring, started
+from telling import VARIANT, same, told
 
 
 def target(job, example):
@@ -20,8 +15,7 @@ def target(job, example):
     pinned = example.get("pinned")
     if job["way"] == "http":
         return f"{there['url']}/v/{pinned}" if pinned else there["url"]
-    program, *args = there["command"] + (["--variant", pinned] if pinned else [])
-    return StdioServerParameters(command=program, args=args, cwd=there["directory"], env=dict(os.environ))
+    return started(there["command"] + (["--variant", pinned] if pinned else []), cwd=there["directory"])
 
 
 async def holds(session, wanted):
@@ -49,22 +43,10 @@ async def names(session, variant):
             return found
 
 
-async def told(name, action):
-    """Does `action`, and prints how it went."""
-    line = {"name": name, "ok": True}
-    try:
-        await action
-    except Exception as error:
-        line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
-
-
 async def asked(job, example, what):
-    mode = "auto" if job["era"] == "modern" else "legacy"
-    async with Client(target(job, example), mode=mode, extensions=declared(example)) as session:
-        same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
+    async with declaring(job, target(job, example), example.get("features"), example.get("hints")) as session:
         for wanted in example["cases"]:
-            await told(f"{what}: {wanted['name']}", holds(session, wanted))
+            await told(f"{what}: {wanted['name']}", lambda: holds(session, wanted))
 
 
 async def main():
@@ -75,7 +57,7 @@ async def main():
             continue
         pinned = example.get("pinned")
         what = f"{example['example']} as {pinned}" if pinned else example["example"]
-        await told(f"{what}: connects and closes", asked(job, example, what))
+        await told(f"{what}: connects and closes", lambda: asked(job, example, what))
 
 
 asyncio.run(main())

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, clientOf, same, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, vary, fixture } = JSON.parse(process.argv[2]);
 const LIMIT = 10_000;
@@ -47,12 +47,8 @@ async function ofInspector(url) {
 }
 
 async function ofSdk(sdk, url) {
-  const args = ["serve", "--stdio", configuration];
-  const transport = url ? new sdk.Http(new URL(url)) : new sdk.Stdio({ command: vary, args, stderr: "ignore" });
-  const client = new sdk.Client(
-    { name: "interop-hanging", version: "1.0.0" },
-    { capabilities: {}, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
-  );
+  const transport = transportTo(sdk, way, { url, command: [vary, "serve", "--stdio", configuration] });
+  const client = clientOf(sdk, era, {});
   const options = { timeout: LIMIT };
   await told("connects with a limit of 10 s", () => client.connect(transport, options));
   await told("lists the tools of the server that works", async () => {
@@ -61,8 +57,7 @@ async function ofSdk(sdk, url) {
   });
   await told("calls a tool of the server that works", async () => {
     const params = { name: ECHO, arguments: { said: "hello" } };
-    const called = name === "typescript-1" ? client.callTool(params, undefined, options) : client.callTool(params, options);
-    same((await called).structuredContent, { said: "hello" });
+    same((await sdk.call(client, params, options)).structuredContent, { said: "hello" });
   });
   await client.close();
 }

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { SDKS, answers, connected, told } from "./sdks.mjs";
+import { SDKS, answers, connected, told, transportTo } from "./sdks.mjs";
 
 const { programs, way, era, client: name } = JSON.parse(process.argv[2]);
 const cases = JSON.parse(readFileSync(new URL("library.json", import.meta.url), "utf8"));
@@ -25,10 +25,9 @@ async function holds(wanted) {
 }
 
 async function transport(program, server) {
-  if (!server) return new sdk.Stdio({ command: program, args: ["--stdio"], env: process.env });
-  const lines = createInterface({ input: server.stdout });
-  const url = await new Promise((resolve) => lines.once("line", resolve));
-  return new sdk.Http(new URL(url));
+  const lines = server && createInterface({ input: server.stdout });
+  const url = lines && (await new Promise((resolve) => lines.once("line", resolve)));
+  return transportTo(sdk, way, { url, command: [program, "--stdio"] });
 }
 
 for (const wanted of cases) {

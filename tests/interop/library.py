@@ -4,15 +4,15 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import discover_timeout  # noqa: F401
 from mcp.client.client import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters
-from mcp.shared.exceptions import MCPError
 
-from telling import VARIANT, said, same
+from sdks import MCPError, written
+from telling import VARIANT, same, told
 
 NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
 VARIANTS = "io.modelcontextprotocol/server-variants"
@@ -22,8 +22,7 @@ async def holds(job, wanted):
     """One case, on a connection and a server of its own."""
     program = str(Path(job["programs"]) / wanted["program"])
     if job["way"] == "stdio":
-        target = StdioServerParameters(command=program, args=["--stdio"], env=dict(os.environ))
-        await asks(job, target, wanted)
+        await asks(job, started([program, "--stdio"]), wanted)
         return
     pipe = asyncio.subprocess.PIPE
     server = await asyncio.create_subprocess_exec(program, "--http", "127.0.0.1:0", stdout=pipe)
@@ -36,10 +35,28 @@ async def holds(job, wanted):
 
 
 async def asks(job, target, wanted):
-    mode = "auto" if job["era"] == "modern" else "legacy"
-    async with Client(target, mode=mode, extensions=declared(wanted)) as session:
-        same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
+    async with declaring(job, target, wanted.get("features"), wanted.get("hints")) as session:
         await answers(session, wanted)
+
+
+def started(command, **more):
+    """The server that this command starts."""
+    program, *args = command
+    return StdioServerParameters(command=program, args=args, env=dict(os.environ), **more)
+
+
+@asynccontextmanager
+async def declaring(job, target, features=None, hints=None):
+    """A client that declares these, if there are any, and finds out by probing that it speaks the era of the job."""
+    extensions = []
+    if features is not None:
+        extensions.append(advertise(NEGOTIATION, {"version": "1.0", "features": features}))
+    if hints:
+        extensions.append(advertise(VARIANTS, {"variantHints": {"hints": hints}}))
+    mode = "auto" if job["era"] == "modern" else "legacy"
+    async with Client(target, mode=mode, extensions=extensions or None, read_timeout_seconds=60) as session:
+        same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
+        yield session
 
 
 async def answers(session, wanted):
@@ -47,15 +64,6 @@ async def answers(session, wanted):
     found, expected = await answer(session, wanted)
     for pointer, value in expected.items():
         same(at(found, pointer), value)
-
-
-def declared(wanted):
-    extensions = []
-    if features := wanted.get("features"):
-        extensions.append(advertise(NEGOTIATION, {"version": "1.0", "features": features}))
-    if hints := wanted.get("hints"):
-        extensions.append(advertise(VARIANTS, {"variantHints": {"hints": hints}}))
-    return extensions or None
 
 
 async def answer(session, wanted):
@@ -85,10 +93,6 @@ async def asked(session, wanted):
             return await session.get_prompt(params["name"], params.get("arguments"), meta=meta)
 
 
-def written(model):
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 def at(value, pointer):
     """What a JSON pointer points at; None where there is nothing."""
     for key in pointer[1:].split("/"):
@@ -104,12 +108,7 @@ async def main():
     job = json.loads(sys.argv[1])
     cases = json.loads(Path(__file__).with_name("library.json").read_text(encoding="utf-8"))
     for wanted in cases:
-        line = {"name": wanted["name"], "ok": True}
-        try:
-            await holds(job, wanted)
-        except Exception as error:
-            line |= {"ok": False, "detail": said(error)}
-        print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
+        await told(wanted["name"], lambda: holds(job, wanted))
 
 
 if __name__ == "__main__":

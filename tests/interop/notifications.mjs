@@ -3,7 +3,7 @@
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { VARIANT } from "./checks.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, clientOf, failure, open, same, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
@@ -18,26 +18,16 @@ const OTHER = "test://static-text";
 
 /** A client of one server that can do this, and what it has heard. */
 async function connected(server, capabilities = {}) {
-  const { url, command } = servers[server];
-  const [program, ...args] = command;
-  const transport =
-    way === "http"
-      ? new sdk.Http(new URL(url))
-      : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
-  const client = new sdk.Client(
-    { name: "interop-notifications", version: "1.0.0" },
-    { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
-  );
+  const client = clientOf(sdk, era, capabilities);
   const heard = [];
   let wake = () => {};
   for (const [method, schema] of Object.entries(SCHEMAS)) {
-    client.setNotificationHandler(name === "typescript-1" ? schema : method, ({ params }) => {
+    client.setNotificationHandler(sdk.key(method, schema), ({ params }) => {
       heard.push([method, params ?? {}]);
       wake();
     });
   }
-  await client.connect(transport);
-  same(sdk.eraOf(client), era);
+  await open(sdk, client, transportTo(sdk, way, servers[server]), era);
   /** Does `change` until it is heard; what is heard then. A stream may be opened only after the first time. */
   const hear = async (change, holds) => {
     for (;;) {
@@ -51,7 +41,7 @@ async function connected(server, capabilities = {}) {
       if (found) return found;
     }
   };
-  return { client, heard, hear, url };
+  return { client, heard, hear };
 }
 
 const call = (client, tool, args) => client.callTool({ name: tool, arguments: args });
@@ -108,10 +98,7 @@ await told("a subscription belongs to its variant", async () => {
     const under = (variant) => ({ uri: WATCHED, _meta: { [VARIANT]: variant } });
     await client.subscribeResource(under("compact"));
     await client.subscribeResource(under("compact"));
-    const error = await client.subscribeResource(under("standard")).then(
-      () => Promise.reject(new Error("no error")),
-      (error) => error,
-    );
+    const error = await failure(client.subscribeResource(under("standard")));
     same(error.code, -32602);
     same(error.data.activeVariant, "standard");
     await client.unsubscribeResource(under("standard"));

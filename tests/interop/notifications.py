@@ -33,10 +33,6 @@ async def declines(context, params):
     return types.ElicitResult(action="decline")
 
 
-def client(server, ear=None, **callbacks):
-    return connected(JOB, server, ear, **callbacks)
-
-
 async def until(change, wait):
     """Does `change` until `wait` ends: a stream may be opened only after the first time."""
     waiting = asyncio.ensure_future(wait())
@@ -48,7 +44,7 @@ async def until(change, wait):
 
 async def is_notified_of_a_list(server):
     ear = Ear(types.ToolListChangedNotification)
-    async with client(server, ear) as session:
+    async with connected(JOB, server, ear) as session:
         tool = f"added-by-{JOB['client']}-{JOB['way']}-{JOB['era']}"
 
         async def change():
@@ -65,7 +61,7 @@ async def is_notified_of_a_list(server):
 
 async def is_notified_of_a_resource(server):
     ear = Ear(types.ResourceUpdatedNotification)
-    async with client(server, ear) as session:
+    async with connected(JOB, server, ear) as session:
 
         async def change():
             await session.call_tool("update_resource", {"uri": OTHER})
@@ -84,7 +80,7 @@ async def is_notified_of_a_resource(server):
 
 
 async def belongs_to_its_variant():
-    async with client("fixture") as session:
+    async with connected(JOB, "fixture") as session:
         if IS_MODERN:
             async with session.listen(tools_list_changed=True, resource_subscriptions=[WATCHED]) as stream:
                 same(stream.honored.resource_subscriptions, [WATCHED])
@@ -103,7 +99,7 @@ async def belongs_to_its_variant():
 
 async def is_notified_of_the_official_one(server, **callbacks):
     ear = Ear(types.ResourceUpdatedNotification)
-    async with client(server, ear, **callbacks) as session:
+    async with connected(JOB, server, ear, **callbacks) as session:
         uri = str((await session.list_resources()).resources[0].uri)
 
         async def change():

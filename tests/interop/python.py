@@ -2,25 +2,14 @@
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 
-import discover_timeout  # noqa: F401
-from mcp.client.client import Client
-from mcp.client.extension import advertise
-from mcp.client.stdio import StdioServerParameters
-from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference
+from library import VARIANTS, declaring, started
+from sdks import MCPError, types
+from telling import VARIANT, same, text, told
 
-NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
-VARIANTS = "io.modelcontextprotocol/server-variants"
-VARIANT = "io.modelcontextprotocol/server-variant"
 OFFERED = ["standard", "compact", "directory", "read-only"]
-
-
-class Unexpected(Exception):
-    """What was found is not what servers.json says."""
 
 
 def load_job():
@@ -33,30 +22,12 @@ def load_job():
 
 def client(job, features=None):
     """A client of the job's server that declares `features`, or nothing."""
-    target = job.get("url")
-    if target is None:
-        program, *args = job["command"]
-        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
-    extensions = None
-    if features is not None:
-        extensions = [advertise(NEGOTIATION, {"version": "1.0", "features": features})]
-    # Found out by probing, as an application does that does not know the server.
-    mode = "auto" if job["era"] == "modern" else "legacy"
-    return Client(target, mode=mode, extensions=extensions, read_timeout_seconds=60)
-
-
-def same(found, wanted):
-    if found != wanted:
-        raise Unexpected(f"{found!r} instead of {wanted!r}")
-
-
-def text(result):
-    return "\n".join(block.text for block in result.content if block.type == "text")
+    return declaring(job, job.get("url") or started(job["command"]), features)
 
 
 def expect_value(result, structured):
     if result.is_error:
-        raise Unexpected(text(result))
+        raise AssertionError(text(result))
     if "value" in structured:
         same(result.structured_content, structured["value"])
     for key, value in structured.get("part", {}).items():
@@ -67,45 +38,18 @@ def names(listed):
     return [tool.name for tool in listed.tools]
 
 
-async def told(name, action):
-    """Does `action`, and prints how it went."""
-    try:
-        detail = await action
-        ok = True
-    except Exception as error:
-        ok, detail = False, said(error)
-    line = {"name": name, "ok": ok, "detail": detail or ""}
-    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
-
-
-def said(error):
-    """What went wrong, out of the groups that the SDK wraps it in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, MCPError):
-        return f"{error.error.code} {error.error.message} {error.error.data}"
-    return f"{type(error).__name__}: {error}"
-
-
 async def failure(action):
     """The protocol error that `action` ends with."""
     try:
         result = await action
     except MCPError as error:
         return error.error
-    raise Unexpected(f"no error but {result!r:.200}")
-
-
-async def connects(job, session):
-    era = "modern" if session.protocol_version >= "2026" else "legacy"
-    same(era, job["era"])
-    return session.protocol_version
+    raise AssertionError(f"no error but {result!r:.200}")
 
 
 async def lists_tools(expected, session):
     listed = names(await session.list_tools())
     same([name for name in expected["tools"] if name not in listed], [])
-    return f"{len(listed)} tools"
 
 
 async def calls(session, call):
@@ -116,7 +60,7 @@ async def calls_structured(session, structured):
     result = await session.call_tool(structured["name"], structured["arguments"])
     expect_value(result, structured)
     if not text(result):
-        raise Unexpected("`content` is empty")
+        raise AssertionError("`content` is empty")
 
 
 async def sees_progress(session, progress):
@@ -132,10 +76,10 @@ async def sees_progress(session, progress):
 async def reads(session, resource):
     listed = [each.uri for each in (await session.list_resources()).resources]
     if resource["uri"] not in listed:
-        raise Unexpected(f"not listed among {listed}")
+        raise AssertionError(f"not listed among {listed}")
     content = (await session.read_resource(resource["uri"])).contents[0]
     if not content.text.startswith(resource["begins"]):
-        raise Unexpected(content.text[:80])
+        raise AssertionError(content.text[:80])
 
 
 async def lists_templates(session, template):
@@ -146,13 +90,13 @@ async def lists_templates(session, template):
 async def gets(session, prompt):
     listed = [each.name for each in (await session.list_prompts()).prompts]
     if prompt["name"] not in listed:
-        raise Unexpected(f"not listed among {listed}")
+        raise AssertionError(f"not listed among {listed}")
     result = await session.get_prompt(prompt["name"], prompt["arguments"])
     same(result.messages[0].content.text, prompt["text"])
 
 
 async def completes(session, completion):
-    ref = PromptReference(type="ref/prompt", name=completion["prompt"])
+    ref = types.PromptReference(type="ref/prompt", name=completion["prompt"])
     result = await session.complete(ref, completion["argument"])
     same(result.completion.values, completion["values"])
 
@@ -160,20 +104,20 @@ async def completes(session, completion):
 async def as_served(expected, session):
     """What a client sees that knows neither extension: what the server said."""
     structured = expected["structured"]
-    await told("lists tools", lists_tools(expected, session))
+    await told("lists tools", lambda: lists_tools(expected, session))
     if call := expected.get("call"):
-        await told(f"calls {call['name']}", calls(session, call))
-    await told(f"calls {structured['name']}", calls_structured(session, structured))
+        await told(f"calls {call['name']}", lambda: calls(session, call))
+    await told(f"calls {structured['name']}", lambda: calls_structured(session, structured))
     if progress := expected.get("progress"):
-        await told(f"sees the progress of {progress['name']}", sees_progress(session, progress))
+        await told(f"sees the progress of {progress['name']}", lambda: sees_progress(session, progress))
     if resource := expected.get("resource"):
-        await told("lists and reads resources", reads(session, resource))
+        await told("lists and reads resources", lambda: reads(session, resource))
     if template := expected.get("template"):
-        await told("lists templates", lists_templates(session, template))
+        await told("lists templates", lambda: lists_templates(session, template))
     if prompt := expected.get("prompt"):
-        await told("lists and gets prompts", gets(session, prompt))
+        await told("lists and gets prompts", lambda: gets(session, prompt))
     if completion := expected.get("completion"):
-        await told("completes an argument", completes(session, completion))
+        await told("completes an argument", lambda: completes(session, completion))
 
 
 async def is_offered(session):
@@ -190,8 +134,7 @@ async def sees_less(session):
     same(again.tools, standard.tools)
     large, small = (len(listed.model_dump_json(exclude_none=True)) for listed in (standard, compact))
     if small * 4 > large * 3:
-        raise Unexpected(f"{small} of {large} characters")
-    return f"{small} of {large} characters"
+        raise AssertionError(f"{small} of {large} characters")
 
 
 async def calls_in_compact(session, structured):
@@ -215,11 +158,11 @@ async def is_told_of_its_variant(session):
 
 async def variants(expected, session):
     """What selecting a variant changes."""
-    await told("is offered the variants", is_offered(session))
-    await told("sees a smaller list in compact, and the whole one again after it", sees_less(session))
-    await told("calls in compact", calls_in_compact(session, expected["structured"]))
-    await told("learns which variants exist when it selects another", is_told_of_variants(session))
-    await told("learns the active variant when a tool does not exist", is_told_of_its_variant(session))
+    await told("is offered the variants", lambda: is_offered(session))
+    await told("sees a smaller list in compact, and the whole one again after it", lambda: sees_less(session))
+    await told("calls in compact", lambda: calls_in_compact(session, expected["structured"]))
+    await told("learns which variants exist when it selects another", lambda: is_told_of_variants(session))
+    await told("learns the active variant when a tool does not exist", lambda: is_told_of_its_variant(session))
 
 
 async def negotiated(job, features, holds):
@@ -239,13 +182,13 @@ def bare_value(result, structured):
 def markdown(result, structured):
     shown = text(result)
     if structured["markdown"] not in shown:
-        raise Unexpected(shown)
+        raise AssertionError(shown)
     try:
         json.loads(shown)
     except ValueError:
         pass
     else:
-        raise Unexpected(f"still JSON: {shown}")
+        raise AssertionError(f"still JSON: {shown}")
     # All of these tools declare an output schema, so the value has to stay.
     expect_value(result, structured)
 
@@ -253,7 +196,6 @@ def markdown(result, structured):
 async def undeclared(job):
     """Everything that one client does that declares nothing."""
     async with client(job) as session:
-        await told("connects", connects(job, session))
         await as_served(job["expected"], session)
         if job.get("vary"):
             await variants(job["expected"], session)
@@ -261,11 +203,11 @@ async def undeclared(job):
 
 async def main():
     job = load_job()
-    await told("opens and closes", undeclared(job))
+    await told("opens and closes", lambda: undeclared(job))
     if job.get("vary"):
         agent, human = ["agent", "format=json"], ["human", "format=markdown"]
-        await told("an agent gets the bare value", negotiated(job, agent, bare_value))
-        await told("a person gets markdown", negotiated(job, human, markdown))
+        await told("an agent gets the bare value", lambda: negotiated(job, agent, bare_value))
+        await told("a person gets markdown", lambda: negotiated(job, human, markdown))
 
 
 asyncio.run(main())

@@ -4,13 +4,11 @@
 // to the command. `--vary PATH` puts Vary between, `--era legacy|modern` makes it a client of that era instead of
 // the revision's.
 
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-
-import { same } from "./sdks.mjs";
+import { SERVES, startGateway } from "./gateway.mjs";
+import { SDKS, called, clientOf, open, same, transportTo } from "./sdks.mjs";
 
 const { MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT } = process.env;
 const { values, positionals } = parseArgs({
@@ -24,41 +22,41 @@ const SCENARIOS = {
   initialize: listsTools,
   tools_call: async (client) => {
     await client.listTools();
-    same(await text(client, "add_numbers", { a: 2, b: 3 }), "The sum of 2 and 3 is 5");
+    same(await called(client, "add_numbers", { a: 2, b: 3 }), "The sum of 2 and 3 is 5");
   },
   "elicitation-sep1034-client-defaults": async (client) => {
     client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: {} }));
     await client.listTools();
-    const said = await text(client, "test_client_elicitation_defaults");
+    const said = await called(client, "test_client_elicitation_defaults");
     same(said.replace(/: .*/s, ""), "Elicitation completed");
   },
   "sse-retry": async (client) => {
     await client.listTools();
-    same(await text(client, "test_reconnection"), "Reconnection test completed successfully");
+    same(await called(client, "test_reconnection"), "Reconnection test completed successfully");
   },
   "json-schema-2020-12-preservation": async (client) => {
     const { tools } = await client.listTools();
     const { inputSchema } = tools.find(({ name }) => name === "json_schema_2020_12_tool");
-    same(await text(client, "json_schema_echo", { schema: inputSchema }), "echoed");
+    same(await called(client, "json_schema_echo", { schema: inputSchema }), "echoed");
   },
   "request-metadata": listsTools,
   "sep-2322-client-request-state": async (client) => {
     // A call of another tool between the question and the answer.
     client.setRequestHandler("elicitation/create", async () => {
-      same(await text(client, "test_mrtr_unrelated"), "unrelated-ok");
+      same(await called(client, "test_mrtr_unrelated"), "unrelated-ok");
       return { action: "accept", content: { confirmed: true } };
     });
     await client.listTools();
-    same(await text(client, "test_mrtr_echo_state"), "echo-state-ok");
-    same(await text(client, "test_mrtr_no_state"), "no-state-ok");
+    same(await called(client, "test_mrtr_echo_state"), "echo-state-ok");
+    same(await called(client, "test_mrtr_no_state"), "no-state-ok");
     // The scenario wants no second try. The SDK goes further and refuses a result without a type; Vary gives it one.
-    const untyped = text(client, "test_mrtr_no_result_type");
+    const untyped = called(client, "test_mrtr_no_result_type");
     if (values.vary) same(await untyped, "no-result-type-test-ok");
     else same(/missing required resultType/.test(await untyped.catch(({ message }) => message)), true);
   },
   "http-standard-headers": async (client) => {
     for (const { name } of (await client.listTools()).tools) {
-      same(await text(client, name), "Headers test completed");
+      same(await called(client, name), "Headers test completed");
     }
     for (const { uri } of (await client.listResources()).resources) {
       same((await client.readResource({ uri })).contents, []);
@@ -70,13 +68,13 @@ const SCENARIOS = {
   "http-custom-headers": async (client) => {
     await client.listTools();
     for (const { name, arguments: args } of JSON.parse(MCP_CONFORMANCE_CONTEXT).toolCalls) {
-      same(await text(client, name, args), "Custom headers test completed");
+      same(await called(client, name, args), "Custom headers test completed");
     }
   },
   "http-invalid-tool-headers": async (client) => {
     // All that it is shown.
     for (const { name } of (await client.listTools()).tools) {
-      same(await text(client, name, { region: "here" }), "Tool call received");
+      same(await called(client, name, { region: "here" }), "Tool call received");
     }
   },
   "json-schema-ref-no-deref": listsTools,
@@ -86,23 +84,12 @@ async function listsTools(client) {
   await client.listTools();
 }
 
-async function text(client, name, args = {}) {
-  const { content } = await client.callTool({ name, arguments: args });
-  return content.map((block) => block.text).join("\n");
-}
-
 async function play(url) {
   const scenario = SCENARIOS[MCP_CONFORMANCE_SCENARIO];
   if (!scenario) throw new Error(`nobody knows what to do in ${MCP_CONFORMANCE_SCENARIO}`);
-  const client = new Client(
-    { name: "interop-scenarios", version: "1.0.0" },
-    {
-      capabilities: { elicitation: { form: { applyDefaults: true } }, roots: {}, sampling: {} },
-      versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
-    },
-  );
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-  same(client.getProtocolEra(), era);
+  const sdk = SDKS["typescript-2"];
+  const client = clientOf(sdk, era, { elicitation: { form: { applyDefaults: true } }, roots: {}, sampling: {} });
+  await open(sdk, client, transportTo(sdk, "http", { url }), era);
   try {
     await scenario(client);
   } finally {
@@ -112,32 +99,15 @@ async function play(url) {
 
 /** Does `action` with the URL of Vary in front of `url`. */
 async function through(vary, url, action) {
-  const child = spawn(vary, ["serve", "--listen", "127.0.0.1:0", url], {
-    stdio: ["pipe", "inherit", "pipe"],
-  });
-  const ended = once(child, "exit");
-  process.on("exit", () => child.kill("SIGKILL"));
+  const { gateway, url: address } = await startGateway(vary, url, "127.0.0.1:0", SERVES);
+  const ended = once(gateway, "exit");
+  process.on("exit", () => gateway.kill("SIGKILL"));
   try {
-    await action(await said(child));
+    await action(address);
   } finally {
-    child.kill("SIGTERM");
+    gateway.kill("SIGTERM");
     await ended;
   }
-}
-
-/** The URL that Vary says, once it has. */
-function said(child) {
-  return new Promise((resolve, reject) => {
-    let log = "";
-    child.stderr.on("data", (data) => {
-      log += data;
-      process.stderr.write(data);
-      const found = /serving at (\S+)\s/.exec(log);
-      if (found) resolve(found[1]);
-    });
-    child.on("exit", () => reject(new Error("Vary ended before it said its URL")));
-    child.on("error", reject);
-  });
 }
 
 // The suite would end the shell around us, and wait.

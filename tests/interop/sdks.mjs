@@ -1,7 +1,5 @@
 // The TypeScript SDKs 1.x and 2.x, asked alike, and what their answers are held against.
 
-import { isDeepStrictEqual } from "node:util";
-
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
@@ -9,6 +7,9 @@ import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 import { NEGOTIATION, VARIANT, VARIANTS } from "./checks.mjs";
+import { same, textOf } from "./telling.mjs";
+
+export { failure, holds, lacks, same, textOf, told } from "./telling.mjs";
 
 /** What the two SDKs call differently; whatever is asked of a client, both call the same. */
 export const SDKS = {
@@ -17,18 +18,23 @@ export const SDKS = {
     Stdio: Stdio1,
     Http: Http1,
     eraOf: () => "legacy",
+    // What a handler is set for.
+    key: (method, schema) => schema,
     // It puts the code before the server's words.
     said: (error) => error.message.replace(/^MCP error -?\d+: /, ""),
     page: (client, params) => client.listTools(params),
+    call: (client, params, options) => client.callTool(params, undefined, options),
   },
   "typescript-2": {
     Client,
     Stdio: StdioClientTransport,
     Http: StreamableHTTPClientTransport,
     eraOf: (client) => client.getProtocolEra(),
+    key: (method) => method,
     said: (error) => error.message,
     // Its `listTools` joins all pages.
     page: (client, params) => client.request({ method: "tools/list", params }),
+    call: (client, params, options) => client.callTool(params, options),
   },
 };
 
@@ -39,18 +45,35 @@ export function ofBothEras(way) {
   return way === "http" ? [...SDK_SERVERS, ...SDK_SERVERS.map((name) => `${name}-http`)] : SDK_SERVERS;
 }
 
-/** A client of `era` that is connected over `transport`. */
-export async function connected(sdk, transport, era, wanted) {
-  const client = new sdk.Client(
-    { name: "interop-library", version: "1.0.0" },
-    {
-      capabilities: { extensions: declared(wanted) },
-      versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
-    },
-  );
+export const INFO = { name: "interop", version: "1.0.0" };
+
+/** A client with these capabilities, which will find out that it speaks `era`, as applications do. */
+export function clientOf(sdk, era, capabilities) {
+  return new sdk.Client(INFO, { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } });
+}
+
+/** The way to a server with this URL and this command. */
+export function transportTo(sdk, way, { url, command, cwd }) {
+  if (way === "http") return new sdk.Http(new URL(url));
+  const [program, ...args] = command;
+  return new sdk.Stdio({ command: program, args, cwd, env: process.env, stderr: "inherit" });
+}
+
+export async function open(sdk, client, transport, era) {
   await client.connect(transport);
   same(sdk.eraOf(client), era);
+}
+
+/** A client of `era` that is connected over `transport`. */
+export async function connected(sdk, transport, era, wanted) {
+  const client = clientOf(sdk, era, { extensions: declared(wanted) });
+  await open(sdk, client, transport, era);
   return client;
+}
+
+/** The text of the result of a tool. */
+export async function called(client, tool, args = {}) {
+  return textOf(await client.callTool({ name: tool, arguments: args }));
 }
 
 function declared({ features, hints }) {
@@ -97,25 +120,4 @@ function at(value, pointer) {
   const keys = pointer.slice(1).split("/");
   const names = keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
   return names.reduce((inner, name) => inner?.[name], value) ?? null;
-}
-
-export function same(found, wanted) {
-  if (isDeepStrictEqual(found, wanted)) return;
-  throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
-}
-
-/** Does `action` with `server`, and prints how it went. */
-export async function told(name, action, server) {
-  const limit = new Promise((_, reject) => setTimeout(reject, 60_000, "still not done after a minute").unref());
-  const line = await Promise.race([action(), limit]).then(
-    () => ({ name, server, ok: true }),
-    (error) => ({ name, server, ok: false, detail: String(error) }),
-  );
-  console.log(JSON.stringify(line));
-  return line.ok;
-}
-
-/** Prints what the SDK has no way to do. */
-export function lacks(name, why, server) {
-  console.log(JSON.stringify({ name, server, lacks: why }));
 }

@@ -2,7 +2,7 @@
 
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-import { SDKS, lacks, ofBothEras, same, told } from "./sdks.mjs";
+import { SDKS, called, clientOf, failure, holds, lacks, ofBothEras, open, same, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
@@ -22,45 +22,15 @@ const ENDED = "notifications/elicitation/complete";
 
 /** A client of one server that answers as `answers` says at the time. */
 async function connected(server, answers) {
-  const { url, command } = servers[server];
-  const [program, ...args] = command;
-  const transport =
-    way === "http"
-      ? new sdk.Http(new URL(url))
-      : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
-  const client = new sdk.Client(
-    { name: "interop-server-requests", version: "1.0.0" },
-    {
-      capabilities: CAPABILITIES,
-      versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
-    },
-  );
-  // The SDKs name what is handled differently.
-  const key = (method, schema) => (name === "typescript-1" ? schema : method);
+  const client = clientOf(sdk, era, CAPABILITIES);
   for (const [method, schema] of Object.entries(ASKED)) {
-    client.setRequestHandler(key(method, schema), (request) => answers[method](request));
+    client.setRequestHandler(sdk.key(method, schema), (request) => answers[method](request));
   }
-  client.setNotificationHandler(key(ENDED, types.ElicitationCompleteNotificationSchema), ({ params }) =>
+  client.setNotificationHandler(sdk.key(ENDED, types.ElicitationCompleteNotificationSchema), ({ params }) =>
     answers[ENDED]?.(params.elicitationId),
   );
-  await client.connect(transport);
-  same(sdk.eraOf(client), era);
+  await open(sdk, client, transportTo(sdk, way, servers[server]), era);
   return client;
-}
-
-/** The text of the result of a tool. */
-async function called(client, tool, args = {}) {
-  return text(await client.callTool({ name: tool, arguments: args }));
-}
-
-function text({ content }) {
-  return content.map(({ text }) => text).join("\n");
-}
-
-function holds(found, ...parts) {
-  for (const part of parts) {
-    if (!found.includes(part)) throw new Error(`no ${part} in ${found}`);
-  }
 }
 
 /** What only clients with a session are told, or can say. */
@@ -145,10 +115,7 @@ async function all(server, { form, sample, use, visit, roots }) {
 
 /** The URL that `client` gets before a call of `tool` can be answered. */
 async function refused(client, tool, args) {
-  const error = await client.callTool({ name: tool, arguments: args }).then(
-    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
-    (error) => error,
-  );
+  const error = await failure(client.callTool({ name: tool, arguments: args }));
   same(error.code, -32042);
   return error.data.elicitations[0].url;
 }

@@ -8,17 +8,11 @@ import warnings
 from contextlib import suppress
 
 from sdks import MCPError, connected, of_both_eras, types, written
-from telling import lacks, same, told
+from telling import holds, lacks, same, text, told
 
 JOB = json.loads(sys.argv[1])
 IS_LEGACY = JOB["era"] == "legacy"
 ROOTS = ["file:///one"]
-
-
-def holds(found, *parts):
-    for part in parts:
-        if part not in found:
-            raise AssertionError(f"no {part} in {found}")
 
 
 class Answers:
@@ -66,8 +60,7 @@ def client(server, answers):
 
 
 async def called(session, tool, arguments=None):
-    result = await session.call_tool(tool, arguments or {})
-    return "\n".join(block.text for block in result.content)
+    return text(await session.call_tool(tool, arguments or {}))
 
 
 def accepts(**content):

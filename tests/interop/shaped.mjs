@@ -3,18 +3,14 @@
 
 import { readFileSync } from "node:fs";
 
-import { SDKS, connected, same, told } from "./sdks.mjs";
+import { SDKS, connected, same, told, transportTo } from "./sdks.mjs";
 import { faultsOf } from "./shaped-results.mjs";
 
 const { recording, url, command, sets, rows, way, era, client: name } = JSON.parse(process.argv[2]);
 const server = JSON.parse(readFileSync(recording, "utf8"));
 const sdk = SDKS[name];
 
-function transport() {
-  if (way === "http") return new sdk.Http(new URL(url));
-  const [program, ...args] = command;
-  return new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
-}
+const transport = () => transportTo(sdk, way, { url, command });
 
 /** All answers that a client of these tags gets. */
 async function holds(client, tags) {

@@ -3,18 +3,13 @@ shaped-results.mjs holds it against what the server said. shaped.mjs asks the sa
 
 import asyncio
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
-import discover_timeout  # noqa: F401
-from mcp.client.client import Client
-from mcp.client.extension import advertise
-from mcp.client.stdio import StdioServerParameters
-
-from library import NEGOTIATION, written
-from telling import said, same
+from library import declaring, started
+from sdks import written
+from telling import said, same, told
 
 
 async def faults_of(judge, received):
@@ -60,41 +55,25 @@ async def reads_rows(session, server, rows):
     same(read, whole)
 
 
-def connected(job, tags):
-    mode = "auto" if job["era"] == "modern" else "legacy"
-    target = job["url"]
-    if job["way"] == "stdio":
-        program, *args = job["command"]
-        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
-    # A list without tags is declared, too.
-    extensions = None if tags is None else [advertise(NEGOTIATION, {"version": "1.0", "features": tags})]
-    return Client(target, mode=mode, extensions=extensions)
-
-
-async def told(name, job, tags, action):
-    """Connects, does `action`, and prints how it went."""
-    line = {"name": name, "ok": True}
-    try:
-        async with connected(job, tags) as session:
-            same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
-            await action(session)
-    except Exception as error:
-        line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
-
-
 async def main():
     job = json.loads(sys.argv[1])
     server = json.loads(Path(job["recording"]).read_text(encoding="utf-8"))
     script, pipe = str(Path(__file__).with_name("shaped-results.mjs")), asyncio.subprocess.PIPE
     judge = await asyncio.create_subprocess_exec("node", script, job["recording"], stdin=pipe, stdout=pipe)
+    target = job["url"] if job["way"] == "http" else started(job["command"])
+
+    async def of(tags, check):
+        # A list without tags is declared, too.
+        async with declaring(job, target, tags) as session:
+            await check(session)
+
     for tags in job["sets"]:
         name = "nothing declared" if tags is None else f"[{','.join(tags)}]"
-        await told(name, job, tags, lambda session, tags=tags: holds(session, judge, job, tags))
+        await told(name, lambda: of(tags, lambda session: holds(session, judge, job, tags)))
     # On stdio each connection is a process: one of the sets will do.
     for rows in job["rows"] if job["way"] == "http" else job["rows"][:1]:
         name, tags = f"the rows of {rows['tool']}", ["verbosity=compact"]
-        await told(name, job, tags, lambda session, rows=rows: reads_rows(session, server, rows))
+        await told(name, lambda: of(tags, lambda session: reads_rows(session, server, rows)))
 
 
 asyncio.run(main())

@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { startGateway } from "./gateway.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, clientOf, holds, same, textOf, told, transportTo } from "./sdks.mjs";
 
 const { vary, python } = JSON.parse(process.argv[2]);
 
@@ -50,21 +50,20 @@ async function stop({ child }) {
 
 /** A client that can be asked for a form and a sample. */
 async function connect(url) {
-  const { Client, Http } = SDKS["typescript-1"];
-  const capabilities = { elicitation: {}, sampling: {} };
-  const client = new Client({ name: "interop-sse-restart", version: "1.0.0" }, { capabilities });
+  const sdk = SDKS["typescript-1"];
+  const client = clientOf(sdk, "legacy", { elicitation: {}, sampling: {} });
   const content = { name: "Ada", check: true };
   client.setRequestHandler(types.ElicitRequestSchema, () => ({ action: "accept", content }));
   const sample = { role: "assistant", model: "m", content: { type: "text", text: "so Ada" } };
   client.setRequestHandler(types.CreateMessageRequestSchema, () => sample);
-  await client.connect(new Http(new URL(url)));
+  await client.connect(transportTo(sdk, "http", { url }));
   return client;
 }
 
 async function call(client, [name, args = {}]) {
   const { content, isError } = await client.callTool({ name, arguments: args });
   if (isError) throw new Error(JSON.stringify(content));
-  return content.map(({ text }) => text).join("\n");
+  return textOf({ content });
 }
 
 /** Lists, calls, and is asked back. */
@@ -73,8 +72,7 @@ async function use(client, [plain, form, sample]) {
   for (const [name] of [plain, form, sample]) same(tools.some((tool) => tool.name === name), true);
   await call(client, plain);
   for (const asking of [form, sample]) {
-    const text = await call(client, asking);
-    if (!text.includes("Ada")) throw new Error(`no Ada in ${text}`);
+    holds(await call(client, asking), "Ada");
   }
 }
 

@@ -4,12 +4,11 @@ import { createTaskSessionFromClient } from "@modelcontextprotocol/ext-tasks/cli
 import { contributeTaskFilterV2 } from "@modelcontextprotocol/ext-tasks/core/v2";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-import { SDKS, lacks, same, told } from "./sdks.mjs";
+import { INFO, SDKS, clientOf, failure, holds, lacks, open, same, textOf, told, transportTo } from "./sdks.mjs";
 
 const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
 
-const INFO = { name: "interop-tasks", version: "1.0.0" };
 const CAPABILITIES = {
   elicitation: { form: {} },
   ...(era === "modern" && { extensions: { "io.modelcontextprotocol/tasks": {} } }),
@@ -17,16 +16,8 @@ const CAPABILITIES = {
 
 /** A client of one server, its tasks, how they were said to stand, and the forms that it filled in. */
 async function connected(server, form) {
-  const { url, command } = servers[server];
-  const [program, ...args] = command;
-  const transport =
-    way === "http"
-      ? new sdk.Http(new URL(url))
-      : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
-  const client = new sdk.Client(INFO, {
-    capabilities: CAPABILITIES,
-    versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
-  });
+  const transport = transportTo(sdk, way, servers[server]);
+  const client = clientOf(sdk, era, CAPABILITIES);
   const heard = [];
   const hear = ({ method, params }) => method.startsWith("notifications/tasks") && heard.push(params);
   const asked = [];
@@ -34,15 +25,10 @@ async function connected(server, form) {
     asked.push(params);
     return { action: "accept", content: form };
   };
-  if (name === "typescript-1") {
-    client.setNotificationHandler(types.TaskStatusNotificationSchema, hear);
-    client.setRequestHandler(types.ElicitRequestSchema, fill);
-  } else {
-    client.fallbackNotificationHandler = hear;
-    client.setRequestHandler("elicitation/create", fill);
-  }
-  await client.connect(transport);
-  same(sdk.eraOf(client), era);
+  if (name === "typescript-1") client.setNotificationHandler(types.TaskStatusNotificationSchema, hear);
+  else client.fallbackNotificationHandler = hear;
+  client.setRequestHandler(sdk.key("elicitation/create", types.ElicitRequestSchema), fill);
+  await open(sdk, client, transport, era);
   // It knows what becomes a task by what is listed.
   await client.listTools();
   const tasks = name === "typescript-1" ? tasksOf1(client) : tasksOf2(client, transport, fill);
@@ -134,23 +120,9 @@ function rawly(transport) {
   };
 }
 
-const text = ({ content }) => content.map(({ text }) => text).join("\n");
-
-function holds(found, part) {
-  if (!found.includes(part)) throw new Error(`no ${part} in ${found}`);
-}
-
 /** Waits until `check` holds. */
 async function until(check) {
   while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-/** What `promise` fails with. */
-async function failure(promise) {
-  return promise.then(
-    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
-    (error) => error,
-  );
 }
 
 const LISTS = "lists the tasks that it had made";
@@ -186,12 +158,12 @@ async function ofTheCore(server) {
   await told(CANCELS, () => cancels(tasks, gone.id), server);
   await told(GETS, async () => {
     same(begun, "working");
-    holds(text(await one.end()), "Research Report: a");
+    holds(textOf(await one.end()), "Research Report: a");
     same(await tasks.status(one.id), "completed");
   }, server);
   await heard;
   await told(IS_ASKED, async () => {
-    holds(text(await other.end()), "Research Report: b (historical)");
+    holds(textOf(await other.end()), "Research Report: b (historical)");
     same(asked.length, 1);
   }, server);
   await client.close();
@@ -200,7 +172,7 @@ async function ofTheCore(server) {
 /** What is asked of servers with the extension. */
 async function ofTheExtension(server) {
   const { client, tasks } = await connected(server, { name: "Ada", confirm: true, value: "seven" });
-  const comesTo = async (tool, args, part) => holds(text(await (await tasks.begin(tool, args)).end()), part);
+  const comesTo = async (tool, args, part) => holds(textOf(await (await tasks.begin(tool, args)).end()), part);
   lacks(NOTIFIED, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
   // Each of them waits between two looks.
   await Promise.all([
@@ -244,7 +216,7 @@ async function ofFastMcp(server) {
   const { client, tasks } = await connected(server);
   await told(GETS, async () => {
     const { end } = await tasks.begin("compute", { seconds: 0.2 });
-    holds(text(await end()), "computed it");
+    holds(textOf(await end()), "computed it");
   }, server);
   await told(CANCELS, async () => {
     const { id } = await tasks.begin("compute", { seconds: 600 });

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from sdks import IS_FASTMCP, IS_FIRST, MCPError, connected, types
 from tasks_core import CoreTasks, cannot_make_a_task
-from telling import lacks, same, told
+from telling import holds, lacks, same, text, told
 
 if IS_FASTMCP:
     from tasks_fastmcp import FastMcpTasks
@@ -56,15 +56,6 @@ async def client(server, form):
         if tasks:
             tasks.session = session
         yield session, tasks, asked
-
-
-def holds(found, part):
-    if part not in found:
-        raise AssertionError(f"no {part} in {found}")
-
-
-def text(result):
-    return "\n".join(block.text for block in result.content)
 
 
 async def until(check):

@@ -10,6 +10,16 @@ def same(found, wanted):
         raise AssertionError(f"{found!r} instead of {wanted!r}")
 
 
+def holds(found, *parts):
+    for part in parts:
+        if part not in found:
+            raise AssertionError(f"no {part} in {found}")
+
+
+def text(result):
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
 def said(error):
     """What went wrong, out of the groups that the SDK wraps it in."""
     while isinstance(error, BaseExceptionGroup):

@@ -41,6 +41,9 @@ export const failures = () => failed;
 /** The characters of a value in a message: the lists of 2,000 tools are long. */
 const MOST_SHOWN = 2_000;
 
+/** A number as the page shows it. */
+export const number = (value) => value.toLocaleString("en");
+
 export function equal(found, expected, what) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
   if (a !== b) throw new Error(`${what}: ${a.slice(0, MOST_SHOWN)}, not ${b.slice(0, MOST_SHOWN)}`);

@@ -1,9 +1,8 @@
 // The checks of the view that makes one call as several clients.
 
-import { check, equal, holds } from "./browser.mjs";
+import { check, equal, holds, number } from "./browser.mjs";
 
 const LOG = "/calls?tool=git:git_log";
-const number = (value) => value.toLocaleString("en");
 
 /** Fills in what `git_log` requires, calls it, and waits for what the clients get. */
 export async function makeCall(page) {

@@ -1,8 +1,6 @@
 // The checks of the view that drafts a variant.
 
-import { check, equal, holds } from "./browser.mjs";
-
-const number = (value) => value.toLocaleString("en");
+import { check, equal, holds, number } from "./browser.mjs";
 
 /** Runs the checks. `pressUntil` presses a key until a test holds in the page. */
 export async function draftVariants({ visitor, ask, catalog, pressUntil }) {

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { Visitor, check, equal, failures, holds, launch, newAddress, tokenOf } from "./browser.mjs";
+import { Visitor, check, equal, failures, holds, launch, newAddress, number, tokenOf } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
@@ -44,7 +44,6 @@ async function isStarted() {
 await isStarted();
 const stopCalls = await callAllTheTime(endpoint);
 const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
-const number = (value) => value.toLocaleString("en");
 const variant = (id) => catalog.variants.find((it) => it.id === id);
 const named = (test) => catalog.tools.find((it) => test.test(it.name)) ?? missing(test);
 const missing = (what) => {

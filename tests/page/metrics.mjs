@@ -1,6 +1,6 @@
 // The check that the page and `/metrics` have the same numbers, while no client calls anything.
 
-import { check, equal, holds } from "./browser.mjs";
+import { check, equal, holds, number } from "./browser.mjs";
 
 /** The samples of a scrape: the name, the labels, and the value as text. */
 async function scrape(address) {
@@ -11,9 +11,6 @@ async function scrape(address) {
 
 const labelsOf = (text) => Object.fromEntries([...text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/gs)].map(([, label, value]) => [label, unescaped(value)]));
 const unescaped = (value) => value.replace(/\\(.)/gs, (_, letter) => (letter === "n" ? "\n" : letter));
-
-/** A number as the page shows it. */
-const shown = (value) => value.toLocaleString("en");
 
 /** Runs the checks. `variants` are their ids; `metrics` is the address of a scrape. */
 export async function compareWithMetrics({ visitor, metrics, variants }) {
@@ -35,9 +32,9 @@ export async function compareWithMetrics({ visitor, metrics, variants }) {
       return sum("mcp_client_operation_duration_seconds_count", { server, error_type: types.filter((it) => it && it !== "cancelled") });
     };
     const expected = rows.map(([server]) => [
-      shown(sum("vary_upstream_tools", { server })),
-      shown(sum("mcp_client_operation_duration_seconds_count", { server })),
-      shown(errors(server)),
+      number(sum("vary_upstream_tools", { server })),
+      number(sum("mcp_client_operation_duration_seconds_count", { server })),
+      number(errors(server)),
       sum("vary_upstream_up", { server }) === 1,
     ]);
     equal(rows.map(([, state, , tools, calls, errors]) => [tools === "–" ? "0" : tools, calls, errors, state === "up"]), expected, "servers");
@@ -79,7 +76,7 @@ export async function compareWithMetrics({ visitor, metrics, variants }) {
     await visitor.view("/variants");
     await page.waitForSelector(".chart");
     const rows = await page.locator(".chart tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, row.querySelector("td").textContent]));
-    equal(rows, variants.map((variant) => [variant, shown(sum("vary_list_tokens", { variant }))]), "tokens");
+    equal(rows, variants.map((variant) => [variant, number(sum("vary_list_tokens", { variant }))]), "tokens");
   });
 
   await check("what access rules denied is that of /metrics", async () => {
@@ -87,6 +84,6 @@ export async function compareWithMetrics({ visitor, metrics, variants }) {
     const rows = await rowsOf("Requests that access rules denied");
     const rules = labelsWith("vary_denied_total", "rule");
     equal(rows.length, rules.length, "rules");
-    equal(rows.map((row) => row.at(-1)).sort(), rules.map((rule) => shown(sum("vary_denied_total", { rule }))).sort(), "denied");
+    equal(rows.map((row) => row.at(-1)).sort(), rules.map((rule) => number(sum("vary_denied_total", { rule }))).sort(), "denied");
   });
 }

@@ -22,8 +22,8 @@ pub(crate) use replicas::through_replicas;
 /// The clients: their names and scripts, and the eras that they speak.
 const CLIENTS: &[(&str, &str, &[&str])] = &[
     ("inspector", "inspector.mjs", &["legacy", "modern"]),
-    ("typescript-1", "typescript-1.mjs", &["legacy"]),
-    ("typescript-2", "typescript-2.mjs", &["legacy", "modern"]),
+    ("typescript-1", "typescript.mjs", &["legacy"]),
+    ("typescript-2", "typescript.mjs", &["legacy", "modern"]),
     ("python", "python.py", &["legacy", "modern"]),
 ];
 /// The clients that are tested while another server never answers, and the eras that they speak.
@@ -240,6 +240,7 @@ fn of_transport(server: &str, transport: &str, target: &Value, directory: &str) 
             let mut argument = target.clone();
             argument["server"] = json!(server);
             argument["era"] = json!(era);
+            argument["client"] = json!(client);
             argument["vary"] = json!(true);
             argument["directory"] = json!(directory);
             jobs.push(Job {

@@ -259,63 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_head_is_400_with_a_text_for_each_mistake() {
-        for (error, text) in [
-            (
-                CredentialError::Scheme,
-                "only the authorization scheme Bearer is supported",
-            ),
-            (
-                CredentialError::Repeated,
-                "the request has more than one Authorization header",
-            ),
-            (CredentialError::TooLong, "the bearer token is too long"),
-            (
-                CredentialError::Malformed,
-                "the bearer token is empty or has a character that is not allowed",
-            ),
-            (
-                CredentialError::InQuery,
-                "a token in the query is not accepted; send it in the Authorization header",
-            ),
-        ] {
-            answers(
-                &Refusal::BadRequest(error),
-                &format!(
-                    "400 | Bearer error=\"invalid_request\", error_description=\"{text}\", {METADATA} | \
-                    {{\"error\":\"invalid_request\",\"error_description\":\"{text}\"}}"
-                ),
-            );
-        }
-    }
-
-    #[test]
-    fn an_invalid_token_is_401_with_one_of_six_texts() {
-        for (reason, text) in [
-            (InvalidToken::Malformed, "the token is unknown or malformed"),
-            (
-                InvalidToken::Signature,
-                "the signature of the token cannot be verified",
-            ),
-            (InvalidToken::Expired, "the token has expired"),
-            (InvalidToken::NotYetValid, "the token is not valid yet"),
-            (
-                InvalidToken::NotForThisServer,
-                "the token was not issued for this server",
-            ),
-            (InvalidToken::Kind, "tokens of this kind are not accepted"),
-        ] {
-            answers(
-                &Refusal::InvalidToken(reason),
-                &format!(
-                    "401 | Bearer error=\"invalid_token\", error_description=\"{text}\", {METADATA}, \
-                    scope=\"mcp:read mcp:call\" | {{\"error\":\"invalid_token\",\"error_description\":\"{text}\"}}"
-                ),
-            );
-        }
-    }
-
-    #[test]
     fn a_missing_scope_is_403_with_the_scopes_of_the_operation() {
         let text = "the token lacks a scope that this operation needs";
         answers(

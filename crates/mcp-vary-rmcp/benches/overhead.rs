@@ -107,9 +107,9 @@ fn interval(values: &[f64]) -> f64 {
 
 /// Microseconds of CPU time for one request.
 async fn cost(subject: &mut Subject, requests: usize) -> f64 {
-    subject.ask(requests / 10).await;
+    subject.exchange(requests / 10).await;
     let before = used();
-    subject.ask(requests).await;
+    subject.exchange(requests).await;
     (used() - before) * 1e6 / requests as f64
 }
 
@@ -140,7 +140,7 @@ enum Subject {
 type Answering = std::pin::Pin<Box<dyn Future<Output = Bytes>>>;
 
 impl Subject {
-    async fn ask(&mut self, requests: usize) {
+    async fn exchange(&mut self, requests: usize) {
         for number in 0..requests {
             match self {
                 Self::Http(ask) => good(&ask(number).await),

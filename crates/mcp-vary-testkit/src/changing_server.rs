@@ -70,7 +70,7 @@ impl ChangingServer {
     /// Starts it on a free port.
     pub async fn start(&self) -> ScriptedServer {
         let server = self.clone();
-        ScriptedServer::start(move |seen| server.answer(seen)).await
+        ScriptedServer::start(move |seen| server.reply_to(seen)).await
     }
 
     /// Starts it again at `address`, without its streams and sessions.
@@ -80,7 +80,7 @@ impl ChangingServer {
             state.life += 1;
         });
         let server = self.clone();
-        ScriptedServer::start_at(address, move |seen| server.answer(seen)).await
+        ScriptedServer::start_at(address, move |seen| server.reply_to(seen)).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -189,7 +189,7 @@ impl ChangingServer {
         });
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let params = &seen.body["params"];
         let session = self.session();
         if self.era == Era::Legacy

@@ -172,41 +172,67 @@ pub struct Client {
     capabilities: Value,
     link: Link,
     next: u64,
+    /// What each of its requests over HTTP has.
+    headers: Vec<(String, String)>,
+    path: String,
 }
 
 #[derive(Debug)]
 enum Link {
-    Session(LegacyClient),
-    Http(RawHttp),
+    /// A connection, and the id of a session.
+    Http(RawHttp, Option<String>),
     Pipe(StdioPipe),
 }
 
 impl Client {
     /// Connects; a legacy client opens a session.
     pub async fn open(endpoint: &impl Endpoint, kind: ClientKind, capabilities: &Value) -> Self {
-        let revision = "2025-11-25";
+        Self::open_with(endpoint, kind, capabilities, &[]).await
+    }
+
+    /// Connects, and sends these headers with each request over HTTP.
+    pub async fn open_with(
+        endpoint: &impl Endpoint,
+        kind: ClientKind,
+        capabilities: &Value,
+        headers: &[(&str, &str)],
+    ) -> Self {
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let link = match kind {
+            ClientKind::HttpLegacy => {
+                let mut http = RawHttp::connect(endpoint.address()).await;
+                let post = with_headers(HttpRequest::initialize(capabilities), &headers);
+                let session = http.open_session(&post).await;
+                Link::Http(http, Some(session))
+            }
+            ClientKind::HttpModern => Link::Http(RawHttp::connect(endpoint.address()).await, None),
+            ClientKind::StdioLegacy => {
+                let pipe = endpoint.open_pipe();
+                Link::Pipe(pipe.initialize("2025-11-25", capabilities).await)
+            }
+            ClientKind::StdioModern => Link::Pipe(endpoint.open_pipe()),
+        };
         Self {
             kind,
             capabilities: capabilities.clone(),
-            link: match kind {
-                ClientKind::HttpLegacy => {
-                    Link::Session(LegacyClient::open(endpoint, revision, capabilities).await)
-                }
-                ClientKind::HttpModern => Link::Http(RawHttp::connect(endpoint.address()).await),
-                ClientKind::StdioLegacy => Link::Pipe(
-                    endpoint
-                        .open_pipe()
-                        .initialize(revision, capabilities)
-                        .await,
-                ),
-                ClientKind::StdioModern => Link::Pipe(endpoint.open_pipe()),
-            },
+            link,
             next: 0,
+            headers,
+            path: "/mcp".to_owned(),
         }
     }
 
-    /// The bytes that answer its next request. The first has the id 1.
-    pub async fn text(&mut self, method: &str, params: Value) -> String {
+    /// Sends its further requests to this path.
+    pub fn at(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
+    /// The response to its next request, of which the first has the id 1. On pipes it has the status 0 and no headers.
+    pub async fn response(&mut self, method: &str, params: Value) -> HttpResponse {
         self.next += 1;
         let id = json!(self.next);
         let message = if self.kind.is_modern() {
@@ -215,18 +241,40 @@ impl Client {
             request(id, method, params)
         };
         match &mut self.link {
-            Link::Session(session) => session.send(&message).await.text(),
-            Link::Http(http) => http.ask(&HttpRequest::modern(&message)).await.text(),
+            Link::Http(http, session) => {
+                let post = match session {
+                    Some(session) => HttpRequest::of(session, message.to_string()),
+                    None => HttpRequest::modern(&message),
+                };
+                let post = post.line(&format!("POST {} HTTP/1.1", self.path));
+                http.ask(&with_headers(post, &self.headers)).await
+            }
             Link::Pipe(pipe) => {
                 pipe.send(message.to_string()).await;
-                pipe.response().await
+                HttpResponse::without_head(pipe.response().await)
             }
         }
     }
 
-    /// The same as JSON.
-    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let text = self.text(method, params).await;
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    /// The bytes that answer its next request.
+    pub async fn text(&mut self, method: &str, params: Value) -> String {
+        self.response(method, params).await.text()
     }
+
+    /// The message that answers its next request.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.response(method, params).await.json()
+    }
+
+    /// The message that answers the call of a tool.
+    pub async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask("tools/call", params).await
+    }
+}
+
+fn with_headers(post: HttpRequest, headers: &[(String, String)]) -> HttpRequest {
+    headers
+        .iter()
+        .fold(post, |post, (name, value)| post.with(name, value))
 }

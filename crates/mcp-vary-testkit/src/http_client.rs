@@ -139,6 +139,15 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
+    /// What a message on a line is: a body alone.
+    pub(crate) fn without_head(body: String) -> Self {
+        Self {
+            status: 0,
+            headers: Vec::new(),
+            body: body.into_bytes(),
+        }
+    }
+
     /// The first header of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self

@@ -221,7 +221,7 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
         }
         notified.await;
     }
-    let response = answer(&request, &path, &script);
+    let response = response_to(&request, &path, &script);
     let answer = format!(
         "HTTP/1.1 {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}",
         response.status,
@@ -231,7 +231,7 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
     let _ = socket.write_all(answer.as_bytes()).await;
 }
 
-fn answer(request: &RecordedRequest, path: &str, script: &Mutex<Script>) -> Response {
+fn response_to(request: &RecordedRequest, path: &str, script: &Mutex<Script>) -> Response {
     if path == "/authorize" {
         let redirect = parameter(&request.line, "redirect_uri");
         let redirect = redirect.replace("%3A", ":").replace("%2F", "/");

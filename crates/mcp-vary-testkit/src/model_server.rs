@@ -65,7 +65,7 @@ impl ModelServer {
             while let Ok((socket, _)) = listener.accept().await {
                 let (shared, record) = (Arc::clone(&shared), Arc::clone(&record));
                 tokio::spawn(async move {
-                    let _ = answer(socket, &shared, &record).await;
+                    let _ = serve(socket, &shared, &record).await;
                 });
             }
         });
@@ -105,7 +105,7 @@ pub fn completion(content: &str) -> String {
     json!({"choices": [{"index": 0, "message": message}]}).to_string()
 }
 
-async fn answer(
+async fn serve(
     mut socket: TcpStream,
     behavior: &Mutex<ModelBehavior>,
     requests: &Mutex<Vec<ModelRequest>>,

@@ -106,7 +106,7 @@ impl TraceCollector {
                 let (shared, record) = (Arc::clone(&shared), Arc::clone(&record));
                 record.lock().unwrap().connections += 1;
                 let service = service_fn(move |request| {
-                    answer(request, Arc::clone(&shared), Arc::clone(&record))
+                    serve(request, Arc::clone(&shared), Arc::clone(&record))
                 });
                 let http = hyper::server::conn::http1::Builder::new();
                 tokio::spawn(http.serve_connection(TokioIo::new(socket), service));
@@ -158,7 +158,7 @@ impl Drop for TraceCollector {
     }
 }
 
-async fn answer(
+async fn serve(
     request: Request<Incoming>,
     behavior: Arc<Mutex<CollectorBehavior>>,
     record: Arc<Mutex<Received>>,

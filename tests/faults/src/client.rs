@@ -82,7 +82,7 @@ impl Client {
         );
         if era == Era::Legacy {
             let body = initialize(&client.id());
-            let reply = http::ask(url, HttpRequest::new(body.to_string())).await?;
+            let reply = http::send(url, HttpRequest::new(body.to_string())).await?;
             if reply.session.is_none() {
                 return Err(format!("no session: {:?}", reply.messages));
             }
@@ -165,7 +165,7 @@ impl Client {
                         .with("MCP-Protocol-Version", "2025-11-25"),
                     None => HttpRequest::modern(&message),
                 };
-                let reply = http::ask(url, post).await?;
+                let reply = http::send(url, post).await?;
                 let mine = |message: &Value| message["id"] == id.as_str();
                 let (answers, others): (Vec<_>, Vec<_>) =
                     reply.messages.into_iter().partition(mine);

@@ -89,19 +89,19 @@ pub(crate) async fn call(
 
 /// One round of a call.
 async fn once(call: &Call<'_>) -> Result<CallToolResponse, ErrorData> {
-    if let Some(answer) = content::answer(call).or_else(|| odd::answer(call)) {
+    if let Some(answer) = content::call(call).or_else(|| odd::call(call)) {
         return answer;
     }
-    if let Some(answer) = input_required::answer(call) {
+    if let Some(answer) = input_required::call(call) {
         return answer;
     }
-    if let Some(answer) = reporting::answer(call).await {
+    if let Some(answer) = reporting::call(call).await {
         return answer;
     }
-    if let Some(answer) = asking::answer(call).await {
+    if let Some(answer) = asking::call(call).await {
         return answer;
     }
-    observe::answer(call).await
+    observe::call(call).await
 }
 
 impl Call<'_> {

@@ -29,12 +29,13 @@ def text_of(result):
     return result.text if hasattr(result, "text") else str(result)
 
 
-async def report(call, perform):
-    try:
-        line = {"text": text_of(await perform(call["name"], call["arguments"]))}
-    except Exception as error:  # what a client refuses is in the table
-        line = {"error": f"{type(error).__name__}: {error}"}
-    print(json.dumps({"call": call["call"]} | line), flush=True)
+async def report(perform):
+    for call in CALLS:
+        try:
+            line = {"text": text_of(await perform(call["name"], call["arguments"]))}
+        except Exception as error:  # what a client refuses is in the table
+            line = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps({"call": call["call"]} | line), flush=True)
 
 
 async def sdk(url):
@@ -42,8 +43,7 @@ async def sdk(url):
 
     async with Client(url) as client:
         await client.list_tools()
-        for call in CALLS:
-            await report(call, client.call_tool)
+        await report(client.call_tool)
 
 
 async def langchain(url):
@@ -51,8 +51,7 @@ async def langchain(url):
 
     client = MultiServerMCPClient({"vary": {"url": url, "transport": "streamable_http"}})
     tools = {tool.name: tool for tool in await client.get_tools()}
-    for call in CALLS:
-        await report(call, lambda name, arguments: tools[name].ainvoke(arguments))
+    await report(lambda name, arguments: tools[name].ainvoke(arguments))
 
 
 async def openai_agents(url):
@@ -71,8 +70,7 @@ async def openai_agents(url):
             context = ToolContext(None, tool_name=name, tool_call_id="1", tool_arguments=text)
             return await tools[name].on_invoke_tool(context, text)
 
-        for call in CALLS:
-            await report(call, perform)
+        await report(perform)
 
 
 async def pydantic_ai(url):
@@ -89,8 +87,7 @@ async def pydantic_ai(url):
             checked = tool.args_validator.validate_python(arguments)
             return await toolset.call_tool(name, checked, context, tool)
 
-        for call in CALLS:
-            await report(call, perform)
+        await report(perform)
 
 
 async def llama_index(url):
@@ -102,8 +99,7 @@ async def llama_index(url):
     async def perform(name, arguments):
         return (await tools[name].acall(**arguments)).raw_output
 
-    for call in CALLS:
-        await report(call, perform)
+    await report(perform)
 
 
 async def crewai(url):
@@ -115,8 +111,7 @@ async def crewai(url):
         async def perform(name, arguments):
             return tools[name].run(**arguments)
 
-        for call in CALLS:
-            await report(call, perform)
+        await report(perform)
 
 
 async def autogen(url):
@@ -128,8 +123,7 @@ async def autogen(url):
     async def perform(name, arguments):
         return await tools[name].run_json(arguments, CancellationToken())
 
-    for call in CALLS:
-        await report(call, perform)
+    await report(perform)
 
 
 asyncio.run(globals()[sys.argv[1]](sys.argv[2]))

@@ -6,7 +6,6 @@ mod caching;
 mod clients;
 mod configuration;
 mod corpus;
-mod differential;
 mod prelude;
 mod rotation;
 mod secrecy;

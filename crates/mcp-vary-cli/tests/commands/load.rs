@@ -70,7 +70,7 @@ impl Load {
             };
             let (load, client) = (Arc::clone(self), clients.len());
             clients.push(tokio::spawn(async move {
-                load.ask(proxy, client, session).await;
+                load.call_and_list(proxy, client, session).await;
             }));
         }
         clients
@@ -128,7 +128,7 @@ impl Load {
     }
 
     /// Calls a tool and lists tools in turn. The tool answers with the place that it was asked for.
-    async fn ask(&self, proxy: SocketAddr, client: usize, session: Option<String>) {
+    async fn call_and_list(&self, proxy: SocketAddr, client: usize, session: Option<String>) {
         let mut http = RawHttp::connect(proxy).await;
         let mut id = 0;
         while self.goes_on() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{self, Run, Server, VARY, command_with_state, file, run, sky, state};
+use crate::program::{Run, Server, VARY, answer, command_with_state, file, run, sky, state};
 use crate::text::{assert_lacks, assert_starts};
 
 /// The address of the page that `vary open` prints.
@@ -13,14 +13,6 @@ use crate::text::{assert_lacks, assert_starts};
 fn printed(state: &Path, args: &[&str]) -> String {
     let args = [&["open", "--print"], args].concat();
     Run::with_state(state, &args).data(0).trim().to_owned()
-}
-
-/// The text that a request to the page gets, with this token or code.
-#[track_caller]
-fn answer(address: &str, method: &str, path: &str, token: &str) -> String {
-    let request =
-        format!("{method} {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nX-Version:");
-    program::answer(address, &request)
 }
 
 /// The JSON of an answer that succeeded.

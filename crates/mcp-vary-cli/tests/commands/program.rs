@@ -347,15 +347,19 @@ impl Drop for Server {
 
 /// The whole HTTP response to a `GET`.
 pub(crate) fn get(address: &str, path: &str) -> String {
-    answer(address, &format!("GET {path}"))
+    answer(address, "GET", path, "")
 }
 
-/// What a server answers to a request that begins so, as text.
-pub(crate) fn answer(address: &str, request: &str) -> String {
+/// What a server answers to a request with this token, as text; without a token, if that is empty.
+pub(crate) fn answer(address: &str, method: &str, path: &str, token: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
+    let credential = match token {
+        "" => String::new(),
+        token => format!("Authorization: Bearer {token}\r\n"),
+    };
     write!(
         socket,
-        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{credential}Connection: close\r\n\r\n"
     )
     .unwrap();
     let mut response = String::new();

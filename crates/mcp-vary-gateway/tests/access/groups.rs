@@ -6,7 +6,7 @@ use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_view::Rule;
 
-use crate::support::people::{Session, key, key_entry, keys_with_groups, token_config, trusted};
+use crate::support::people::{key, key_entry, keys_with_groups, token_config, trusted};
 use crate::support::{people, *};
 
 /// The people of all tests, each in the group of its name.
@@ -66,17 +66,6 @@ pub(super) async fn ask_modern(
     params: Value,
 ) -> HttpResponse {
     people::ask_modern(harness, &key(who), method, params).await
-}
-
-/// The answer to a request in a new session.
-pub(super) async fn ask_legacy(
-    harness: &Harness,
-    who: &str,
-    method: &str,
-    params: Value,
-) -> HttpResponse {
-    let mut session = Session::open(harness, &key(who), &json!({})).await;
-    session.ask(&key(who), method, params).await
 }
 
 /// The answers of both eras.

@@ -4,7 +4,8 @@ use mcp_vary_access::ItemPattern;
 use mcp_vary_gateway::Naming;
 use mcp_vary_view::Rule;
 
-use super::groups::{ask, ask_legacy, bearer, for_group, named, with_rules};
+use super::groups::{ask, bearer, for_group, named, with_rules};
+use crate::support::people::{Session, key};
 use crate::support::*;
 
 /// A server with tools only.
@@ -202,7 +203,8 @@ async fn who_may_use_nothing_has_an_empty_list_of_tools() {
     for list in ask(&harness, "guest", "tools/list", json!({})).await {
         list.has("/result/tools", json!([]));
     }
-    let refused = ask_legacy(&harness, "guest", "prompts/list", json!({})).await;
+    let mut session = Session::open(&harness, &key("guest"), &json!({})).await;
+    let refused = session.ask(&key("guest"), "prompts/list", json!({})).await;
     assert_eq!(refused.refusal(), (200, -32601, json!(1)));
     let opened = &answers(&harness, "guest").await[0];
     assert!(opened.contains(r#""name":"vary""#), "{opened}");

@@ -1,6 +1,7 @@
 //! A task of a tool that access rules hide by now is a task that nobody made.
 
 use super::groups::{claims, for_group, named, tokens, with_rules};
+use crate::support::people::{PersonClient, bearer};
 use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -69,10 +70,10 @@ impl Office {
         }
     }
 
-    fn bearer(&self, who: &str, group: &str) -> String {
+    fn token(&self, who: &str, group: &str) -> String {
         let mut claims = claims(group);
         claims["sub"] = json!(who);
-        format!("Bearer {}", self.issuer.sign(claims))
+        self.issuer.sign(claims)
     }
 
     /// The number of requests that the server received and that the gateway sends only for a client.
@@ -107,42 +108,29 @@ impl Office {
 struct Client<'a> {
     office: &'a Office,
     who: &'static str,
-    /// Its session; none for a modern client.
-    session: Option<String>,
+    link: PersonClient,
 }
 
 impl<'a> Client<'a> {
     async fn of(era: Era, office: &'a Office, who: &'static str) -> Self {
-        let mut client = Self {
-            office,
-            who,
-            session: None,
+        let capabilities = match era {
+            Era::Legacy => json!({}),
+            Era::Modern => json!({"extensions": {TASKS: {}}}),
         };
-        if era == Era::Legacy {
-            let open = HttpRequest::initialize(&json!({}));
-            let open = open.with("Authorization", office.bearer(who, "sre"));
-            let mut http = office.harness.connect().await;
-            client.session = Some(http.open_session(&open).await);
-        }
-        client
+        let (address, token) = (office.harness.address, office.token(who, "sre"));
+        let link = PersonClient::open(address, era, &token, capabilities).await;
+        Self { office, who, link }
     }
 
     async fn ask(&self, group: &str, method: &str, params: Value) -> Value {
-        let post = match &self.session {
-            Some(id) => HttpRequest::of(id, request(json!(1), method, params).to_string()),
-            None => {
-                let capabilities = json!({"extensions": {TASKS: {}}});
-                HttpRequest::modern_request_as(method, params, &capabilities)
-            }
-        };
-        let post = post.with("Authorization", self.office.bearer(self.who, group));
-        self.office.harness.connect().await.ask(&post).await.json()
+        let token = self.office.token(self.who, group);
+        self.link.ask(&token, method, params).await
     }
 
     /// Has a task made, as an operator. Its id.
     async fn make(&self) -> String {
         let mut call = tool("job");
-        if self.session.is_some() {
+        if self.link.session.is_some() {
             call["task"] = json!({"ttl": 60_000});
         }
         let created = self.ask("sre", "tools/call", call).await;
@@ -156,7 +144,7 @@ impl<'a> Client<'a> {
 
     /// The methods about tasks that the client has.
     fn methods(&self) -> [&'static str; 3] {
-        match &self.session {
+        match &self.link.session {
             Some(_) => ["tasks/get", "tasks/result", "tasks/cancel"],
             None => ["tasks/get", "tasks/update", "tasks/cancel"],
         }
@@ -243,8 +231,8 @@ async fn is_not_notified_while_hidden(stream: &mut RawHttp) {
 async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
     let office = Office::before(Era::Legacy).await;
     let client = Client::of(Era::Legacy, &office, "ann").await;
-    let session = client.session.clone().unwrap();
-    let get = HttpRequest::get(&session).with("Authorization", office.bearer("ann", "sre"));
+    let session = client.link.session.as_ref().unwrap();
+    let get = bearer(HttpRequest::get(session), &office.token("ann", "sre"));
     let mut stream = office.harness.connect().await;
     stream.open_stream(&get).await;
     client.make().await;
@@ -271,7 +259,7 @@ async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
     let capabilities = json!({"extensions": {TASKS: {}}});
     let params = json!({"notifications": {"taskIds": [task], "toolsListChanged": true}});
     let listen = modern(json!(1), "subscriptions/listen", params, &capabilities);
-    let listen = HttpRequest::modern(&listen).with("Authorization", office.bearer("ann", "sre"));
+    let listen = bearer(HttpRequest::modern(&listen), &office.token("ann", "sre"));
     let mut stream = office.harness.connect().await;
     stream.open_stream(&listen).await;
     let accepted = soon(stream.event()).await.unwrap();

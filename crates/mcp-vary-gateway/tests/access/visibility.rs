@@ -15,16 +15,12 @@ fn rules() -> [AccessRule; 3] {
     ]
 }
 
-async fn harness(era: Era) -> Harness {
-    Harness::before(era, |config| with_rules(config, rules())).await
-}
-
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 #[tokio::test]
 async fn lists_have_what_a_rule_allows_and_none_denies() {
     for era in ERAS {
-        let harness = harness(era).await;
+        let harness = Harness::before(era, |config| with_rules(config, rules())).await;
         for list in ask(&harness, "dev", "tools/list", json!({})).await {
             assert_eq!(names(&list), ["odd"], "{list}");
         }
@@ -160,7 +156,7 @@ async fn same_as_unknown(harness: &Harness, method: &str, name: &str, params: fn
 #[tokio::test]
 async fn what_is_hidden_is_answered_as_what_does_not_exist() {
     for era in ERAS {
-        let harness = harness(era).await;
+        let harness = Harness::before(era, |config| with_rules(config, rules())).await;
         for hidden in ["say", "fail"] {
             same_as_unknown(&harness, "tools/call", hidden, tool).await;
         }
@@ -185,7 +181,7 @@ async fn what_is_hidden_is_answered_as_what_does_not_exist() {
 /// A refusal starts no process, opens no connection and re-reads no list.
 #[tokio::test]
 async fn a_refusal_says_nothing_to_a_server() {
-    let harness = harness(Era::Legacy).await;
+    let harness = Harness::with(|config| with_rules(config, rules())).await;
     ask(&harness, "dev", "tools/list", json!({})).await;
     let before = harness.peer.received().len();
     let connections = harness.peer.connections();
@@ -200,7 +196,7 @@ async fn a_refusal_says_nothing_to_a_server() {
 #[tokio::test]
 async fn what_is_allowed_works() {
     for era in ERAS {
-        let harness = harness(era).await;
+        let harness = Harness::before(era, |config| with_rules(config, rules())).await;
         for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
             answer.has("/result/structuredContent/city", "Bern");
         }
@@ -262,7 +258,7 @@ async fn the_instructions_of_the_only_server_are_hidden_with_its_items() {
 /// Other rules after a reload: streams hear of the lists that differ for them, and of no others.
 #[tokio::test]
 async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
-    let harness = harness(Era::Modern).await;
+    let harness = Harness::before(Era::Modern, |config| with_rules(config, rules())).await;
     let listening = async |who: &str| {
         let params = json!({"notifications": {"toolsListChanged": true}});
         let post = HttpRequest::modern_request("subscriptions/listen", params)
@@ -288,7 +284,7 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
 /// Without credentials, on standard input, a client is an anonymous one.
 #[tokio::test]
 async fn a_client_on_pipes_is_bound_by_the_rules_for_anyone() {
-    let harness = harness(Era::Modern).await;
+    let harness = Harness::before(Era::Modern, |config| with_rules(config, rules())).await;
     let mut pipe = open_pipe(&harness.gateway);
     let list = modern(json!(1), "tools/list", json!({}), &json!({}));
     pipe.ask(&list).await.has("/result/tools", json!([]));

@@ -19,7 +19,12 @@ pub(super) fn with_keys(mut config: Config) -> Config {
 }
 
 /// The status of the answer to a modern request with this value of `Authorization`.
-async fn ask(recorded: &Recorded, authorization: Option<&str>, method: &str, params: Value) -> u16 {
+async fn status_of(
+    recorded: &Recorded,
+    authorization: Option<&str>,
+    method: &str,
+    params: Value,
+) -> u16 {
     let post = HttpRequest::modern_request(method, params);
     let post = match authorization {
         Some(value) => post.with("Authorization", value),
@@ -34,7 +39,7 @@ async fn a_credential_is_recorded_when_it_is_accepted_for_the_first_time() {
     let recorded = Recorded::with(settings(), with_keys).await;
     for who in ["ann", "ann", "bob", "ann"] {
         let bearer = format!("Bearer {}", key(who));
-        let found = ask(&recorded, Some(&bearer), "tools/list", json!({})).await;
+        let found = status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
         assert_eq!(found, 200);
     }
     let accepted = recorded.sink.wait_for("auth.accepted", 2).await;
@@ -60,7 +65,7 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
         (Some("Basic YTpi"), 400, scheme),
     ] {
         let recorded = Recorded::with(settings(), with_keys).await;
-        let answered = ask(&recorded, authorization, "tools/list", json!({})).await;
+        let answered = status_of(&recorded, authorization, "tools/list", json!({})).await;
         assert_eq!(answered, status);
         let refused = recorded.sink.wait_for("auth.refused", 1).await;
         refused[0].has("/status", status);
@@ -76,7 +81,10 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
 async fn who_is_refused_again_and_again_fills_no_disk() {
     let recorded = Recorded::with(settings(), with_keys).await;
     for _ in 0..130 {
-        assert_eq!(ask(&recorded, None, "tools/list", json!({})).await, 401);
+        assert_eq!(
+            status_of(&recorded, None, "tools/list", json!({})).await,
+            401
+        );
     }
     let refused = recorded.sink.wait_for("auth.refused", 62).await;
     assert_eq!(refused.len(), 62);
@@ -85,7 +93,10 @@ async fn who_is_refused_again_and_again_fills_no_disk() {
     refused[61].has("/count", 128);
     // Others are recorded as ever.
     let scheme = Some("Basic YTpi");
-    assert_eq!(ask(&recorded, scheme, "tools/list", json!({})).await, 400);
+    assert_eq!(
+        status_of(&recorded, scheme, "tools/list", json!({})).await,
+        400
+    );
     let refused = recorded.sink.wait_for("auth.refused", 63).await;
     assert_eq!(refused[62]["count"], json!(null));
 }
@@ -103,7 +114,7 @@ async fn identities_in_full_have_names() {
     })
     .await;
     let bearer = format!("Bearer {}", key("ann"));
-    ask(&recorded, Some(&bearer), "tools/list", json!({})).await;
+    status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
     let record = recorded.sink.request("tools/list").await;
     record.has("/principal/key", "ann");
     let mut pipe = recorded.harness.open_pipe();

@@ -29,10 +29,6 @@ fn server() -> Script {
         .result("tasks/get", task)
 }
 
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::with_server(server(), |config| for_ann_and_eve(adapt(config))).await
-}
-
 async fn ask(harness: &Harness, who: &str, method: &str, params: Value) -> Value {
     let capabilities = json!({
         "elicitation": {}, "extensions": {
@@ -101,7 +97,10 @@ async fn a_session_of_nobody_is_unknown_to_those_who_are_known() {
 #[tokio::test]
 async fn the_cursor_of_another_is_a_forged_one() {
     let one = NonZeroUsize::new(1).unwrap();
-    let harness = harness(|config| config.with_page_size(one)).await;
+    let harness = Harness::with_server(server(), |config| {
+        for_ann_and_eve(config.with_page_size(one))
+    })
+    .await;
     let page = async |who: &str, cursor: Value| {
         ask(&harness, who, "tools/list", json!({"cursor": cursor})).await
     };
@@ -120,7 +119,10 @@ async fn the_cursor_of_another_is_a_forged_one() {
 #[tokio::test]
 async fn a_cursor_of_a_session_is_bound_to_its_principal() {
     let one = NonZeroUsize::new(1).unwrap();
-    let harness = harness(|config| config.with_page_size(one)).await;
+    let harness = Harness::with_server(server(), |config| {
+        for_ann_and_eve(config.with_page_size(one))
+    })
+    .await;
     let mut of_ann = Session::open(&harness, &key("ann"), &json!({})).await;
     let mut of_eve = Session::open(&harness, &key("eve"), &json!({})).await;
     let params = json!({});
@@ -139,7 +141,7 @@ async fn a_cursor_of_a_session_is_bound_to_its_principal() {
 
 #[tokio::test]
 async fn the_request_state_of_another_is_a_forged_one() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::with_server(server(), for_ann_and_eve).await;
     let required = ask(&harness, "ann", "tools/call", tool("ask")).await;
     let state = required["result"]["requestState"].clone();
     let back = async |who: &str, state: Value| {
@@ -156,7 +158,7 @@ async fn the_request_state_of_another_is_a_forged_one() {
 
 #[tokio::test]
 async fn the_task_of_another_is_unknown() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::with_server(server(), for_ann_and_eve).await;
     let created = ask(&harness, "ann", "tools/call", tool("job")).await;
     let task = created["result"]["taskId"].clone();
     assert!(task.is_string(), "{created}");
@@ -174,7 +176,10 @@ async fn the_task_of_another_is_unknown() {
 
 #[tokio::test]
 async fn the_stored_result_of_another_is_unknown() {
-    let harness = harness(|config| config.with_read_result(true)).await;
+    let harness = Harness::with_server(server(), |config| {
+        for_ann_and_eve(config.with_read_result(true))
+    })
+    .await;
     let whole = ask(&harness, "ann", "tools/call", tool("rows")).await;
     let uri = link(&whole["result"]).to_owned();
     let unknown = format!("vary://result/{}", "0".repeat(32));
@@ -201,7 +206,7 @@ async fn the_stored_result_of_another_is_unknown() {
 /// A principal may read in one session what it stored in another.
 #[tokio::test]
 async fn the_sessions_of_a_principal_share_stored_results() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::with_server(server(), for_ann_and_eve).await;
     let few = features(&["verbosity=compact"]);
     let mut one = Session::open(&harness, &key("ann"), &few).await;
     let arguments = tool("rows");

@@ -1,45 +1,34 @@
 //! What a server asks is answered by the principal whose call it is, and by nobody else.
 
-use mcp_vary_testkit::scripted_server::initialize;
-
 use super::clients::{Session, bearer, for_ann_and_eve, key};
 use crate::support::*;
 
 /// A legacy server whose tool asks its client, and returns the answer.
-#[derive(Default)]
-struct Server(Mutex<Vec<(UnboundedSender<Bytes>, ReceivedRequest)>>);
-
-impl Server {
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        match seen.method() {
-            "initialize" => Some(initialize(seen, "s")),
-            "tools/list" => {
-                let tools = json!([{"name": "ask", "inputSchema": {"type": "object"}}]);
-                Some(seen.answer(&json!({"tools": tools})))
+fn server() -> Script {
+    type Call = (UnboundedSender<Bytes>, ReceivedRequest);
+    let open = Arc::<Mutex<Vec<Call>>>::default();
+    let calls = Arc::clone(&open);
+    Script::legacy("asking")
+        .declares(json!({"tools": {"listChanged": true}}))
+        .tools(&["ask"])
+        .in_sessions(|_| "s".to_owned())
+        .reply("tools/call", move |seen| {
+            let (stream, reply) = Reply::stream();
+            let params = json!({"message": "Who?", "requestedSchema": {"type": "object"}});
+            let question = request(json!(7), "elicitation/create", params);
+            let _ = stream.send(event(&question).into());
+            calls.lock().unwrap().push((stream, seen.clone()));
+            reply
+        })
+        .may_reply("POST", move |seen| {
+            if seen.id() != 7 {
+                return None;
             }
-            "tools/call" => {
-                let (stream, reply) = Reply::stream();
-                let params = json!({"message": "Who?", "requestedSchema": {"type": "object"}});
-                let question = request(json!(7), "elicitation/create", params);
-                let _ = stream.send(event(&question).into());
-                self.0.lock().unwrap().push((stream, seen.clone()));
-                Some(reply)
-            }
-            _ if seen.body.get("method").is_none() && seen.id() == 7 => {
-                let (stream, call) = self.0.lock().unwrap().pop()?;
-                let reported = json!({"content": [], "reply": seen.body["result"]});
-                let _ = stream.send(event(&call.message(&reported)).into());
-                Some(Reply::new(202, "text/plain", ""))
-            }
-            _ => None,
-        }
-    }
-}
-
-async fn harness() -> Harness {
-    let server = Server::default();
-    let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
-    Harness::behind_one(peer, for_ann_and_eve).await
+            let (stream, call) = open.lock().unwrap().pop()?;
+            let reported = json!({"content": [], "reply": seen.body["result"]});
+            let _ = stream.send(event(&call.message(&reported)).into());
+            Some(Reply::new(202, "text/plain", ""))
+        })
 }
 
 /// The answers that the server got to its questions.
@@ -56,7 +45,7 @@ fn accepts(name: &str) -> Value {
 /// A modern client gets the question as a result, and the call is suspended until its principal sends the answer.
 #[tokio::test]
 async fn the_suspended_call_of_another_is_unknown() {
-    let harness = harness().await;
+    let harness = Harness::with_server(server(), for_ann_and_eve).await;
     let ask = async |who: &str, params: Value| {
         let capabilities = json!({"elicitation": {}});
         let message = modern(json!(1), "tools/call", params, &capabilities);
@@ -91,7 +80,7 @@ async fn the_suspended_call_of_another_is_unknown() {
 /// A legacy client gets the question on the stream of its call.
 #[tokio::test]
 async fn a_question_to_another_cannot_be_answered() {
-    let harness = harness().await;
+    let harness = Harness::with_server(server(), for_ann_and_eve).await;
     let capabilities = json!({"elicitation": {}});
     let of_ann = Session::open(&harness, &key("ann"), &capabilities).await;
     let of_eve = Session::open(&harness, &key("eve"), &capabilities).await;

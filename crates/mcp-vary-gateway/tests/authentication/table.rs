@@ -90,10 +90,6 @@ fn list(params: Value) -> HttpRequest {
     HttpRequest::modern_request("tools/list", params)
 }
 
-async fn ask(harness: &Harness, post: HttpRequest, head: &Head) -> HttpResponse {
-    harness.connect().await.ask(&with_head(post, head)).await
-}
-
 /// Status, challenge and body, as RFC 6750, section 3, and RFC 9728, section 5.1, want them.
 fn refusal(expected: &str, head: &Head) -> (u16, Option<String>, String) {
     let (status, text) = expected.split_once(' ').unwrap();
@@ -132,7 +128,7 @@ async fn check(harness: &Harness, (name, head, expected): &Row) -> Vec<String> {
     let posts = [list(json!({})), list(json!({})), initialize];
     let mut wrong = Vec::new();
     for post in posts {
-        let answer = ask(harness, post, &head).await;
+        let answer = with_head(post, &head).send_to(harness.address).await;
         let is_right = match expected.strip_prefix("200 ") {
             _ if TOO_LARGE_FOR_A_HEAD.contains(name) => seen(&answer) == (431, None, String::new()),
             // The address of a variant that does not exist.
@@ -152,7 +148,8 @@ async fn check(harness: &Harness, (name, head, expected): &Row) -> Vec<String> {
         }
     }
     if let Some((_, pin)) = expected.split_once("pinned to ") {
-        let answer = ask(harness, list(under("standard", json!({}))), &head).await;
+        let post = with_head(list(under("standard", json!({}))), &head);
+        let answer = post.send_to(harness.address).await;
         let offered = &answer.json()["error"]["data"]["availableVariants"];
         if VARIANTS.contains(&pin) && *offered != json!([pin]) {
             wrong.push(format!(
@@ -194,7 +191,8 @@ async fn a_clock_that_is_an_hour_off_accepts_no_token_that_it_has_not_seen() {
     let (harness, _server) = gateway(|| NOW - HOUR + OFFSET.load(Ordering::Relaxed)).await;
     let ask_with = async |subject: &str| {
         let token = bearer(good().claim("sub", subject).sign());
-        let answer = ask(&harness, list(json!({})), &token).await;
+        let post = with_head(list(json!({})), &token);
+        let answer = post.send_to(harness.address).await;
         let description = match answer.status {
             200 => json!(names(&answer.json()).contains(&"odd")),
             _ => answer.json()["error_description"].clone(),
@@ -206,11 +204,11 @@ async fn a_clock_that_is_an_hour_off_accepts_no_token_that_it_has_not_seen() {
     let expired = (401, json!("the token has expired"));
     assert_eq!(ask_with("bob").await, expired);
     // A token that was verified in time ends with its `exp`, too.
-    let again = bearer(good().sign());
+    let again = with_head(list(json!({})), &bearer(good().sign()));
     OFFSET.store(HOUR, Ordering::Relaxed);
-    assert_eq!(ask(&harness, list(json!({})), &again).await.status, 200);
+    assert_eq!(again.send_to(harness.address).await.status, 200);
     OFFSET.store(2 * HOUR, Ordering::Relaxed);
-    assert_eq!(ask(&harness, list(json!({})), &again).await.status, 401);
+    assert_eq!(again.send_to(harness.address).await.status, 401);
     OFFSET.store(0, Ordering::Relaxed);
     let early = (401, json!("the token is not valid yet"));
     assert_eq!(ask_with("eve").await, early);

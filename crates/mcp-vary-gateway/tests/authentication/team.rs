@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::clients::{bearer, key, keys};
+use super::clients::{key, keys};
 use super::full_servers::with_sessions;
+use crate::support::people::PersonClient;
 use crate::support::*;
 
 const PEOPLE: usize = 60;
@@ -94,54 +95,28 @@ async fn before_five_servers() -> (Harness, [ScriptedServer; 2]) {
 
 /// One client of a person.
 struct Client {
-    address: SocketAddr,
+    link: PersonClient,
     key: String,
-    session: Option<String>,
-    capabilities: Value,
     turns: Arc<Semaphore>,
 }
 
 impl Client {
+    /// The answer to a request, which waits for its turn before it connects.
     async fn ask(&self, method: &str, params: Value) -> Value {
-        let post = match &self.session {
-            Some(session) => {
-                let message = request(json!(1), method, params);
-                HttpRequest::of(session, message.to_string())
-            }
-            None => HttpRequest::modern_request_as(method, params, &self.capabilities),
-        };
-        let answer = self.send(&post).await.json();
+        let _turn = self.turns.acquire().await.unwrap();
+        let answer = self.link.ask(&self.key, method, params).await;
         assert!(answer["result"].is_object(), "{method}: {answer}");
         answer
-    }
-
-    async fn initialize(&mut self) {
-        let post = HttpRequest::initialize(&self.capabilities);
-        let answer = self.send(&post).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        self.session = answer.header("mcp-session-id").map(str::to_owned);
-    }
-
-    /// The answer to a request, which waits for its turn before it connects.
-    async fn send(&self, post: &HttpRequest) -> HttpResponse {
-        let _turn = self.turns.acquire().await.unwrap();
-        let mut http = RawHttp::connect(self.address).await;
-        http.ask(&bearer(post.clone(), &self.key)).await
     }
 }
 
 /// A client lists the tools, and calls one of each server.
 async fn work(address: SocketAddr, key: String, kind: (Era, Value), turns: Arc<Semaphore>) {
-    let mut client = Client {
-        address,
-        key,
-        session: None,
-        capabilities: kind.1,
-        turns,
+    let link = {
+        let _turn = turns.acquire().await.unwrap();
+        PersonClient::open(address, kind.0, &key, kind.1).await
     };
-    if kind.0 == Era::Legacy {
-        client.initialize().await;
-    }
+    let client = Client { link, key, turns };
     let list = client.ask("tools/list", json!({})).await;
     for server in SERVERS {
         let name = format!("{server}_odd");

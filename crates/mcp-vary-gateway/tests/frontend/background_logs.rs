@@ -20,7 +20,7 @@ async fn endpoint() -> (ScriptedServer, Config) {
         tools: ["start", "work", "after"].map(str::to_owned).to_vec(),
         sessions: BTreeMap::new(),
     });
-    let peer = ScriptedServer::start(move |seen| state.lock().unwrap().answer(seen)).await;
+    let peer = ScriptedServer::start(move |seen| state.lock().unwrap().reply_to(seen)).await;
     let config = config(Target::http(peer.url.clone()));
     (peer, config)
 }
@@ -57,7 +57,7 @@ impl State {
         self.sessions.entry(id.to_owned()).or_default()
     }
 
-    fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
         let capabilities = json!({"tools": {"listChanged": true}, "logging": {}});
         let result = match (seen.method(), seen.body["params"]["name"].as_str()) {
             ("initialize", _) => {

@@ -125,7 +125,7 @@ impl<'a> Raw<'a> {
     }
 
     /// What is answered to it, as JSON.
-    async fn ask(&self, harness: &Harness, client_kind: ClientKind) -> Value {
+    async fn send_to(&self, harness: &Harness, client_kind: ClientKind) -> Value {
         let body = self.body(client_kind.is_modern());
         match client_kind {
             ClientKind::HttpLegacy => {
@@ -162,7 +162,7 @@ impl<'a> Raw<'a> {
 async fn is_refused(harness: &Harness, raw: &Raw<'_>, code: i64, terms: &[&str]) {
     for client_kind in ClientKind::ALL {
         let before = harness.peer.received().len();
-        let answer = raw.ask(harness, client_kind).await;
+        let answer = raw.send_to(harness, client_kind).await;
         let shown = format!("{client_kind:?} {} {}: {answer}", raw.method, raw.params);
         assert_eq!(answer["error"]["code"], code, "{shown}");
         let message = answer["error"]["message"].as_str().unwrap();
@@ -249,7 +249,7 @@ async fn a_key_of_meta_that_imitates_a_known_one_is_refused() {
     for way in ClientKind::ALL {
         let raw = Raw::new("tools/call", r#""name":"search""#)
             .meta(r#""Traceparent":"x","name":1,"Uri":2"#);
-        let meta = &raw.ask(&harness, way).await["result"]["said"]["_meta"];
+        let meta = &raw.send_to(&harness, way).await["result"]["said"]["_meta"];
         meta.has("/Traceparent", "x");
         meta.has("/Uri", 2);
     }
@@ -333,7 +333,7 @@ async fn an_argument_that_imitates_a_bound_one_is_refused() {
                 r#""name":"search","arguments":{"query":"a","limit2":1,"Limit2":2,"other":3}"#;
             let said = Raw::new("tools/call", call)
                 .under("bound")
-                .ask(&harness, way)
+                .send_to(&harness, way)
                 .await;
             let said = &said["result"]["said"]["arguments"];
             let expected = json!({"q": "a", "limit2": 1, "Limit2": 2, "other": 3, "owner": "acme"});
@@ -348,7 +348,7 @@ async fn arguments_that_nobody_binds_arrive_byte_for_byte() {
     let harness = Harness::with_server(server(Era::Legacy), variants).await;
     for way in ClientKind::ALL {
         let call = r#""name":"search","arguments":{ "q":"a","Q":1e2,"Limit":[{"a":1,"a":2.0}] },"nam":1,"names":2"#;
-        let said = Raw::new("tools/call", call).ask(&harness, way).await;
+        let said = Raw::new("tools/call", call).send_to(&harness, way).await;
         let said = &said["result"]["said"];
         assert_eq!(said["arguments"]["Q"], json!(1e2), "{way:?} {said}");
         assert_eq!((&said["nam"], &said["names"]), (&json!(1), &json!(2)));
@@ -387,7 +387,7 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
     ] {
         let raw = completion(reference);
         for way in ClientKind::ALL {
-            let answer = raw.ask(&harness, way).await;
+            let answer = raw.send_to(&harness, way).await;
             let code = answer["error"]["code"].as_i64();
             assert!(matches!(code, Some(-32602 | -32002)), "{way:?} {answer}");
         }
@@ -399,7 +399,7 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
     ] {
         let raw = completion(reference);
         for way in ClientKind::ALL {
-            let answer = raw.ask(&harness, way).await;
+            let answer = raw.send_to(&harness, way).await;
             let said = &answer["result"]["said"]["ref"];
             let expected = serde_json::from_str::<Value>(reference).unwrap();
             assert_eq!(*said, expected, "{way:?} {answer}");
@@ -422,7 +422,7 @@ async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
     };
     let plain = r#"{"later":true,"q":"pay 5","to":{"a":1}}"#;
     for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let asked = call(plain, None).ask(&harness, way).await;
+        let asked = call(plain, None).send_to(&harness, way).await;
         let state = asked["result"]["requestState"].clone();
         assert!(state.is_string(), "{way:?} {asked}");
         for arguments in [
@@ -430,7 +430,7 @@ async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
             r#"{"later":true,"\u0071":"pay 500","q":"pay 5","to":{"a":1}}"#,
             r#"{"later":true,"q":"pay 5","to":{"a":2,"a":1}}"#,
         ] {
-            let answer = call(arguments, Some(&state)).ask(&harness, way).await;
+            let answer = call(arguments, Some(&state)).send_to(&harness, way).await;
             let found = &answer["error"]["code"];
             assert_eq!(*found, -32602, "{way:?} {arguments} {answer}");
             answer.contains("/error/message", "is given twice");
@@ -439,7 +439,7 @@ async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
             r#"{"to":{"a":1},"\u0071":"pay 5","later":true}"#,
             Some(&state),
         )
-        .ask(&harness, way)
+        .send_to(&harness, way)
         .await;
         assert!(escaped["result"]["said"].is_object(), "{way:?} {escaped}");
         // What was asked of such a request is not answered to one that means one of the two.
@@ -447,11 +447,11 @@ async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
             r#"{"later":true,"q":"pay 500","q":"pay 5"}"#,
             r#"{"later":true,"q":"pay 5","Q":"pay 500"}"#,
         ] {
-            let asked = call(arguments, None).ask(&harness, way).await;
+            let asked = call(arguments, None).send_to(&harness, way).await;
             let state = asked["result"]["requestState"].clone();
             assert!(state.is_string(), "{way:?} {asked}");
             for arguments in [arguments, r#"{"later":true,"q":"pay 5"}"#] {
-                let answer = call(arguments, Some(&state)).ask(&harness, way).await;
+                let answer = call(arguments, Some(&state)).send_to(&harness, way).await;
                 let found = &answer["error"]["code"];
                 assert_eq!(*found, -32602, "{way:?} {arguments} {answer}");
             }

@@ -19,7 +19,7 @@ impl Calls {
     }
 
     /// The answer to the call that reached the server as `seen`.
-    fn answer(&self, harness: &Harness, call: usize) {
+    fn finish(&self, harness: &Harness, call: usize) {
         let id = harness.peer.of("tools/call")[call].id().clone();
         let result = json!({"content": [], "done": true});
         self.say(call, &json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -158,7 +158,7 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
             first
         };
         assert_eq!((&second.data, &second.retry), (&json!(1), &None));
-        calls.answer(&harness, 0);
+        calls.finish(&harness, 0);
         let last = Event::next(&mut client.http).await.unwrap();
         assert_eq!(last.data, json!(7));
         assert_ne!(second.id(), last.id());
@@ -254,7 +254,7 @@ async fn who_comes_back_hears_what_it_missed() {
         }
         client.http = harness.connect().await;
         calls.step(before + 2);
-        calls.answer(&harness, 0);
+        calls.finish(&harness, 0);
         come_back(&harness, &mut client, last.id()).await;
         let rest = [json!(before + 1), json!(before + 2), json!(7)];
         hears_to_the_end(&mut client, &rest).await;
@@ -275,7 +275,7 @@ async fn a_stream_goes_on_where_its_client_came_back_to() {
     receives(&mut client, &[json!(1)]).await;
     calls.step(2);
     receives(&mut client, &[json!(2)]).await;
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     hears_to_the_end(&mut client, &[json!(7)]).await;
 }
 
@@ -288,7 +288,7 @@ async fn of_two_connections_the_newer_has_the_stream() {
     while let Some(event) = Event::next_said(&mut former).await {
         assert_eq!(event.data, json!(1));
     }
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     hears_to_the_end(&mut client, &[json!(1), json!(7)]).await;
 }
 
@@ -299,7 +299,7 @@ async fn after_the_end_there_is_nothing_to_come_back_to() {
     let (harness, calls) = harness(|config| config).await;
     let mut client = calling(&harness, "2025-11-25").await;
     calls.step(1);
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     is_stream(&mut client.http).await;
     let mut last = String::new();
     while let Some(event) = Event::next(&mut client.http).await {
@@ -337,7 +337,7 @@ async fn nobody_hears_the_stream_of_another_session() {
     let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = stranger.http.ask(&get(&stranger, first.id())).await;
     assert!(is_lost(&answer), "{}", answer.text());
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     hears_to_the_end(&mut client, &[json!(1), json!(7)]).await;
 }
 
@@ -388,7 +388,7 @@ async fn who_stopped_reading_comes_back_for_the_answer() {
     for step in 1..200 {
         calls.say(0, &logged(json!([step, heavy])));
     }
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     let former = std::mem::replace(&mut client.http, harness.connect().await);
     // It does not read until its connection is closed; the id of its call is free then.
     soon(async {
@@ -437,8 +437,8 @@ async fn a_call_too_many_without_its_client_is_cancelled() {
         }
     }
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
-    calls.answer(&harness, 0);
-    calls.answer(&harness, 1);
+    calls.finish(&harness, 0);
+    calls.finish(&harness, 1);
     let mut answered = 0;
     for (client, first) in &mut clients {
         come_back(&harness, client, first.id()).await;
@@ -459,7 +459,7 @@ async fn an_answer_that_takes_its_time_comes_by_a_stream() {
     let first = Event::next(&mut client.http).await.unwrap();
     assert_eq!(first.data, Value::Null);
     come_back(&harness, &mut client, first.id()).await;
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     hears_to_the_end(&mut client, &[json!(7)]).await;
 }
 
@@ -474,7 +474,7 @@ async fn others_wait_for_json() {
     let post = later.post(&request(json!(7), "tools/call", tool("begin")));
     later.http.send(&post.bytes()).await;
     is_stream(&mut later.http).await;
-    calls.answer(&harness, 0);
+    calls.finish(&harness, 0);
     let answer = client.http.response().await;
     answer.json().has("/result/done", true);
 }

@@ -109,7 +109,7 @@ fn certificate(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
 }
 
 /// The status line of the answer to a request.
-async fn ask(stream: &mut TlsStream<TcpStream>) -> io::Result<String> {
+async fn status_line(stream: &mut TlsStream<TcpStream>) -> io::Result<String> {
     stream
         .write_all(&HttpRequest::modern_request("tools/list", json!({})).bytes())
         .await?;
@@ -132,9 +132,9 @@ async fn a_replaced_certificate_is_served_to_the_next_connection_and_a_broken_on
     second.write(&files);
     let mut new = connect(harness.address, &client).await.unwrap();
     assert_eq!(certificate(&new), *second.certificate.der());
-    assert_eq!(ask(&mut new).await.unwrap(), "HTTP/1.1 200");
+    assert_eq!(status_line(&mut new).await.unwrap(), "HTTP/1.1 200");
     // A connection keeps what it began with.
-    assert_eq!(ask(&mut old).await.unwrap(), "HTTP/1.1 200");
+    assert_eq!(status_line(&mut old).await.unwrap(), "HTTP/1.1 200");
 
     // Half of a pair, nothing, and no file.
     let spoil = [
@@ -177,7 +177,7 @@ async fn a_client_certificate_of_another_authority_is_refused() {
             let client = client(&server, identity, &[]);
             // In TLS 1.3 a client learns with the first answer that its certificate is refused.
             let answer = match connect(harness.address, &client).await {
-                Ok(mut stream) => ask(&mut stream).await,
+                Ok(mut stream) => status_line(&mut stream).await,
                 Err(error) => Err(error),
             };
             match answer {
@@ -221,7 +221,7 @@ async fn a_client_without_tls_and_one_that_is_silent_are_disconnected() {
     let mut stream = connect(harness.address, &client(&authority, None, &[]))
         .await
         .unwrap();
-    assert_eq!(ask(&mut stream).await.unwrap(), "HTTP/1.1 200");
+    assert_eq!(status_line(&mut stream).await.unwrap(), "HTTP/1.1 200");
 }
 
 #[tokio::test]

@@ -163,15 +163,12 @@ async fn server(era: Era) -> ScriptedServer {
     .await
 }
 
-async fn harness(era: Era, provider: &Provider) -> Harness {
-    Harness::behind_one(server(era).await, |config| provider.in_front_of(config)).await
-}
-
 #[tokio::test]
 async fn every_method_of_every_user_has_the_token_of_that_user() {
     for era in [Era::Legacy, Era::Modern] {
         let provider = Provider::start().await;
-        let harness = harness(era, &provider).await;
+        let harness =
+            Harness::behind_one(server(era).await, |config| provider.in_front_of(config)).await;
         assert!(harness.peer.received().is_empty(), "nobody is there yet");
         let mut people = BTreeMap::new();
         for who in ["ann", "bob"] {
@@ -225,7 +222,8 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
     let (log, _listening) = CapturedLog::listen("", Level::TRACE);
     let provider = Provider::start().await;
     for era in [Era::Legacy, Era::Modern] {
-        let harness = harness(era, &provider).await;
+        let harness =
+            Harness::behind_one(server(era).await, |config| provider.in_front_of(config)).await;
         let (ann, eve) = (provider.token("ann"), provider.token("eve"));
         for answer in ask_both(&harness, &ann, "tools/list", json!({})).await {
             assert!(!names(&answer).is_empty(), "{answer}");
@@ -306,7 +304,10 @@ async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
     const NO_TOKEN: &str = "server `peer` cannot be used by this client: the server gets a token in exchange for the access \
                             token of its user, and this client was not recognised by an access token";
     let provider = Provider::start().await;
-    let harness = harness(Era::Legacy, &provider).await;
+    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
+        provider.in_front_of(config)
+    })
+    .await;
     for token in [key("robot"), String::new()] {
         for (method, params) in methods() {
             if method == "completion/complete" || method == "vendor/thing" {
@@ -326,7 +327,10 @@ async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
 #[tokio::test]
 async fn a_request_has_what_its_own_token_was_exchanged_for() {
     let provider = Provider::start().await;
-    let harness = harness(Era::Legacy, &provider).await;
+    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
+        provider.in_front_of(config)
+    })
+    .await;
     let (one, two) = (provider.token("ann"), provider.token("ann"));
     let mut session = Session::open(&harness, &one, &json!({})).await;
     for token in [&one, &two, &one] {
@@ -342,7 +346,10 @@ async fn a_request_has_what_its_own_token_was_exchanged_for() {
 #[tokio::test]
 async fn a_hundred_users_at_once_make_a_hundred_exchanges_and_then_none() {
     let provider = Provider::start().await;
-    let harness = harness(Era::Modern, &provider).await;
+    let harness = Harness::behind_one(server(Era::Modern).await, |config| {
+        provider.in_front_of(config)
+    })
+    .await;
     let users = (0..100).map(|number| provider.token(&format!("user-{number}")));
     let users: Vec<_> = users.collect();
     for round in 0..3 {

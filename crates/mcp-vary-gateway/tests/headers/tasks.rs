@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::exchanged::{Provider, user};
-use crate::support::people::bearer;
+use crate::support::people::PersonClient;
 use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -49,42 +49,6 @@ async fn server(era: Era) -> ScriptedServer {
     .await
 }
 
-/// A user on two devices, whose clients are of `era`.
-struct User<'a> {
-    harness: &'a Harness,
-    era: Era,
-    session: String,
-}
-
-impl<'a> User<'a> {
-    async fn new(harness: &'a Harness, era: Era, token: &str) -> Self {
-        let open = HttpRequest::initialize(&json!({}));
-        let opened = harness.connect().await.ask(&bearer(open, token)).await;
-        Self {
-            harness,
-            era,
-            session: opened.header("mcp-session-id").unwrap().to_owned(),
-        }
-    }
-
-    async fn ask(&self, token: &str, method: &str, params: Value) -> Value {
-        let post = match self.era {
-            Era::Legacy => {
-                let message = request(json!(1), method, params).to_string();
-                HttpRequest::of(&self.session, message)
-            }
-            Era::Modern => {
-                let capabilities = json!({"extensions": {TASKS: {}}});
-                HttpRequest::modern_request_as(method, params, &capabilities)
-            }
-        };
-        let answer = self.harness.connect().await.ask(&bearer(post, token)).await;
-        let answer = answer.json();
-        assert!(answer["result"].is_object(), "{method}: {answer}");
-        answer
-    }
-}
-
 /// The token that ends last is the one of requests without a client, and would be that of all.
 #[tokio::test]
 async fn each_request_about_a_task_has_the_token_of_its_own_client() {
@@ -98,21 +62,30 @@ async fn each_request_about_a_task_has_the_token_of_its_own_client() {
         let harness = Harness::behind_one(server(era).await, adapt).await;
         let laptop = provider.token_on("ann", "laptop", 1_000_600);
         let phone = provider.token_on("ann", "phone", 1_000_500);
-        let ann = User::new(&harness, client, &laptop).await;
-        let mut call = json!({"name": "job", "arguments": {}});
-        if client == Era::Legacy {
-            call["task"] = json!({"ttl": 60_000});
-        }
-        let created = ann.ask(&laptop, "tools/call", call).await;
+        let mut call = tool("job");
+        let capabilities = match client {
+            Era::Legacy => {
+                call["task"] = json!({"ttl": 60_000});
+                json!({})
+            }
+            Era::Modern => json!({"extensions": {TASKS: {}}}),
+        };
+        let ann = PersonClient::open(harness.address, client, &laptop, capabilities).await;
+        let ask = async |token: &str, method: &str, params: Value| {
+            let answer = ann.ask(token, method, params).await;
+            assert!(answer["result"].is_object(), "{method}: {answer}");
+            answer
+        };
+        let created = ask(&laptop, "tools/call", call).await;
         let id = created["result"]["task"]["taskId"].as_str();
         let id = id.or(created["result"]["taskId"].as_str()).unwrap();
         let about = || json!({"taskId": id, "inputResponses": {}});
-        ann.ask(&phone, "tasks/get", about()).await;
+        ask(&phone, "tasks/get", about()).await;
         match client {
-            Era::Legacy => ann.ask(&phone, "tasks/list", json!({})).await,
-            Era::Modern => ann.ask(&phone, "tasks/update", about()).await,
+            Era::Legacy => ask(&phone, "tasks/list", json!({})).await,
+            Era::Modern => ask(&phone, "tasks/update", about()).await,
         };
-        ann.ask(&phone, "tasks/cancel", about()).await;
+        ask(&phone, "tasks/cancel", about()).await;
         for seen in harness.peer.received() {
             // The gateway itself waits for the result.
             let is_of_client =

@@ -163,19 +163,6 @@ fn no_method_of_the_gateway_is_missing_here() {
     assert_eq!(missing, [&""; 0]);
 }
 
-/// What each client gets for a method.
-async fn ask(harness: &Harness, token: &str, method: &str, params: &Value) -> Vec<Value> {
-    let mut answers = Vec::new();
-    for capabilities in [json!({}), features(&["agent"])] {
-        let client = (token, &capabilities);
-        let modern = ask_modern(harness, client, method, params.clone()).await;
-        let mut session = Session::open(harness, token, &capabilities).await;
-        let legacy = session.ask(token, method, params.clone()).await;
-        answers.extend([modern.json(), legacy.json()]);
-    }
-    answers
-}
-
 /// LI-7: a server that refuses the gateway has no empty list, and what it says reaches no client.
 async fn is_an_error(kind: Kind, era: Era, refused: Refused) {
     let issuer = LoginServer::start().await;
@@ -191,7 +178,15 @@ async fn is_an_error(kind: Kind, era: Era, refused: Refused) {
     let token = provider.token("ann");
     let is_list = |method: &str| method.ends_with("/list");
     for (method, params) in all_methods() {
-        for answer in ask(&harness, &token, method, &params).await {
+        let mut answers = Vec::new();
+        for capabilities in [json!({}), features(&["agent"])] {
+            let client = (token.as_str(), &capabilities);
+            let modern = ask_modern(&harness, client, method, params.clone()).await;
+            let mut session = Session::open(&harness, &token, &capabilities).await;
+            let legacy = session.ask(&token, method, params.clone()).await;
+            answers.extend([modern.json(), legacy.json()]);
+        }
+        for answer in answers {
             let case = format!("{kind:?}, {era:?}, {refused:?}, {method}: {answer}");
             assert!(!answer.to_string().contains("TOPSECRET"), "{case}");
             // It refuses at once, and is not waited for.

@@ -129,11 +129,6 @@ struct Server {
 }
 
 impl Server {
-    /// What the script says, or a polite server of the era.
-    fn answer(&self, seen: &Seen) -> Said {
-        (self.script)(seen).unwrap_or_else(|| politely(self.era, seen))
-    }
-
     /// The response to a request over HTTP.
     fn reply(&self, request: &ReceivedRequest) -> Reply {
         if request.verb != "POST" {
@@ -180,7 +175,7 @@ fn texts(server: &Server, seen: &Seen) -> Vec<String> {
     let Said {
         mut before,
         outcome,
-    } = server.answer(seen);
+    } = (server.script)(seen).unwrap_or_else(|| politely(server.era, seen));
     let (key, text) = match outcome {
         Ok(result) => ("result", result),
         Err(error) => ("error", error),

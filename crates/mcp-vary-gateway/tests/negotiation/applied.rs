@@ -24,11 +24,11 @@ fn served(method: &str, meta: &str) -> Option<String> {
     })
 }
 
-async fn harness(meta: &'static str, adapt: impl FnOnce(Config) -> Config) -> Harness {
+fn server(meta: &'static str) -> Script {
     let reply = move |seen: &ReceivedRequest| {
         seen.answer_text(&served(seen.method(), meta).expect("a result"))
     };
-    let script = Script::legacy("trips")
+    Script::legacy("trips")
         .declares(places_server::capabilities())
         .tools(&["rows"])
         .lists(json!({
@@ -37,8 +37,7 @@ async fn harness(meta: &'static str, adapt: impl FnOnce(Config) -> Config) -> Ha
         }))
         .reply(CALL, reply)
         .reply(READ, reply)
-        .reply(GET, reply);
-    Harness::with_server(script, adapt).await
+        .reply(GET, reply)
 }
 
 fn params(method: &str) -> Value {
@@ -72,7 +71,7 @@ const FORMATS: [&[&str]; 7] = [
 /// `_meta`.
 #[tokio::test]
 async fn who_declared_is_told_what_was_applied() {
-    let harness = harness(r#"{"acme/own":1.0}"#, ruled).await;
+    let harness = Harness::with_server(server(r#"{"acme/own":1.0}"#), ruled).await;
     for [tags, method, applied] in rows(
         r#"
         agent,format=json        | tools/call     | {"format": "json", "variant": "standard"}
@@ -100,7 +99,7 @@ async fn who_declared_is_told_what_was_applied() {
 /// CN-19: the variant that is named is the active one.
 #[tokio::test]
 async fn the_variant_that_was_applied_is_the_requests() {
-    let harness = harness("{}", ruled).await;
+    let harness = Harness::with_server(server("{}"), ruled).await;
     for way in ClientKind::ALL {
         for method in [CALL, READ, GET] {
             let params = under("compact", params(method));
@@ -131,7 +130,7 @@ prompts: [{text: Plan it well.}]
         *config = of_file;
         config.servers = servers;
     });
-    let harness = harness(r#"{"acme/own":1.0}"#, adapt).await;
+    let harness = Harness::with_server(server(r#"{"acme/own":1.0}"#), adapt).await;
     for way in ClientKind::ALL {
         for variant in ["standard", "words"] {
             for method in [CALL, READ, GET] {
@@ -160,9 +159,9 @@ const MARKS: [&str; 3] = [
 /// CN-19: it makes no difference to clients that declared something.
 #[tokio::test]
 async fn a_server_without_the_tags_reports_nothing() {
-    let plain = harness("{}", ruled).await;
+    let plain = Harness::with_server(server("{}"), ruled).await;
     for mark in MARKS {
-        let marked = harness(mark, ruled).await;
+        let marked = Harness::with_server(server(mark), ruled).await;
         for tags in FORMATS {
             for way in ClientKind::ALL {
                 for method in [CALL, READ, GET] {
@@ -189,7 +188,7 @@ async fn a_server_shows_nothing_that_a_rule_removes() {
                 config.results = read_results(rule).unwrap();
                 config
             };
-            let harness = harness(mark, with_rule).await;
+            let harness = Harness::with_server(server(mark), with_rule).await;
             for way in ClientKind::ALL {
                 for declared in [
                     json!({}),
@@ -210,7 +209,7 @@ async fn a_server_shows_nothing_that_a_rule_removes() {
 #[tokio::test]
 async fn a_server_switches_no_rule_off() {
     for mark in MARKS {
-        let everyone = harness(mark, |mut config| {
+        let everyone = Harness::with_server(server(mark), |mut config| {
             config.results =
                 read_results("[{for: everyone, project: '{first: .rows[0].id}'}]").unwrap();
             config.resource_results = read_resources("[{for: everyone, as: markdown}]").unwrap();

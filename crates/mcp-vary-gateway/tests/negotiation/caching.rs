@@ -52,11 +52,12 @@ fn server() -> Script {
         })
 }
 
-async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
-    Harness::with_server(server(), |config| {
-        let mut config = config.with_variants(false);
-        adapt(&mut config);
-        config
+/// A gateway without variants in front of that server, after `edit`.
+async fn alike(edit: impl FnOnce(&mut Config)) -> Harness {
+    let peer = server().start().await;
+    Harness::edited(peer, |config| {
+        config.variants = false;
+        edit(config);
     })
     .await
 }
@@ -89,7 +90,7 @@ async fn may_cache_all(harness: &Harness, expected: (u64, &str)) {
 /// SV-17: where nothing depends on the client, what the server says stands.
 #[tokio::test]
 async fn where_all_clients_are_served_alike_the_servers_word_stands() {
-    may_cache_all(&harness(|config| config.negotiation = false).await, SAID).await;
+    may_cache_all(&alike(|config| config.negotiation = false).await, SAID).await;
 }
 
 /// Checks that nobody keeps what is made of JSON, and that caches keep the rest.
@@ -106,14 +107,14 @@ async fn only_maps_are_for_one_client(harness: &Harness) {
 /// SV-17: JSON is rendered for clients that ask for it, so that nobody keeps it; what is the same for all is kept.
 #[tokio::test]
 async fn json_that_some_clients_get_rendered_is_kept_by_nobody() {
-    let harness = harness(|_| {}).await;
+    let harness = alike(|_| {}).await;
     only_maps_are_for_one_client(&harness).await;
 }
 
 /// SV-17: whether a client gets a resource as served depends on its features, also for the one that does.
 #[tokio::test]
 async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
-    let harness = harness(|config| {
+    let harness = alike(|config| {
         let rules = "- {uris: [\"map:*\"], as: geo-markdown}";
         config.resource_results = read_resources(rules).unwrap();
     })
@@ -127,12 +128,12 @@ async fn where_rules_tell_clients_apart_nothing_is_kept() {
     let mut rule = ClientRule::default().with_name(ClientPattern::new("gemini*").unwrap());
     rule.dialect = Some(Some(Dialect::Gemini));
     may_cache_all(
-        &harness(|config| config.selection.rules = vec![rule]).await,
+        &alike(|config| config.selection.rules = vec![rule]).await,
         OWN,
     )
     .await;
     may_cache_all(
-        &harness(|config| config.selection.known_clients = true).await,
+        &alike(|config| config.selection.known_clients = true).await,
         OWN,
     )
     .await;
@@ -141,7 +142,7 @@ async fn where_rules_tell_clients_apart_nothing_is_kept() {
 /// SV-17: the tool that reads what was left out is listed to clients that may get less.
 #[tokio::test]
 async fn where_a_tool_is_listed_to_some_nothing_is_kept() {
-    may_cache_all(&harness(|config| config.read_result = true).await, OWN).await;
+    may_cache_all(&alike(|config| config.read_result = true).await, OWN).await;
 }
 
 /// A server of 2025-11-25 says nothing, so that its lists are not cached at all.

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary::extension::CONTENT_NEGOTIATION;
-use mcp_vary::json::{Json, Members, edit, elements};
-use mcp_vary::shape::META_APPLIED;
+use mcp_vary::json::{Json, Members, elements};
 use mcp_vary_config::read_results;
 use mcp_vary_view::ResultFields;
 use proptest::prelude::*;
@@ -35,22 +33,19 @@ struct Ask {
     tags: Vec<&'static str>,
 }
 
-fn ask(tags: impl Strategy<Value = Vec<&'static str>>) -> impl Strategy<Value = Ask> {
-    let tool = prop_oneof![1 => Just("free"), 1 => Just("ui"), 2 => Just("bound")];
-    let fields = prop::sample::select(&["both", "content", "structured"][..]);
-    (tool, any::<bool>(), fields, tags).prop_map(|(tool, is_modern, fields, tags)| Ask {
-        tool,
-        is_modern,
-        fields,
-        tags,
-    })
-}
-
 /// Some results with those who ask for them.
 type Batch = Vec<(Served, Vec<Ask>)>;
 
 fn batch(tags: impl Strategy<Value = Vec<&'static str>>) -> impl Strategy<Value = Batch> {
-    let asks = prop::collection::vec(ask(tags), 6);
+    let tool = prop_oneof![1 => Just("free"), 1 => Just("ui"), 2 => Just("bound")];
+    let fields = prop::sample::select(&["both", "content", "structured"][..]);
+    let ask = (tool, any::<bool>(), fields, tags).prop_map(|(tool, is_modern, fields, tags)| Ask {
+        tool,
+        is_modern,
+        fields,
+        tags,
+    });
+    let asks = prop::collection::vec(ask, 6);
     prop::collection::vec((served(false), asks), 1..12)
 }
 
@@ -60,27 +55,21 @@ struct Told {
     says: Arc<Mutex<String>>,
     sessions: BTreeMap<Vec<&'static str>, LegacyClient>,
     http: RawHttp,
-    server: Era,
     rules: String,
 }
 
 impl Told {
-    async fn start(server: Era, has_tags: bool, rules: &str, batch: &Batch) -> Self {
+    async fn start(server: Era, rules: &str, batch: &Batch) -> Self {
         let says = Arc::new(Mutex::new(String::new()));
         let tools = tools(batch);
         let reported = Arc::clone(&says);
-        let peer = ScriptedServer::start(move |seen| {
-            let mut capabilities = json!({"tools": {}});
-            if has_tags {
-                capabilities["extensions"] = json!({CONTENT_NEGOTIATION: {}});
-            }
-            answer(
-                server,
-                capabilities,
-                (&tools, &reported.lock().unwrap()),
-                seen,
-            )
-        });
+        let peer = Script::new(server, "laws")
+            .declares(json!({"tools": {}}))
+            .reply("tools/list", move |seen| seen.answer_text(&tools))
+            .reply("tools/call", move |seen| {
+                seen.answer_text(&reported.lock().unwrap())
+            })
+            .start();
         let read = read_results(rules).unwrap();
         let variant = |(id, fields)| {
             let id: &str = id;
@@ -95,13 +84,6 @@ impl Told {
         ];
         let harness = Harness::behind_one(peer.await, |mut config| {
             config.results = read;
-            if has_tags {
-                let server = &mut config.servers[0];
-                server.passthrough = true;
-                // Each set of tags needs a session at a server that has sessions.
-                server.limits.connections = 999;
-                config.limits.classes = 999;
-            }
             config
                 .with_variants_of(variants.map(variant).to_vec())
                 .unwrap()
@@ -112,7 +94,6 @@ impl Told {
             harness,
             says,
             sessions: BTreeMap::new(),
-            server,
             rules: rules.to_owned(),
         }
     }
@@ -226,26 +207,6 @@ fn tools(batch: &Batch) -> String {
     json!({ "tools": tools }).to_string()
 }
 
-fn answer(
-    era: Era,
-    capabilities: Value,
-    (tools, says): (&str, &str),
-    seen: &ReceivedRequest,
-) -> Option<Reply> {
-    let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => discovered(capabilities).to_string(),
-        ("initialize", Era::Legacy) => introduced("laws", capabilities).to_string(),
-        ("tools/list", _) => tools.to_owned(),
-        ("tools/call", _) => says.to_owned(),
-        _ => return None,
-    };
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-        seen.id()
-    );
-    Some(Reply::new(200, "application/json", body))
-}
-
 /// `result` with what the client's revision requires.
 fn required(ask: &Ask, result: &str) -> String {
     if ask.is_modern && !result.starts_with(r#"{"resultType":"#) {
@@ -269,19 +230,6 @@ fn holds<S>(
 ) where
     S: Strategy<Value = Vec<&'static str>>,
 {
-    holds_before(false, cases, rules, tags, check);
-}
-
-/// The same, before servers that may have the tags of clients.
-fn holds_before<S>(
-    has_tags: bool,
-    cases: u32,
-    rules: &[&str],
-    tags: impl Fn() -> S,
-    check: impl AsyncFn(&mut Told, &Ask, usize, &Served),
-) where
-    S: Strategy<Value = Vec<&'static str>>,
-{
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -296,7 +244,7 @@ fn holds_before<S>(
             });
             let ran = runner.run(&batch(tags()), |batch| {
                 runtime.block_on(async {
-                    let mut sent = Told::start(era, has_tags, rules, &batch).await;
+                    let mut sent = Told::start(era, rules, &batch).await;
                     for (at, (served, asks)) in batch.iter().enumerate() {
                         for ask in asks {
                             check(&mut sent, ask, at, served).await;
@@ -345,32 +293,6 @@ fn words(result: &str) -> Vec<String> {
     texts
         .filter(|text| !text.contains("; vary://result/"))
         .collect()
-}
-
-/// CN-7, CN-11, CN-19: who declares nothing gets every byte and no trace, whatever is configured for others.
-#[test]
-fn who_declares_nothing_gets_every_byte() {
-    let nothing = || {
-        prop::sample::select(vec![
-            vec![],
-            vec!["!agent", "format=xml"],
-            vec!["@#$%", "format==json"],
-        ])
-    };
-    holds(4, &RULES[..1], nothing, async |told, ask, at, served| {
-        let received = told.call(ask, at, &served.result).await;
-        if ask.fields == "both" {
-            assert_eq!(received, required(ask, &served.result), "{ask:?}");
-        }
-    });
-    let nothing = || Just(Vec::new());
-    holds(1, &RULES[1..], nothing, async |told, ask, at, served| {
-        let received = told.call(ask, at, &served.result).await;
-        if ask.fields == "both" {
-            assert_eq!(received, required(ask, &served.result), "{ask:?}");
-        }
-        assert!(!received.contains(META_APPLIED), "{received}");
-    });
 }
 
 /// CN-8, CN-13, TR-3, TR-4, TR-5: whatever becomes of a result, its images, links and errors are there, it says something,
@@ -422,60 +344,6 @@ fn nothing_is_lost_on_the_way() {
         }
     });
 }
-
-/// CN-19: what a server that has the client's tags answers passes as it is, whatever it says of it.
-#[test]
-fn nothing_is_shaped_twice() {
-    let check = async |told: &mut Told, ask: &Ask, at: usize, served: &Served| {
-        for result in [served.result.clone(), marked(&served.result)] {
-            let received = told.call(ask, at, &result).await;
-            // Each of its requests has the tags; that of a session has them once its connection is made.
-            let has_tags = ask.is_modern && told.server == Era::Modern;
-            if ask.fields == "both" && has_tags {
-                assert_eq!(received, required(ask, &result), "{ask:?}");
-            }
-        }
-    };
-    holds_before(true, 1, &RULES[..1], tags, check);
-}
-
-/// CN-19: what any other server says of its result makes no difference.
-#[test]
-fn a_server_without_the_tags_switches_nothing_off() {
-    holds(1, RULES, tags, async |told, ask, at, served| {
-        if served.is_twice {
-            return;
-        }
-        let expected = told.call(ask, at, &served.result).await;
-        let received = told.call(ask, at, &marked(&served.result)).await;
-        assert_eq!(unmarked(&received), unmarked(&expected), "{ask:?}");
-    });
-}
-
-/// `result` with a report of what was applied.
-fn marked(result: &str) -> String {
-    let meta = edit::get(result, "_meta").unwrap_or("{}");
-    edit::set(result, "_meta", &edit::set(meta, META_APPLIED, "null")).into_owned()
-}
-
-/// `result` without a report, blanks between its members, and what is random.
-fn unmarked(result: &str) -> String {
-    let mut members = Members::parse(result).unwrap();
-    let meta = members.remove("_meta").unwrap_or("{}".into());
-    let mut meta = Members::parse(&meta).unwrap();
-    meta.remove(META_APPLIED);
-    let text = format!("{}{}", members.to_json(), meta.to_json());
-    let mut parts = text.split(URI);
-    let first = parts.next().unwrap_or_default();
-    let is_random = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let others = parts.map(|part| part.trim_start_matches(is_random));
-    std::iter::once(first)
-        .chain(others)
-        .collect::<Vec<_>>()
-        .join(URI)
-}
-
-const URI: &str = "vary://result/";
 
 /// CN-13: what is left out is read through the links, and is what the server wrote, in every spelling.
 #[test]

@@ -85,11 +85,6 @@ impl Server {
         config(self.target.clone())
     }
 
-    /// A gateway before it.
-    async fn harness(&self) -> Harness {
-        Harness::alone(self.config()).await
-    }
-
     fn count(&self, method: &str) -> usize {
         if !self.is_program {
             return self.peer.of(method).len();
@@ -124,7 +119,7 @@ fn learned(gateway: &Gateway) -> Value {
 async fn a_list_that_is_not_declared_is_there_as_without_a_gateway() {
     for server in Server::all().await {
         for first in ["tools/list", "tools/call"] {
-            let harness = server.harness().await;
+            let harness = Harness::alone(server.config()).await;
             for way in ClientKind::ALL {
                 if first == "tools/list" {
                     let list = harness.ask(way, first, json!({})).await;
@@ -142,7 +137,7 @@ async fn a_list_that_is_not_declared_is_there_as_without_a_gateway() {
 #[tokio::test]
 async fn what_a_server_lacks_it_is_asked_for_once() {
     for server in Server::all().await {
-        let harness = server.harness().await;
+        let harness = Harness::alone(server.config()).await;
         assert_eq!(server.count("prompts/list"), 0, "nobody asked");
         let asked = ClientKind::ALL.iter().cycle().take(12);
         let refused = asked.map(|way| harness.ask(*way, "prompts/list", json!({})));
@@ -166,7 +161,7 @@ async fn what_a_server_lacks_it_is_asked_for_once() {
 #[tokio::test]
 async fn a_completion_that_is_not_declared_is_passed_on() {
     for server in Server::all().await {
-        let harness = server.harness().await;
+        let harness = Harness::alone(server.config()).await;
         for way in ClientKind::ALL {
             let answer = harness.ask(way, "completion/complete", completion()).await;
             answer.has("/result/completion/values", json!(["Bern"]));
@@ -201,7 +196,7 @@ async fn a_completion_of_a_prompt_that_no_list_has_is_refused() {
 async fn a_resource_that_is_not_declared_is_read() {
     for era in [Era::Legacy, Era::Modern] {
         let server = Server::new(era, false).await;
-        let harness = server.harness().await;
+        let harness = Harness::alone(server.config()).await;
         for way in ClientKind::ALL {
             let read = harness
                 .ask(way, "resources/read", json!({"uri": "a:b"}))
@@ -243,7 +238,7 @@ async fn a_method_that_a_server_refuses_is_passed_on_once() {
 #[tokio::test]
 async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
     let server = Server::new(Era::Legacy, false).await;
-    let harness = server.harness().await;
+    let harness = Harness::alone(server.config()).await;
     let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
     for level in ["warning", "debug"] {
         let set = request(json!(1), "logging/setLevel", json!({"level": level}));
@@ -287,8 +282,8 @@ async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
 #[tokio::test]
 async fn other_clients_are_notified_of_a_list_that_was_found() {
     for era in [Era::Legacy, Era::Modern] {
-        let harness = Server::new(era, false).await;
-        let harness = harness.harness().await;
+        let server = Server::new(era, false).await;
+        let harness = Harness::alone(server.config()).await;
         let mut waiting = listening(&harness, ClientKind::StdioLegacy, &[]).await;
         let before = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert!(before.initialized["capabilities"]["tools"].is_null());
@@ -332,7 +327,7 @@ async fn a_variant_hides_what_was_found_as_it_hides_what_is_declared() {
 #[tokio::test]
 async fn what_was_learned_is_forgotten_with_the_entry() {
     let server = Server::new(Era::Legacy, true).await;
-    let harness = server.harness().await;
+    let harness = Harness::alone(server.config()).await;
     let way = ClientKind::StdioLegacy;
     is_refused(
         &harness.ask(way, "prompts/list", json!({})).await,
@@ -415,7 +410,7 @@ async fn a_server_that_comes_later_is_asked_for_what_clients_wanted() {
 async fn asking_a_server_says_nothing_at_the_default_level() {
     for is_program in [false, true] {
         let server = Server::new(Era::Legacy, is_program).await;
-        let harness = server.harness().await;
+        let harness = Harness::alone(server.config()).await;
         let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
         for method in ["prompts/list", "resources/list", "tools/list"] {
             harness

@@ -51,17 +51,7 @@ pub(super) fn with_keys(mut config: Config) -> Config {
 }
 
 /// A client of one era on one transport.
-pub(super) struct Client {
-    kind: ClientKind,
-    way: Way,
-    headers: Vec<(&'static str, String)>,
-    path: &'static str,
-}
-
-enum Way {
-    Http(RawHttp, Option<String>),
-    Pipe(StdioPipe),
-}
+pub(super) struct Client(mcp_vary_testkit::client::Client);
 
 /// What a client gets.
 #[derive(Debug)]
@@ -90,80 +80,21 @@ impl Client {
         kind: ClientKind,
         headers: &[(&'static str, &str)],
     ) -> Self {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()));
-        let mut client = Self {
-            kind,
-            way: match kind {
-                ClientKind::HttpLegacy | ClientKind::HttpModern => {
-                    Way::Http(RawHttp::connect(harness.address()).await, None)
-                }
-                ClientKind::StdioLegacy | ClientKind::StdioModern => Way::Pipe(harness.open_pipe()),
-            },
-            headers: headers.collect(),
-            path: "/mcp",
-        };
-        if !kind.is_modern() {
-            client.initialize().await;
-        }
-        client
-    }
-
-    async fn initialize(&mut self) {
-        let message = initialize("2025-11-25", &json!({}));
-        match &mut self.way {
-            Way::Http(http, session) => {
-                let mut post = HttpRequest::new(message.to_string());
-                for (name, value) in &self.headers {
-                    post = post.with(name, value);
-                }
-                let answer = http.ask(&post).await;
-                assert_eq!(answer.status, 200, "{}", answer.text());
-                *session = answer.header("mcp-session-id").map(str::to_owned);
-            }
-            Way::Pipe(pipe) => {
-                let answer = pipe.ask(&message).await;
-                assert!(answer["result"].is_object(), "{answer}");
-            }
-        }
+        let none = json!({});
+        Self(mcp_vary_testkit::client::Client::open_with(harness, kind, &none, headers).await)
     }
 
     /// The same client at the address of a variant.
-    pub(super) fn at(mut self, path: &'static str) -> Self {
-        self.path = path;
-        self
+    pub(super) fn at(self, path: &str) -> Self {
+        Self(self.0.at(path))
     }
 
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Answer {
-        let message = if self.kind.is_modern() {
-            modern(json!(1), method, params, &json!({}))
-        } else {
-            request(json!(1), method, params)
-        };
-        let (http, session) = match &mut self.way {
-            Way::Pipe(pipe) => {
-                return Answer {
-                    status: None,
-                    retry_after: None,
-                    message: pipe.ask(&message).await,
-                };
-            }
-            Way::Http(http, session) => (http, session),
-        };
-        let mut post = match session {
-            Some(session) => HttpRequest::of(session, message.to_string()),
-            None => HttpRequest::modern(&message),
-        };
-        post = post.line(&format!("POST {} HTTP/1.1", self.path));
-        for (name, value) in &self.headers {
-            post = post.with(name, value);
-        }
-        let answer = http.ask(&post).await;
+        let response = self.0.response(method, params).await;
         Answer {
-            status: Some(answer.status),
-            retry_after: answer.header("retry-after").map(str::to_owned),
-            message: answer.json(),
+            status: (response.status > 0).then_some(response.status),
+            retry_after: response.header("retry-after").map(str::to_owned),
+            message: response.json(),
         }
     }
 
@@ -187,7 +118,7 @@ impl Answer {
         let message = format!("the limit `{limit}` is reached; retry after {retry_after} s");
         let data = json!({"limit": limit, "retryAfter": retry_after, "activeVariant": "standard"});
         let error = json!({"code": -32005, "message": message, "data": data});
-        let expected = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+        let expected = json!({"jsonrpc": "2.0", "id": self.message["id"], "error": error});
         assert_eq!(self.message, expected);
         self.has_status_429(retry_after);
     }

@@ -9,6 +9,8 @@ import json
 import os
 import sys
 
+from scripted import say, tools
+
 KIND, LOG = sys.argv[1], sys.argv[2]
 state = {"era": None, "calls": 0}
 waiting = {}
@@ -17,11 +19,6 @@ waiting = {}
 def note(what):
     with open(LOG, "a") as log:
         log.write(what + "\n")
-
-
-def say(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
 
 
 def result(request, members):
@@ -74,8 +71,7 @@ def answer(request):
     elif method == "ping":
         result(request, {})
     elif method == "tools/list":
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["era", "ask"]]
-        result(request, {"tools": tools})
+        result(request, {"tools": tools("era", "ask")})
     elif method == "tools/call":
         call(request)
     else:

@@ -36,12 +36,7 @@ async fn each_change_is_notified_once(announcement: Announcement, kind: ClientKi
     let (growing, shared) = (Growing::new(announcement), Shared::new());
     let harness = match announcement {
         Announcement::Pipe => Harness::alone(hasty(shared.config())).await,
-        _ => {
-            let server = growing.clone();
-            let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
-            let target = Target::http(peer.url.clone());
-            Harness::behind(peer, hasty(config(target))).await
-        }
+        _ => Harness::behind_one(growing.start().await, hasty).await,
     };
     let what = (everything(&[]), None);
     let mut client = NotificationClient::listening_as(&harness, kind, what, &can_be_asked()).await;

@@ -62,16 +62,16 @@ impl Growing {
         }
     }
 
-    async fn harness(&self) -> Harness {
+    pub(crate) async fn start(&self) -> ScriptedServer {
         let growing = self.clone();
-        Harness::scripted(move |seen| growing.answer(seen)).await
+        ScriptedServer::start(move |seen| growing.reply_to(seen)).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         act(&mut self.state.lock().unwrap())
     }
 
-    pub(crate) fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         match seen.method() {
             "initialize" if self.announcement == Announcement::ModernCall => {
@@ -190,7 +190,7 @@ async fn harness(announcement: Announcement) -> (Harness, Growing, Shared) {
     let (growing, shared) = (Growing::new(announcement), Shared::new());
     let harness = match announcement {
         Announcement::Pipe => Harness::alone(shared.config()).await,
-        _ => growing.harness().await,
+        _ => Harness::behind_one(growing.start().await, |config| config).await,
     };
     (harness, growing, shared)
 }
@@ -411,10 +411,30 @@ impl Silent {
         }
     }
 
+    fn script(&self) -> Script {
+        let (listing, calling) = (self.clone(), self.clone());
+        Script::new(self.era, "silent")
+            .declares(self.declares.clone())
+            .reply("tools/list", move |seen| {
+                let reply = seen.answer(&listing.list());
+                if listing.is_stuck.load(Ordering::SeqCst) {
+                    return reply.after(&listing.gate);
+                }
+                reply
+            })
+            .on_call(move |params| {
+                let name = params["name"].as_str().unwrap();
+                let is_there = calling.tools.lock().unwrap().contains(&name);
+                assert!(is_there, "{name} is sent on");
+                json!({"content": [{"type": "text", "text": name}]})
+            })
+    }
+
     async fn harness(&self, list_ttl: Duration) -> Harness {
-        let silent = self.clone();
-        let peer = ScriptedServer::start(move |seen| silent.answer(seen)).await;
-        Harness::edited(peer, |config| config.servers[0].limits.list_ttl = list_ttl).await
+        Harness::edited(self.script().start().await, |config| {
+            config.servers[0].limits.list_ttl = list_ttl;
+        })
+        .await
     }
 
     fn grow(&self) {
@@ -425,26 +445,6 @@ impl Silent {
         let mut result = self.says.clone();
         result["tools"] = tool_list(&self.tools.lock().unwrap())["tools"].take();
         result
-    }
-
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        let result = match (seen.method(), self.era) {
-            ("initialize", Era::Legacy) => introduced("silent", self.declares.clone()),
-            ("initialize", Era::Modern) => return Some(seen.refuse(400, -32601, "not known")),
-            ("server/discover", Era::Modern) => discovered(self.declares.clone()),
-            ("tools/list", _) if self.is_stuck.load(Ordering::SeqCst) => {
-                return Some(seen.answer(&self.list()).after(&self.gate));
-            }
-            ("tools/list", _) => self.list(),
-            ("tools/call", _) => {
-                let name = seen.body["params"]["name"].as_str().unwrap();
-                let is_there = self.tools.lock().unwrap().contains(&name);
-                assert!(is_there, "{name} is sent on");
-                json!({"content": [{"type": "text", "text": name}]})
-            }
-            _ => return None,
-        };
-        Some(seen.answer(&result))
     }
 }
 
@@ -505,9 +505,7 @@ async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
 #[tokio::test]
 async fn a_list_that_takes_longer_than_a_request_waits_is_read_all_the_same() {
     let server = Silent::new(Era::Legacy, json!({"tools": {}}), json!({}));
-    let answers = server.clone();
-    let peer = ScriptedServer::start(move |seen| answers.answer(seen)).await;
-    let harness = Harness::edited(peer, |config| {
+    let harness = Harness::edited(server.script().start().await, |config| {
         let limits = &mut config.servers[0].limits;
         (limits.list_ttl, limits.ready_timeout) = (Duration::ZERO, Duration::from_millis(200));
     })
@@ -651,9 +649,7 @@ async fn until_it_lists(client: &mut NotificationClient, name: &str) {
 /// No other message on the connection makes a request wait: official servers ask for roots at the same time.
 #[tokio::test]
 async fn a_question_beside_an_announcement_holds_no_request_up() {
-    let growing = Growing::new(Announcement::Get);
-    let server = growing.clone();
-    let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
+    let peer = Growing::new(Announcement::Get).start().await;
     // Longer than any test.
     let long = Duration::from_secs(3600);
     let edit = |config: &mut Config| config.servers[0].limits.ready_timeout = long;

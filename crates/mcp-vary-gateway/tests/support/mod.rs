@@ -99,6 +99,15 @@ impl Harness {
         Self::behind(peer, config).await
     }
 
+    /// In front of the servers `one` and `two`, of which it returns the second.
+    pub(crate) async fn behind_two(
+        [one, two]: [ScriptedServer; 2],
+        adapt: impl FnOnce(Config) -> Config,
+    ) -> (Self, ScriptedServer) {
+        let config = adapt(before(&[("one", &one), ("two", &two)]));
+        (Self::behind(one, config).await, two)
+    }
+
     /// In front of the servers of `config`. `peer` is one of them.
     pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
         let gateway = Gateway::start(config).await.unwrap();

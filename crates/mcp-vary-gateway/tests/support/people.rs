@@ -128,3 +128,43 @@ impl Session {
         self.http.ask(&with_credential(post, token)).await
     }
 }
+
+/// A client of either era that connects anew for each of its requests, which may have different tokens.
+pub(crate) struct PersonClient {
+    address: SocketAddr,
+    /// Its session; none for a modern client.
+    pub(crate) session: Option<String>,
+    capabilities: Value,
+}
+
+impl PersonClient {
+    pub(crate) async fn open(
+        address: SocketAddr,
+        era: Era,
+        token: &str,
+        capabilities: Value,
+    ) -> Self {
+        let session = match era {
+            Era::Legacy => {
+                let post = bearer(HttpRequest::initialize(&capabilities), token);
+                Some(RawHttp::connect(address).await.open_session(&post).await)
+            }
+            Era::Modern => None,
+        };
+        Self {
+            address,
+            session,
+            capabilities,
+        }
+    }
+
+    /// The message that answers a request.
+    pub(crate) async fn ask(&self, token: &str, method: &str, params: Value) -> Value {
+        let post = match &self.session {
+            Some(id) => HttpRequest::of(id, request(json!(1), method, params).to_string()),
+            None => HttpRequest::modern_request_as(method, params, &self.capabilities),
+        };
+        let mut http = RawHttp::connect(self.address).await;
+        http.ask(&bearer(post, token)).await.json()
+    }
+}

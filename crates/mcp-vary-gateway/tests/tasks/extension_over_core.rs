@@ -22,14 +22,10 @@ fn can_be_asked() -> Value {
     json!({"extensions": {TASKS: {}}, "elicitation": {}})
 }
 
-async fn harness(works: &Works) -> Harness {
-    Harness::behind_one(works.peer().await, |config| config).await
-}
-
 /// A server without tasks yet, and a gateway in front of it.
 async fn started() -> (Works, Harness) {
     let works = Works::default();
-    let harness = harness(&works).await;
+    let harness = Harness::behind_one(works.peer().await, |config| config).await;
     (works, harness)
 }
 
@@ -264,7 +260,7 @@ async fn an_id_of_nobody_is_not_found() {
     let (_works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
-    let elsewhere = self::harness(&Works::default()).await;
+    let (_other, elsewhere) = started().await;
     let elsewhere = Asks::new(&elsewhere, ClientKind::HttpModern, knows_tasks());
     for (client, id) in [(&client, "work-1"), (&client, ""), (&elsewhere, &*id)] {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {

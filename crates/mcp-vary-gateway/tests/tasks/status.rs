@@ -49,15 +49,14 @@ impl Jobs {
 
     async fn peer(&self) -> ScriptedServer {
         let jobs = self.clone();
-        ScriptedServer::start(move |seen| jobs.answer(seen)).await
+        ScriptedServer::start(move |seen| jobs.reply_to(seen)).await
     }
 
     /// A gateway before it, and before another of its kind.
     async fn harness(&self) -> (Harness, ScriptedServer) {
-        let (one, other) = (self.peer().await, Self::new(self.era, self.form));
-        let two = other.peer().await;
-        let config = before(&[("one", &one), ("two", &two)]);
-        (Harness::behind(one, config).await, two)
+        let other = Self::new(self.era, self.form);
+        let servers = [self.peer().await, other.peer().await];
+        Harness::behind_two(servers, |config| config).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -121,7 +120,7 @@ impl Jobs {
         state
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let params = &seen.body["params"];
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         let result = match (seen.method(), self.era) {

@@ -30,11 +30,9 @@ async fn clock(name: &'static str, only: &[&str]) -> ScriptedServer {
     script.start().await
 }
 
-async fn harness() -> (Harness, ScriptedServer) {
-    let one = clock("one", &["get-time", "refresh", "secret"]).await;
-    let two = clock("two", &["get-time"]).await;
-    let config = before(&[("one", &one), ("two", &two)]);
-    (Harness::behind(one, config).await, two)
+async fn clocks() -> [ScriptedServer; 2] {
+    let one = clock("one", &["get-time", "refresh", "secret"]);
+    [one.await, clock("two", &["get-time"]).await]
 }
 
 fn has_apps() -> Value {
@@ -46,7 +44,7 @@ fn has_apps() -> Value {
 /// > Tool is callable by the app from the same server connection only (MCP Apps, 2026-01-26)
 #[tokio::test]
 async fn an_app_calls_a_tool_by_its_servers_name() {
-    let (harness, _two) = harness().await;
+    let (harness, _two) = Harness::behind_two(clocks().await, |config| config).await;
     for way in ClientKind::ALL {
         let call = |name: &'static str, capabilities: Value| {
             let harness = &harness;
@@ -80,7 +78,7 @@ async fn an_app_calls_a_tool_by_its_servers_name() {
 /// > Servers MAY omit UI-only resources from `resources/list` (MCP Apps, 2026-01-26)
 #[tokio::test]
 async fn the_interface_of_a_tool_is_read_from_its_server() {
-    let (harness, _two) = harness().await;
+    let (harness, _two) = Harness::behind_two(clocks().await, |config| config).await;
     for way in ClientKind::ALL {
         for name in ["one", "two"] {
             let uri = json!({"uri": format!("ui://{name}")});

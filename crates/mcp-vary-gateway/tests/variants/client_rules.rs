@@ -32,28 +32,26 @@ fn rule(name: &str, change: impl FnOnce(&mut ClientRule)) -> ClientRule {
     rule
 }
 
-/// Variants `all`, `brief` and `values`, of which the last has a `result` of its own.
-fn ruled(config: Config, known_clients: bool, rules: Vec<ClientRule>) -> Config {
+/// A gateway with the variants `all`, `brief` and `values`, of which the last has a `result` of its own.
+async fn ruled(known_clients: bool, rules: Vec<ClientRule>) -> Harness {
     let variant = |id: &str, result| {
         let declared = ServerVariant::new(id.parse().unwrap(), "For tests.");
         let mut variant = VariantConfig::new(declared.with_hint("contextSize", id));
         variant.style.result = result;
         variant
     };
-    let mut config = config
-        .with_variants_of(vec![
-            variant("all", ResultFields::Both),
-            variant("brief", ResultFields::Both),
-            variant("values", ResultFields::Structured),
-        ])
-        .unwrap();
-    config.selection.rules = rules;
-    config.selection.known_clients = known_clients;
-    config
-}
-
-async fn harness(known_clients: bool, rules: Vec<ClientRule>) -> Harness {
-    Harness::with_server(weather(), |config| ruled(config, known_clients, rules)).await
+    let variants = vec![
+        variant("all", ResultFields::Both),
+        variant("brief", ResultFields::Both),
+        variant("values", ResultFields::Structured),
+    ];
+    Harness::with_server(weather(), |config| {
+        let mut config = config.with_variants_of(variants).unwrap();
+        config.selection.rules = rules;
+        config.selection.known_clients = known_clients;
+        config
+    })
+    .await
 }
 
 /// What a client is shown of the tool, be it modern or legacy.
@@ -144,7 +142,7 @@ async fn a_rule_says_how_a_variant_is_shown_to_a_client() {
         ClientPattern::new("audit").unwrap(),
     );
     let rules = vec![rule("*reader*", content), rule("*gem", gemini), team];
-    let harness = harness(false, rules).await;
+    let harness = ruled(false, rules).await;
     shows(&harness, named("person"), ALL).await;
     shows(&harness, named("Reader"), CONTENT).await;
     shows(&harness, named("gem"), GEMINI).await;
@@ -176,11 +174,11 @@ async fn a_rule_says_how_a_variant_is_shown_to_a_client() {
 /// The table is off until it is wanted, and an operator's rule comes before it.
 #[tokio::test]
 async fn known_clients_get_what_they_need_when_they_are_on() {
-    let off = harness(false, Vec::new()).await;
+    let off = ruled(false, Vec::new()).await;
     shows(&off, named("claude-code"), ALL).await;
     shows(&off, named("gemini-cli-mcp-client"), ALL).await;
     let own = rule("codex*", |rule| rule.result = Some(ResultFields::Both));
-    let on = harness(true, vec![own]).await;
+    let on = ruled(true, vec![own]).await;
     shows(&on, named("claude-code"), CONTENT).await;
     shows(&on, named("github-copilot-developer"), CONTENT).await;
     shows(&on, named("gemini-cli-mcp-client-weather"), GEMINI).await;
@@ -193,7 +191,7 @@ async fn known_clients_get_what_they_need_when_they_are_on() {
 async fn a_rule_may_know_what_a_client_wants() {
     let (human, _) = Features::from_tags(["agent", "format=json"]);
     let presumed = rule("quiet", |rule| rule.features = Some(human.into()));
-    let harness = harness(false, vec![presumed]).await;
+    let harness = ruled(false, vec![presumed]).await;
     let call = |name, capabilities: Value| Asks {
         params: json!({"name": "weather", "arguments": {}}),
         capabilities,

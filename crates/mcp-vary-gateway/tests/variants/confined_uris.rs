@@ -136,12 +136,8 @@ fn is_refused(answer: &Value, variant: &str, uri: &str) {
     assert_eq!(error["data"]["activeVariant"], *variant, "{uri:?}");
 }
 
-async fn harness(era: Era, resources: &'static [&'static str]) -> Harness {
-    house_and_streams(era, resources).await.0
-}
-
-/// The same, and where the server says that something changed.
-async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Harness, Streams) {
+/// A gateway in front of the server, and where the server says that something changed.
+async fn harness_and_streams(era: Era, resources: &'static [&'static str]) -> (Harness, Streams) {
     let streams = Streams::default();
     let peer = server(era, resources, &streams).start().await;
     let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
@@ -162,7 +158,7 @@ async fn hides_every_spelling(
     is_refused_to: impl AsyncFn(&Harness, ClientKind, &str, &[String]),
 ) {
     for era in ERAS {
-        let harness = harness(era, FILES).await;
+        let (harness, _) = harness_and_streams(era, FILES).await;
         for (variant, spellings) in spellings() {
             for kind in kinds {
                 is_refused_to(&harness, kind, &variant, &spellings).await;
@@ -229,7 +225,7 @@ async fn a_hidden_resource_is_not_completed_by_another_spelling() {
 /// SV-11, SV-12: what is refused says which form to write, and that form is looked up like any other.
 #[tokio::test]
 async fn a_refused_spelling_names_the_form_to_write() {
-    let harness = harness(Era::Modern, FILES).await;
+    let (harness, _) = harness_and_streams(Era::Modern, FILES).await;
     let cases: Vec<[&str; 3]> = rows(
         r#"
         only    | file:///srv/docs/app/x/%2e%2e/readme | `uri` has the segment `%2e%2e`; write `file:///srv/docs/app/readme`
@@ -273,7 +269,7 @@ const ODD: &[&str] = &[
 #[tokio::test]
 async fn a_listed_resource_is_read_in_the_listed_spelling() {
     for era in ERAS {
-        let harness = harness(era, ODD).await;
+        let (harness, _) = harness_and_streams(era, ODD).await;
         for (path, listed) in [
             ("my%20file", Some(ODD[0])),
             ("my file", Some(ODD[0])),
@@ -310,7 +306,7 @@ async fn a_listed_resource_is_read_in_the_listed_spelling() {
 #[tokio::test]
 async fn a_variant_without_rules_sends_every_uri_as_written() {
     for era in ERAS {
-        let harness = harness(era, ODD).await;
+        let (harness, _) = harness_and_streams(era, ODD).await;
         let spellings = spellings().into_iter().flat_map(|(_, uris)| uris);
         for uri in spellings.chain(ODD.iter().map(ToString::to_string)) {
             for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
@@ -346,7 +342,7 @@ fn any_text_passes_a_variant_without_rules_as_written() {
     let runtime = { runtime }.enable_all().build().unwrap();
     for era in ERAS {
         let started = async {
-            let harness = harness(era, ODD).await;
+            let (harness, _) = harness_and_streams(era, ODD).await;
             let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
             (harness, client)
         };
@@ -379,7 +375,7 @@ fn any_text_passes_a_variant_without_rules_as_written() {
 #[tokio::test]
 async fn changes_are_told_in_the_spelling_that_was_subscribed_to() {
     for era in ERAS {
-        let (harness, streams) = house_and_streams(era, ODD).await;
+        let (harness, streams) = harness_and_streams(era, ODD).await;
         let uri = "file:///srv/docs/app/my file";
         for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
             let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
@@ -404,7 +400,7 @@ async fn changes_are_told_in_the_spelling_that_was_subscribed_to() {
 /// SV-14: a subscription ends by any spelling of its URI.
 #[tokio::test]
 async fn a_subscription_ends_by_another_spelling() {
-    let harness = harness(Era::Legacy, ODD).await;
+    let (harness, _) = harness_and_streams(Era::Legacy, ODD).await;
     for (count, way) in [ClientKind::HttpLegacy, ClientKind::StdioLegacy]
         .into_iter()
         .enumerate()
@@ -423,7 +419,7 @@ async fn a_subscription_ends_by_another_spelling() {
 #[tokio::test]
 async fn a_link_is_followed_in_its_own_spelling_and_not_past_a_selection() {
     for era in ERAS {
-        let harness = harness(era, FILES).await;
+        let (harness, _) = harness_and_streams(era, FILES).await;
         let read = async |uri: &str| {
             let read = under("suffix", json!({"uri": uri}));
             harness.ask_modern("resources/read", read).await

@@ -2,17 +2,6 @@
 
 use crate::support::*;
 
-/// A gateway whose file has these lines.
-async fn harness(lines: &str) -> Harness {
-    let file = of_file(&format!("servers: {{a: {{command: x}}}}\n{lines}"));
-    Harness::of(|config| {
-        config.advertised = file.advertised;
-        config.advertised_only = file.advertised_only;
-        config.enumerate_variants = file.enumerate_variants;
-    })
-    .await
-}
-
 async fn ask_at(harness: &Harness, line: &str, header: Option<&str>, post: HttpRequest) -> Value {
     let mut post = post.line(line);
     if let Some(header) = header {
@@ -29,7 +18,11 @@ fn list() -> HttpRequest {
 /// SV-9: nobody learns which variants there are by asking for one that does not exist.
 #[tokio::test]
 async fn errors_name_no_variant_if_the_operator_wants_none_named() {
-    let harness = harness("enumerate-variants: off").await;
+    let harness = Harness::configured(
+        places_server::script(Era::Legacy),
+        "enumerate-variants: off",
+    )
+    .await;
     let expected = json!({"code": -32602, "message": "Invalid server variant", "data": {"requestedVariant": "nix"}});
     for kind in ClientKind::ALL {
         let params = under("nix", json!({}));
@@ -48,7 +41,11 @@ async fn errors_name_no_variant_if_the_operator_wants_none_named() {
 /// SV-9: in both eras, by selector, header and address.
 #[tokio::test]
 async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
-    let harness = harness("advertised-only: on\nranking: {advertised: 2}").await;
+    let harness = Harness::configured(
+        places_server::script(Era::Legacy),
+        "advertised-only: on\nranking: {advertised: 2}",
+    )
+    .await;
     let expected = |offered: &[&str]| {
         let data = json!({"requestedVariant": "directory", "availableVariants": offered});
         json!({"code": -32602, "message": "Invalid server variant", "data": data})
@@ -91,7 +88,11 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
 /// SV-2: that there are more variants is still said: other hints may get them.
 #[tokio::test]
 async fn clients_learn_that_there_are_more_variants_than_they_can_select() {
-    let harness = harness("advertised-only: on\nranking: {advertised: 2}").await;
+    let harness = Harness::configured(
+        places_server::script(Era::Legacy),
+        "advertised-only: on\nranking: {advertised: 2}",
+    )
+    .await;
     let answer = harness.ask_modern("server/discover", json!({})).await;
     let extensions = &answer["result"]["capabilities"]["extensions"];
     let settings = &extensions["io.modelcontextprotocol/server-variants"];

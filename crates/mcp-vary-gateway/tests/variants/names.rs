@@ -350,14 +350,13 @@ async fn what_a_view_does_not_show_has_no_completions() {
 
 /// Before two servers of that kind, so that links decide what exists.
 async fn two() -> (Harness, ScriptedServer) {
-    let (one, two) = (server().start().await, server().start().await);
-    let config = before(&[("one", &one), ("two", &two)]);
     let mut all = variants("*");
     let mut no_prompts = variant("no-prompts");
     no_prompts.prompts = serde_json::from_str(r#"{"exclude": ["*"]}"#).unwrap();
     all.push(no_prompts);
-    let config = config.with_variants_of(all).unwrap();
-    (Harness::behind(one, config).await, two)
+    let servers = [server().start().await, server().start().await];
+    let adapt = |config: Config| config.with_variants_of(all).unwrap();
+    Harness::behind_two(servers, adapt).await
 }
 
 async fn can_read(harness: &Harness, variant: &str, uri: &str) -> bool {
@@ -419,9 +418,9 @@ async fn a_loud_tool_does_not_end_the_links_of_another() {
         let content: Vec<_> = (0..250).map(link).collect();
         (arguments["to"] == "many").then(|| seen.answer(&json!({"content": content})))
     });
-    let (one, two) = (loud.start().await, server().start().await);
-    let config = before(&[("one", &one), ("two", &two)]);
-    let harness = Harness::behind(one, config.with_page_size(NonZeroUsize::MAX)).await;
+    let servers = [loud.start().await, server().start().await];
+    let adapt = |config: Config| config.with_page_size(NonZeroUsize::MAX);
+    let (harness, _two) = Harness::behind_two(servers, adapt).await;
     for name in ["one_point", "two_point"] {
         let call = json!({"name": name, "arguments": {"to": format!("see:{name}")}});
         harness.ask_under("standard", "tools/call", call).await;

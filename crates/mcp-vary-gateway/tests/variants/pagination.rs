@@ -62,21 +62,11 @@ fn paged(config: Config, size: usize) -> Config {
     config.with_page_size(NonZeroUsize::new(size).unwrap())
 }
 
-/// A gateway before servers with these names, that puts so many items on a page.
-async fn harness(servers: &[&Names], size: usize) -> (Harness, Vec<ScriptedServer>) {
-    let mut peers = Vec::new();
-    for names in servers {
-        peers.push(listing(names).start().await);
-    }
-    let mut all = config(Target::command("none", []));
-    let servers = peers.iter().enumerate();
-    let servers = servers.map(|(at, peer)| {
-        let name = char::from(b'a' + u8::try_from(at).unwrap()).to_string();
-        UpstreamConfig::new(name, Target::http(peer.url.clone()))
-    });
-    all.servers = servers.collect();
-    let first = peers.remove(0);
-    (Harness::behind(first, paged(all, size)).await, peers)
+/// A gateway before two servers with these names, that puts so many items on a page.
+async fn in_pages(names: [&Names; 2], size: usize) -> (Harness, ScriptedServer) {
+    let [one, two] = names.map(listing);
+    let servers = [one.start().await, two.start().await];
+    Harness::behind_two(servers, |config| paged(config, size)).await
 }
 
 const LISTS: [(&str, &str, &str); 4] = [
@@ -103,7 +93,7 @@ fn ids(answer: &Value, key: &str, id: &str) -> Vec<String> {
 #[tokio::test]
 async fn pages_of_every_list_of_several_servers_make_up_the_list() {
     let (one, two) = (names(0..3), names(3..7));
-    let (harness, _peers) = harness(&[&one, &two], 2).await;
+    let (harness, _two) = in_pages([&one, &two], 2).await;
     for way in ClientKind::ALL {
         for (method, key, id) in LISTS {
             for variant in ["standard", "compact"] {
@@ -134,7 +124,7 @@ async fn pages_of_every_list_of_several_servers_make_up_the_list() {
 #[tokio::test]
 async fn a_cursor_of_one_list_opens_no_other() {
     let (one, two) = (names(0..3), names(3..7));
-    let (harness, _peers) = harness(&[&one, &two], 2).await;
+    let (harness, _two) = in_pages([&one, &two], 2).await;
     let ask = async |variant: &str, method: &str, params: Value| {
         harness.ask_modern(method, under(variant, params)).await
     };
@@ -300,13 +290,13 @@ proptest! {
 #[tokio::test]
 async fn a_change_of_one_server_reaches_every_variant() {
     let (one, two) = (names([1, 200]), names([2]));
-    let (harness, _peers) = harness(&[&one, &two], 100).await;
+    let (harness, _two) = in_pages([&one, &two], 100).await;
     one.lock().unwrap().push(3);
-    let told = harness.ask_modern("tools/call", tool("a_t200")).await;
+    let told = harness.ask_modern("tools/call", tool("one_t200")).await;
     assert!(told["result"].is_object(), "{told}");
     for (variant, tools) in [
-        ("standard", &["a_t1", "a_t200", "a_t3", "b_t2"][..]),
-        ("compact", &["a_t1", "a_t200", "a_t3", "b_t2"]),
+        ("standard", &["one_t1", "one_t200", "one_t3", "two_t2"][..]),
+        ("compact", &["one_t1", "one_t200", "one_t3", "two_t2"]),
         ("read-only", &[]),
     ] {
         for way in ClientKind::ALL {

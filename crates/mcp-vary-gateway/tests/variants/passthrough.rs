@@ -27,7 +27,7 @@ const TAGS: [&[&str]; 8] = [
 /// declares feature tags gets byte for byte what the inner one alone answers.
 #[tokio::test]
 async fn results_of_a_vary_behind_a_vary_are_shaped_by_the_inner_one() {
-    let inner = rules_by_variant::harness().await;
+    let inner = Harness::configured(rules_by_variant::server(), rules_by_variant::RULES).await;
     let mut changed = 0;
     for variant in ["standard", "names"] {
         let mut config = in_front_of(&inner, Some(variant));

@@ -3,7 +3,7 @@
 use crate::support::*;
 
 /// A server with a tool that has an `outputSchema`, one that has none, a resource and a prompt.
-fn server() -> Script {
+pub(super) fn server() -> Script {
     let schema = json!({"type": "object", "required": ["stations"]});
     let stations = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
     let text = stations.to_string();
@@ -31,7 +31,7 @@ fn server() -> Script {
         })
 }
 
-const RULES: &str = r#"
+pub(super) const RULES: &str = r#"
 variants:
   standard: {}
   names: {}
@@ -53,14 +53,10 @@ prompts:
   - {prompts: [plan], variants: [names], when: agent, text: "1. Plan."}
 "#;
 
-pub(super) async fn harness() -> Harness {
-    Harness::configured(server(), RULES).await
-}
-
 /// SV-11: two variants of a tool return values of different shapes, and each lists the schema of its own.
 #[tokio::test]
 async fn an_output_schema_is_that_of_the_variants_value() {
-    let harness = harness().await;
+    let harness = Harness::configured(server(), RULES).await;
     for way in ClientKind::ALL {
         for (variant, listed, value) in [
             (
@@ -98,7 +94,7 @@ async fn an_output_schema_is_that_of_the_variants_value() {
 /// SV-11: a value that the listed schema does not accept is an error, with what the server returned.
 #[tokio::test]
 async fn a_value_that_breaks_the_listed_schema_is_not_sent_as_structured() {
-    let harness = harness().await;
+    let harness = Harness::configured(server(), RULES).await;
     for way in ClientKind::ALL {
         let mut wrong = tool("list");
         wrong["arguments"] = json!({"wrong": true});
@@ -126,7 +122,7 @@ async fn a_value_that_breaks_the_listed_schema_is_not_sent_as_structured() {
 /// SV-11, CN-20: other rules start from the variant's value, and apply in the variants that they name.
 #[tokio::test]
 async fn a_rule_applies_in_the_variants_that_it_names() {
-    let harness = harness().await;
+    let harness = Harness::configured(server(), RULES).await;
     for way in ClientKind::ALL {
         let human = &["human", "format=markdown"][..];
         let names = harness
@@ -155,7 +151,7 @@ async fn a_rule_applies_in_the_variants_that_it_names() {
 /// SV-11, SV-17: a resource has another form in a variant, for clients that declare nothing, too. Nobody caches it.
 #[tokio::test]
 async fn a_resource_has_the_form_of_its_variant() {
-    let harness = harness().await;
+    let harness = Harness::configured(server(), RULES).await;
     for way in ClientKind::ALL {
         let map = || json!({"uri": "map://all"});
         for tags in [&[][..], &["agent", "format=json"]] {
@@ -182,7 +178,7 @@ async fn a_resource_has_the_form_of_its_variant() {
 /// SV-11: a prompt has other texts in a variant; the rule with the more specific condition decides.
 #[tokio::test]
 async fn a_prompt_has_the_texts_of_its_variant() {
-    let harness = harness().await;
+    let harness = Harness::configured(server(), RULES).await;
     for way in ClientKind::ALL {
         let plan = || json!({"name": "plan"});
         for (variant, tags, expected) in [

@@ -15,7 +15,7 @@ pub(super) fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
 
 /// A gateway in front of another one, whose variants are `standard`, `names` and `short`.
 async fn chain(variant: Option<&str>) -> (Harness, Harness) {
-    let inner = rules_by_variant::harness().await;
+    let inner = Harness::configured(rules_by_variant::server(), rules_by_variant::RULES).await;
     let config = in_front_of(&inner, variant);
     let outer = Harness::alone(config).await;
     (outer, inner)
@@ -66,7 +66,7 @@ async fn the_variants_of_a_server_are_reported() {
 /// EXT-9: a server that does not offer the variant is not used, and the error has those that it offers.
 #[tokio::test]
 async fn a_server_without_the_selected_variant_is_not_used() {
-    let inner = rules_by_variant::harness().await;
+    let inner = Harness::configured(rules_by_variant::server(), rules_by_variant::RULES).await;
     let mut config = in_front_of(&inner, Some("nmes"));
     let refused = Gateway::start(config.clone()).await.unwrap_err();
     assert_eq!(
@@ -85,7 +85,7 @@ async fn a_server_without_the_selected_variant_is_not_used() {
 /// EXT-9: two entries of one address show two of its variants side by side.
 #[tokio::test]
 async fn two_entries_show_two_variants_of_a_server() {
-    let inner = rules_by_variant::harness().await;
+    let inner = Harness::configured(rules_by_variant::server(), rules_by_variant::RULES).await;
     let mut config = in_front_of(&inner, Some("standard"));
     config.servers[0].name = "whole".to_owned();
     let mut short = in_front_of(&inner, Some("names")).servers.remove(0);

@@ -82,10 +82,9 @@ fn variants() -> Vec<VariantConfig> {
 
 /// Before two servers of that kind, so that lists, templates and links decide what exists.
 async fn two() -> (Harness, ScriptedServer) {
-    let (one, two) = (server().start().await, server().start().await);
-    let config = before(&[("one", &one), ("two", &two)]);
-    let config = config.with_variants_of(variants()).unwrap();
-    (Harness::behind(one, config).await, two)
+    let servers = [server().start().await, server().start().await];
+    let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
+    Harness::behind_two(servers, adapt).await
 }
 
 async fn read(harness: &Harness, client_kind: ClientKind, variant: &str, uri: &str) -> Value {

@@ -56,10 +56,10 @@ fn server() -> Script {
         .on_call(|params| said(params["name"].as_str().unwrap()))
 }
 
-async fn harness(fields: ResultFields) -> Harness {
+fn only(fields: ResultFields) -> Vec<VariantConfig> {
     let mut only = variant("only");
     only.style.result = fields;
-    Harness::of_variants(server(), vec![only]).await
+    vec![only]
 }
 
 fn texts(result: &Value) -> Vec<&str> {
@@ -118,7 +118,7 @@ const FIELDS: [ResultFields; 3] = [
 #[tokio::test]
 async fn fields_lose_nothing() {
     for fields in FIELDS {
-        let harness = harness(fields).await;
+        let harness = Harness::of_variants(server(), only(fields)).await;
         for tags in [
             &[][..],
             &["agent", "format=json"],
@@ -149,7 +149,7 @@ async fn fields_lose_nothing() {
 #[tokio::test]
 async fn who_knows_no_structure_gets_the_texts() {
     for fields in FIELDS {
-        let harness = harness(fields).await;
+        let harness = Harness::of_variants(server(), only(fields)).await;
         for (revision, knows) in [("2025-03-26", false), ("2025-11-25", true)] {
             let mut client = LegacyClient::open(&harness, revision, &json!({})).await;
             for tool in TOOLS {

@@ -41,7 +41,7 @@ async fn data_needs_the_token_and_files_do_not() {
         (bare("/").with("Host", "evil.example"), 403),
         (bare("/").with("Origin", "http://evil.example"), 403),
     ] {
-        let answer = shown.ask(&request).await;
+        let answer = request.send_to(shown.address).await;
         let text = answer.text();
         assert_eq!(answer.status, status, "{request:?}: {text}");
         assert!(!text.contains("horse"), "{text}");
@@ -61,7 +61,7 @@ async fn data_needs_the_token_and_files_do_not() {
 async fn the_token_of_the_page_is_no_token_for_commands() {
     let shown = Shown::with("").await;
     let drain = get("/drain").line("POST /drain HTTP/1.1");
-    assert_eq!(shown.ask(&drain).await.status, 401);
+    assert_eq!(drain.send_to(shown.address).await.status, 401);
 }
 
 #[tokio::test]

@@ -62,13 +62,16 @@ async fn an_access_token_with_the_claim_reads_the_page() {
         (KEY_OF_NOBODY, 401),
         ("", 401),
     ] {
-        let answer = shown.ask(&with("/api/status", token)).await;
+        let answer = with("/api/status", token).send_to(shown.address).await;
         assert_eq!(answer.status, status, "{token}: {}", answer.text());
     }
     // Clients without a credential are let in as anonymous at the endpoint, not here.
     let without = get("/api/status").without("Authorization");
-    assert_eq!(shown.ask(&without).await.status, 401);
-    let status = shown.ask(&with("/api/status", &operator)).await.json();
+    assert_eq!(without.send_to(shown.address).await.status, 401);
+    let status = with("/api/status", &operator)
+        .send_to(shown.address)
+        .await
+        .json();
     assert_eq!(status["calls"], false, "{status}");
     assert_eq!(shown.get("/api/status").await.json()["calls"], true);
 }
@@ -97,7 +100,7 @@ async fn an_access_token_only_reads() {
             401,
         ),
     ] {
-        let answer = shown.ask(&request).await;
+        let answer = request.send_to(shown.address).await;
         assert_eq!(answer.status, status, "{request:?}: {}", answer.text());
     }
 }

@@ -63,13 +63,13 @@ impl Shown {
 
     /// What the page gets with its token.
     pub(crate) async fn get(&self, path: &str) -> HttpResponse {
-        self.ask(&get(path)).await
+        get(path).send_to(self.address).await
     }
 
     /// What the page gets when it posts this.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> HttpResponse {
         let request = HttpRequest::new(body.to_string()).line(&format!("POST {path} HTTP/1.1"));
-        self.ask(&authorized(request)).await
+        authorized(request).send_to(self.address).await
     }
 
     /// Checks that the post of `body` is refused with `status` and an error that contains `part`.
@@ -78,10 +78,6 @@ impl Shown {
         let error = answer.json()["error"].as_str().unwrap().to_owned();
         assert_eq!(answer.status, status, "{body}: {error}");
         assert!(error.contains(part), "{body}: {error}");
-    }
-
-    pub(crate) async fn ask(&self, request: &HttpRequest) -> HttpResponse {
-        RawHttp::connect(self.address).await.ask(request).await
     }
 
     /// A client of 2026-07-28 that calls itself `robot` sends this.
@@ -94,7 +90,7 @@ impl Shown {
 
     /// A request to the address of clients.
     pub(crate) async fn client(&self, request: &HttpRequest) -> HttpResponse {
-        RawHttp::connect(self.mcp).await.ask(request).await
+        request.send_to(self.mcp).await
     }
 }
 

@@ -155,7 +155,7 @@ impl ServerHandler for Shop {
                 context.peer.notify_resource_list_changed().await.unwrap();
                 Value::Null
             }
-            "put_question" => ask(&context).await?,
+            "put_question" => elicit(&context).await?,
             "put_state" | "put_other" => match request.request_state {
                 Some(state) => json!(state),
                 None if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) => {
@@ -287,7 +287,7 @@ impl ServerHandler for Shop {
 /// Notified when a call was cancelled.
 pub(crate) static WAS_CANCELLED: tokio::sync::Notify = tokio::sync::Notify::const_new();
 
-async fn ask(context: &Context) -> McpResult<Value> {
+async fn elicit(context: &Context) -> McpResult<Value> {
     let question = json!({
         "method": "elicitation/create",
         "params": {

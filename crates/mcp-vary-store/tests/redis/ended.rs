@@ -47,7 +47,7 @@ async fn a_replica_that_starts_later_learns_of_all_ended_sessions_before_it_is_u
 async fn a_replica_that_was_cut_off_reads_what_it_missed() {
     let redis = Redis::start();
     let (a, b) = (Replica::start(&redis).await, Replica::start(&redis).await);
-    let () = redis.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    let () = redis.query(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     a.is(StoreState::Away).await;
     // Not even the replica at which it ends is connected.
     let ended = session(1);
@@ -86,13 +86,13 @@ async fn the_store_forgets_a_session_when_it_would_have_expired() {
     a.store
         .end_session(expiring(3, Duration::from_secs(60)))
         .await;
-    let ttl: u64 = redis.ask(&["TTL", &redis.ended()]);
+    let ttl: u64 = redis.query(&["TTL", &redis.ended()]);
     assert!((85..=90).contains(&ttl), "{ttl}");
     // Each key has an end, the one of the check, too.
     let keys = redis.keys("");
     assert_eq!(keys.len(), 2);
     for key in keys {
-        let ttl: i64 = redis.ask(&["TTL", &key]);
+        let ttl: i64 = redis.query(&["TTL", &key]);
         assert!(ttl > 0 && key.starts_with("vary:{"), "{key}: {ttl}");
     }
 }
@@ -104,12 +104,12 @@ async fn what_others_write_to_the_store_ends_no_session() {
     a.store.end_session(session(1)).await;
     let key = redis.ended();
     for forged in ["", "x", &"x".repeat(84), &"x".repeat(10_000)] {
-        let () = redis.ask(&["PUBLISH", &key, forged]);
-        let () = redis.ask(&["ZADD", &key, "1900000000", forged]);
+        let () = redis.query(&["PUBLISH", &key, forged]);
+        let () = redis.query(&["ZADD", &key, "1900000000", forged]);
     }
     // As many as make a set full.
     let fill = format!("for i = 1, {MAX_ENDED} do redis.call('ZADD', KEYS[1], 4900000000, i) end");
-    let () = redis.ask(&["EVAL", &fill, "1", &key]);
+    let () = redis.query(&["EVAL", &fill, "1", &key]);
     // Gateways with other keys use the same store.
     let other = Replica::with_keys(&redis, [[2; 32]]);
     other.is(StoreState::Up).await;
@@ -149,7 +149,7 @@ async fn a_set_that_is_full_loses_the_earliest_and_makes_earlier_sessions_doubtf
         other.id[..8].copy_from_slice(&number.to_be_bytes());
         a.store.end_session(other).await;
     }
-    let size: usize = redis.ask(&["ZCARD", &redis.ended()]);
+    let size: usize = redis.query(&["ZCARD", &redis.ended()]);
     assert_eq!(size, MAX_ENDED);
     let late = Replica::start(&redis).await;
     let learned = late.learned.lock().unwrap().clone();

@@ -60,13 +60,13 @@ async fn a_store_that_hangs_holds_up_requests_for_a_moment_only() {
 async fn a_store_that_takes_no_writes_is_away() {
     let redis = Redis::start();
     let replica = Replica::start(&redis).await;
-    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    let () = redis.query(&["CONFIG", "SET", "maxmemory", "1"]);
     replica.is(StoreState::Away).await;
-    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    let () = redis.query(&["CONFIG", "SET", "maxmemory", "0"]);
     replica.is(StoreState::Up).await;
-    let () = redis.ask(&["REPLICAOF", "127.0.0.1", "1"]);
+    let () = redis.query(&["REPLICAOF", "127.0.0.1", "1"]);
     replica.is(StoreState::Away).await;
-    let () = redis.ask(&["REPLICAOF", "NO", "ONE"]);
+    let () = redis.query(&["REPLICAOF", "NO", "ONE"]);
     replica.is(StoreState::Up).await;
 }
 
@@ -99,7 +99,7 @@ async fn scripts_that_the_store_forgot_are_sent_again() {
     let replica = Replica::start(&redis).await;
     for _ in 0..3 {
         assert_eq!(replica.store.count(limit()).await, Ok(Verdict::Allowed));
-        let () = redis.ask(&["SCRIPT", "FLUSH"]);
+        let () = redis.query(&["SCRIPT", "FLUSH"]);
     }
     assert_eq!(replica.counted("count", "ok"), 3);
 }
@@ -139,7 +139,7 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
     let page = include_str!("../../../../docs/how-to/replicas.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
     let line = line.unwrap().replace("PASSWORD", PASSWORD);
-    let () = redis.ask(&line.split(' ').collect::<Vec<_>>());
+    let () = redis.query(&line.split(' ').collect::<Vec<_>>());
     let url = redis.url().replace("redis://:", "redis://vary:");
     let user = Replica::at(&url, [KEY]);
     user.is(StoreState::Up).await;
@@ -177,13 +177,13 @@ async fn the_user_of_the_page_may_do_all_that_is_needed() {
 async fn a_user_that_may_not_share_tallies_can_still_do_everything_else() {
     let redis = Redis::start();
     let rule = format!("ACL SETUSER vary on >{PASSWORD} ~vary:* &vary:* +@all -hset -hscan");
-    let () = redis.ask(&rule.split(' ').collect::<Vec<_>>());
+    let () = redis.query(&rule.split(' ').collect::<Vec<_>>());
     let url = redis.url().replace("redis://:", "redis://vary:");
     let user = Replica::at(&url, [KEY]);
     user.is(StoreState::Up).await;
     Counted::shared_by(&user, 1).count(7, 1);
     until(async || user.counted("read", "failed") > 1).await;
-    let () = redis.ask(&["ACL", "SETUSER", "vary", "+hscan"]);
+    let () = redis.query(&["ACL", "SETUSER", "vary", "+hscan"]);
     until(async || user.counted("tally", "failed") > 1).await;
     assert_eq!(user.store.state(), StoreState::Up);
     assert_eq!(user.store.count(limit()).await, Ok(Verdict::Allowed));

@@ -97,8 +97,8 @@ async fn heirs_that_end_have_heirs_and_a_store_that_was_emptied_gets_all_back() 
     c.store.hand_over().await;
     assert_eq!(c.store.home(session(&c, 1)), c.store.tag());
     assert_eq!(redis.keys("heirs:*").len(), 2);
-    let () = redis.ask(&["FLUSHALL"]);
-    let () = redis.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    let () = redis.query(&["FLUSHALL"]);
+    let () = redis.query(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     until(async || redis.keys("heirs:*").len() == 2).await;
 }
 
@@ -107,7 +107,7 @@ async fn what_others_write_to_the_store_is_no_heir() {
     let (redis, [a, b, _]) = three().await;
     let key =
         redis.keys("replicas")[0].replace("replicas", &format!("heirs:{:08x}", a.store.tag()));
-    let () = redis.ask(&["SET", &key, "a-text-of-20-letters"]);
+    let () = redis.query(&["SET", &key, "a-text-of-20-letters"]);
     b.store.learn_home(session(&a, 1)).await;
     assert_eq!(b.store.home(session(&a, 1)), a.store.tag());
 }
@@ -121,7 +121,7 @@ async fn a_replica_that_was_taken_for_dead_hands_over_when_it_is_back() {
         &format!("{:08x}", a.store.tag()),
         &format!("{:08x}", b.store.tag()),
     );
-    let () = redis.ask(&["COPY", &heirs[0], &of_b]);
+    let () = redis.query(&["COPY", &heirs[0], &of_b]);
     let handed_over = b.store.handed_over();
     tokio::time::timeout(Duration::from_secs(5), handed_over)
         .await

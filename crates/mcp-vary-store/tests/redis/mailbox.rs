@@ -259,7 +259,7 @@ struct Listener(redis::Connection);
 impl Listener {
     fn start(redis: &Redis, tag: u32) -> Self {
         let pattern = format!("*:mailbox:{tag:08x}");
-        let channels: Vec<String> = redis.ask(&["PUBSUB", "CHANNELS", &pattern]);
+        let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS", &pattern]);
         let client = redis::Client::open(redis.url()).unwrap();
         let mut listener = Self(client.get_connection().unwrap());
         let subscribe = redis::cmd("SUBSCRIBE").arg(&channels).get_packed_command();
@@ -333,7 +333,7 @@ async fn messages_that_are_forged_or_come_twice_are_refused_and_counted() {
         let receivers: u64 = publish.arg(to).arg(sent).query(&mut connection).unwrap();
         assert!(receivers > 0, "{to}");
     }
-    let () = redis.ask(&["PUBLISH", &channel, ""]);
+    let () = redis.query(&["PUBLISH", &channel, ""]);
     until(async || b.counted("receive", "failed") == 3).await;
     until(async || a.counted("receive", "failed") == 1).await;
     assert!(b.calls.try_recv().is_err(), "the request came once");
@@ -376,7 +376,7 @@ async fn a_replica_that_was_cut_off_ends_what_it_shared_with_others() {
     let (redis, a, mut b) = two_replicas().await;
     let response = forward(&a, b.store.tag(), Vec::new());
     let (_, _, responder) = next(&mut b).await;
-    let () = redis.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    let () = redis.query(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     assert_eq!(refusal(response).await, ForwardError::Unanswered);
     timeout(2 * SILENCE, responder.abandoned()).await.unwrap();
 }
@@ -389,7 +389,7 @@ async fn a_store_that_takes_no_writes_is_away_however_many_messages_come() {
     begin(&mut responder, b"", false).await;
     // From now on, they send each other signs of life.
     let _open = response.await.unwrap().unwrap();
-    let () = redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    let () = redis.query(&["CONFIG", "SET", "maxmemory", "1"]);
     timeout(Duration::from_secs(10), a.is(StoreState::Away))
         .await
         .unwrap();

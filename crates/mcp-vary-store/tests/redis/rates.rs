@@ -91,7 +91,7 @@ async fn requests_that_come_together_share_a_round_trip_and_each_has_its_own_ver
     }
     // Twenty of each, of which eighteen may pass, but the first hundred and fifty of all.
     assert_eq!(passed.iter().sum::<usize>(), 150);
-    let statistics: String = redis.ask(&["INFO", "commandstats"]);
+    let statistics: String = redis.query(&["INFO", "commandstats"]);
     let line = statistics
         .lines()
         .find(|line| line.starts_with("cmdstat_evalsha"));
@@ -156,7 +156,7 @@ async fn a_value_beyond_a_full_bucket_ends_when_the_bucket_is_full_again() {
     let key = rates().unwrap();
     // A clock that was a century ahead, or somebody who can write the store.
     for stored in ["3155760000000000", "inf", "1e308"] {
-        let () = redis.ask(&["SET", &key, stored]);
+        let () = redis.query(&["SET", &key, stored]);
         let (allowed, last) = passed(&replica, &limit, 1).await;
         assert!(
             allowed == 0 && matches!(last, Verdict::Refused { .. }),

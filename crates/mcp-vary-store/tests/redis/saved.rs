@@ -48,10 +48,10 @@ async fn what_one_replica_saves_another_loads_also_after_its_end() {
     );
     for key in values(&redis) {
         assert!(!key.contains("ann"), "{key}");
-        let remaining: i64 = redis.ask(&["TTL", &key]);
+        let remaining: i64 = redis.query(&["TTL", &key]);
         assert!((3590..=3600).contains(&remaining), "{remaining}");
         // A value that somebody moves or writes is none.
-        let () = redis.ask(&["SET", &key, "forged"]);
+        let () = redis.query(&["SET", &key, "forged"]);
     }
     assert_eq!(load(SavedKind::Result).await, None);
     assert_eq!(load(SavedKind::Task).await, None);

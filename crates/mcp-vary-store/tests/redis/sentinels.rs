@@ -108,8 +108,8 @@ fn limit() -> Vec<Count> {
 async fn after_a_failover_the_new_server_is_used_and_has_what_the_old_one_had() {
     for password in [None, Some(PASSWORD)] {
         let (first, second) = (Redis::start(), Redis::start());
-        let () = second.ask(&["CONFIG", "SET", "masterauth", PASSWORD]);
-        let () = second.ask(&["REPLICAOF", "127.0.0.1", &first.port.to_string()]);
+        let () = second.query(&["CONFIG", "SET", "masterauth", PASSWORD]);
+        let () = second.query(&["REPLICAOF", "127.0.0.1", &first.port.to_string()]);
         let sentinel = Sentinel::start(&first, password);
         sentinel.knows_replica(password).await;
         let replica = Replica::at(&sentinel.url(), [KEY]);

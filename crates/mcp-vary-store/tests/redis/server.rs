@@ -96,7 +96,7 @@ impl Redis {
     }
 
     /// Sends a command to it, and returns the answer.
-    pub(crate) fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
+    pub(crate) fn query<T: FromRedisValue>(&self, command: &[&str]) -> T {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_connection().unwrap();
         let mut query = redis::cmd(command[0]);
@@ -106,7 +106,7 @@ impl Redis {
 
     /// All keys that end so.
     pub(crate) fn keys(&self, end: &str) -> Vec<String> {
-        self.ask(&["KEYS", &format!("*{end}")])
+        self.query(&["KEYS", &format!("*{end}")])
     }
 
     /// The only key of ended sessions.

@@ -168,13 +168,13 @@ async fn what_others_write_to_the_store_is_not_counted() {
     here.count(1, 1);
     here.is_written().await;
     let key = tally(&redis);
-    let all: Vec<Vec<u8>> = redis.ask(&["HGETALL", &key]);
+    let all: Vec<Vec<u8>> = redis.query(&["HGETALL", &key]);
     let channel = format!("{}tallies", key.split("tally:").next().unwrap());
     let copy = "redis.call('HSET', KEYS[1], string.rep('x', 17), redis.call('HVALS', KEYS[1])[1])";
-    let () = redis.ask(&["EVAL", copy, "1", &key]);
+    let () = redis.query(&["EVAL", copy, "1", &key]);
     for forged in ["", "x", &"x".repeat(64), &"x".repeat(10_000)] {
-        let () = redis.ask(&["HSET", &key, forged, forged]);
-        let () = redis.ask(&["PUBLISH", &channel, forged]);
+        let () = redis.query(&["HSET", &key, forged, forged]);
+        let () = redis.query(&["PUBLISH", &channel, forged]);
     }
     // The same in another tally.
     let other = Counted::new(2);
@@ -187,7 +187,7 @@ async fn what_others_write_to_the_store_is_not_counted() {
     let copy = "for i, field in ipairs(redis.call('HGETALL', KEYS[1])) do
         if i % 2 == 1 then redis.call('HSET', KEYS[2], field, redis.call('HGET', KEYS[1], field)) end
     end";
-    let () = redis.ask(&["EVAL", copy, "2", &key, another]);
+    let () = redis.query(&["EVAL", copy, "2", &key, another]);
     let late = Replica::start(&redis).await;
     let read = [Counted::new(1), Counted::new(2)];
     let shared = read
@@ -234,7 +234,7 @@ async fn a_replica_that_was_cut_off_reads_what_it_missed() {
     let (here, there) = (Counted::shared_by(&a, 1), Counted::shared_by(&b, 1));
     here.count(1, 1);
     there.has(&[(1, here.source, 1)]).await;
-    let () = redis.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    let () = redis.query(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     b.is(StoreState::Away).await;
     here.count(1, 2);
     there.count(2, 2);
@@ -295,9 +295,9 @@ async fn the_store_forgets_a_tally_30_days_after_its_last_count_and_needs_200_by
     }
     here.is_written().await;
     let key = tally(&redis);
-    let ttl: u64 = redis.ask(&["TTL", &key]);
+    let ttl: u64 = redis.query(&["TTL", &key]);
     assert!((2_591_900..=2_592_000).contains(&ttl), "{ttl}");
-    let bytes: u64 = redis.ask(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]);
+    let bytes: u64 = redis.query(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]);
     assert!((100..=200).contains(&(bytes / CLIENTS)), "{bytes}");
 }
 

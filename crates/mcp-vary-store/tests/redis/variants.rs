@@ -61,7 +61,7 @@ async fn a_change_is_counted_wherever_its_requests_arrive_and_a_refused_one_chan
     assert_eq!(uses(&b, "read-only", 2).await.map(|it| it.active), Some(1));
     let keys = redis.keys("");
     let key = keys.iter().find(|key| key.contains(":variant:")).unwrap();
-    let remaining: i64 = redis.ask(&["TTL", key]);
+    let remaining: i64 = redis.query(&["TTL", key]);
     assert!((7190..=7200).contains(&remaining), "{remaining}");
 }
 

@@ -23,40 +23,6 @@ fn ranking(texts: &[&str]) -> Ranking {
     rank(&variants(texts), &VariantHints::default(), &weights)
 }
 
-/// SV-5: ties are broken by status, then priority, then declaration.
-#[track_caller]
-fn ranks(texts: &[&str], expected: &[&str]) {
-    assert!(
-        ranking(texts).ids().eq(expected.iter()),
-        "{}",
-        ranking(texts)
-    );
-}
-
-#[test]
-fn status_breaks_ties() {
-    ranks(
-        &["a/0/deprecated", "b/0/stable", "c/0/experimental"],
-        &["b", "c", "a"],
-    );
-}
-
-#[test]
-fn priority_breaks_ties_of_status() {
-    ranks(
-        &["a/2/stable", "b/1/stable", "c/0/experimental"],
-        &["b", "a", "c"],
-    );
-}
-
-#[test]
-fn declaration_breaks_ties_of_priority() {
-    ranks(
-        &["b/1/stable", "a/1/stable", "c/1/stable"],
-        &["b", "a", "c"],
-    );
-}
-
 /// SV-5: a ranking says why.
 #[test]
 fn a_ranking_prints_its_reasons() {

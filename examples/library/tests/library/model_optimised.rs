@@ -3,7 +3,7 @@
 use library_examples::model_optimised as example;
 use serde_json::{Value, json};
 
-use crate::support::{ask, hinting, in_each_way, offered, view};
+use crate::support::{hinting, in_each_way, offered, result_of, view};
 
 /// Asserts which variant is the default of a client with these hints, and how it describes the
 /// tool.
@@ -61,10 +61,10 @@ async fn a_local_model_need_not_name_a_limit() {
             let tools = local.tools().await.unwrap();
             let properties = tools[0].input_schema["properties"].as_object().unwrap();
             assert!(properties.keys().eq(["query"]), "{way}");
-            let found = ask(&local, "search", json!({"query": "rain"})).await;
+            let found = result_of(&local, "search", json!({"query": "rain"})).await;
             assert_eq!(titles(&found), 3, "{way}");
             let claude = view(client, "claude-optimized");
-            let found = ask(&claude, "search", json!({"query": "rain", "limit": 4})).await;
+            let found = result_of(&claude, "search", json!({"query": "rain", "limit": 4})).await;
             assert_eq!(titles(&found), 4, "{way}");
         },
     )

@@ -4,7 +4,7 @@ use library_examples::research as example;
 use mcp_vary_rmcp::client::TaskContext;
 use serde_json::json;
 
-use crate::support::{ask, hinting, in_each_way, offered, plain, view};
+use crate::support::{hinting, in_each_way, offered, plain, result_of, view};
 
 /// SV-11: a variant can change default behaviours.
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn each_variant_keeps_to_its_budget_and_says_what_is_missing() {
             ),
             ("deep-research", 4, "[4]"),
         ] {
-            let said = ask(&view(client, variant), "search", json!({"topic": "Aare"})).await;
+            let said = result_of(&view(client, variant), "search", json!({"topic": "Aare"})).await;
             let said = said["content"][0]["text"].as_str().unwrap();
             assert_eq!(said.lines().count(), lines, "{variant}, {way}: {said}");
             assert!(said.ends_with(last), "{variant}, {way}: {said}");

@@ -91,7 +91,7 @@ pub(crate) fn call(tool: &'static str, arguments: Value) -> CallToolRequestParam
 }
 
 /// The result of a tool, as JSON.
-pub(crate) async fn ask(view: &VariantClient, tool: &'static str, arguments: Value) -> Value {
+pub(crate) async fn result_of(view: &VariantClient, tool: &'static str, arguments: Value) -> Value {
     let result: CallToolResult = view.call_tool(call(tool, arguments)).await.unwrap();
     serde_json::to_value(result).unwrap()
 }

@@ -4,7 +4,7 @@ use library_examples::trading as example;
 use mcp_vary::variant::Status;
 use serde_json::json;
 
-use crate::support::{ask, hinting, in_each_way, offered, plain, tools, view};
+use crate::support::{hinting, in_each_way, offered, plain, result_of, tools, view};
 
 const TODAY: &str = "2026-11-20";
 
@@ -57,11 +57,11 @@ async fn each_generation_answers_as_it_always_did() {
         assert_eq!(tools(&v3).await, ["place_order", "place_orders"], "{way}");
 
         let nothing = json!({"symbol": "UMBRELLA", "quantity": 0});
-        let error = ask(&v1, "trade", nothing.clone()).await;
+        let error = result_of(&v1, "trade", nothing.clone()).await;
         assert_eq!(error["content"][0]["text"], "E_QUANTITY", "{way}");
-        let error = ask(&v2, "place_order", nothing.clone()).await;
+        let error = result_of(&v2, "place_order", nothing.clone()).await;
         assert_eq!(error["structuredContent"]["code"], 1001, "{way}");
-        let error = ask(&v3, "place_orders", json!({"orders": [nothing]})).await;
+        let error = result_of(&v3, "place_orders", json!({"orders": [nothing]})).await;
         assert_eq!(error["structuredContent"]["order"], 0, "{way}");
     })
     .await;

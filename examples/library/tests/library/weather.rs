@@ -4,7 +4,7 @@ use library_examples::weather_client as client;
 use library_examples::weather_negotiated as negotiated;
 use serde_json::{Value, json};
 
-use crate::support::{ask, in_each_way, plain, tagged};
+use crate::support::{in_each_way, plain, result_of, tagged};
 
 /// The result of a call for the weather in Bern by clients with `tags`.
 async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
@@ -14,7 +14,7 @@ async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
         async |client, kind| {
             let bern = json!({"location": "Bern"});
             check(
-                ask(&client.default_variant(), "get_weather", bern).await,
+                result_of(&client.default_variant(), "get_weather", bern).await,
                 kind,
             );
         },
@@ -56,7 +56,7 @@ async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     .await;
     in_each_way(negotiated::server(), plain, async |client, way| {
         let bern = json!({"location": "Bern"});
-        let result = ask(&client.default_variant(), "get_weather", bern).await;
+        let result = result_of(&client.default_variant(), "get_weather", bern).await;
         assert_eq!(result["content"][0]["text"], PAGE, "{way}");
         assert_eq!(result.get("_meta"), None, "{way}");
     })

@@ -98,14 +98,14 @@ impl Tasks {
         };
         known.status = status;
         for id in std::mem::take(&mut known.waiting) {
-            answer(&id, status);
+            finish(&id, status);
         }
     }
 
     fn wait(&self, id: &Value, task: &str) {
         match self.lock().get_mut(task) {
             Some(known) if known.status == "working" => known.waiting.push(id.clone()),
-            Some(known) => answer(id, known.status),
+            Some(known) => finish(id, known.status),
             None => refuse(id, "no such task"),
         }
     }
@@ -124,7 +124,7 @@ impl Tasks {
 }
 
 /// What a task that is over came to.
-fn answer(id: &Value, status: &str) {
+fn finish(id: &Value, status: &str) {
     let result = json!({"content": [{"type": "text", "text": "done"}]});
     match status {
         "completed" => say(id, "result", &result),

@@ -18,7 +18,7 @@ pub(super) struct Reply {
 /// # Errors
 ///
 /// When the connection fails or what comes back is no HTTP.
-pub(super) async fn ask(url: &str, post: HttpRequest) -> Result<Reply, String> {
+pub(super) async fn send(url: &str, post: HttpRequest) -> Result<Reply, String> {
     let remaining = url.strip_prefix("http://").unwrap_or(url);
     let (host, path) = remaining
         .split_once('/')

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::ask;
 use crate::tools::Call;
 
-pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+pub(crate) async fn call(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
     let answer = match call.name() {
         "test_sampling" => sample(call).await,
         "test_elicitation" => match call.text("message") {

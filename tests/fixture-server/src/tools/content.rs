@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use crate::resources::{PIXEL_PNG, SILENCE_WAV};
 use crate::tools::Call;
 
-pub(crate) fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+pub(crate) fn call(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
     let content = match call.name() {
         "test_simple_text" => vec![ContentBlock::text(
             "This is a simple text response for testing.",

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::ask;
 use crate::tools::Call;
 
-pub(crate) fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+pub(crate) fn call(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
     let answer = match call.name() {
         "test_input_required_result_elicitation" => Ok(ask_name(call)),
         "test_input_required_result_sampling" => Ok(ask_capital(call)),

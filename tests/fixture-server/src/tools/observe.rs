@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::tools::Call;
 use crate::tools::reporting::report_progress;
 
-pub(crate) async fn answer(call: &Call<'_>) -> Result<CallToolResponse, ErrorData> {
+pub(crate) async fn call(call: &Call<'_>) -> Result<CallToolResponse, ErrorData> {
     let answer = match call.name() {
         "slow" => slow(call).await,
         "cancelled_count" => cancelled_count(call).await,

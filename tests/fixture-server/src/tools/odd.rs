@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::resources::{PIXEL_PNG, SILENCE_WAV};
 use crate::tools::{Call, wrong};
 
-pub(crate) fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+pub(crate) fn call(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
     let answer = match call.name() {
         "echo" => Ok(CallToolResult::structured(Value::Object(call.arguments()))),
         "add" => add(call),

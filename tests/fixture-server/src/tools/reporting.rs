@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::changes::List;
 use crate::tools::{Call, wrong};
 
-pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+pub(crate) async fn call(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
     let answer = match call.name() {
         "test_tool_with_logging" => Ok(log_three_times(call).await),
         "test_tool_with_progress" => Ok(progress_in_halves(call).await),

@@ -1,5 +1,5 @@
-//! The fixture in the process of the gateway, on pipes: what the operator's policy says, what servers and clients send each
-//! other, and what becomes of a pipe that ends.
+//! The fixture in the process of the gateway, on pipes: access rules, what servers and clients send each other, and what
+//! becomes of a pipe that ends.
 
 mod messages;
 mod pipes;

@@ -94,7 +94,7 @@ async fn each_principal_has_a_pipe_of_its_own() {
     let embedded = Embedded::with(KEYS).await;
     for (name, expected) in [("ci", 2), ("bob", 3), ("ci", 3)] {
         let mut client = embedded.client_of(ClientKind::HttpModern, name).await;
-        let counted = client.call("", "cancelled_count", json!({})).await;
+        let counted = client.call("cancelled_count", json!({})).await;
         assert_eq!(counted["result"]["structuredContent"]["cancelled"], 0);
         // The first one has the lists.
         assert_eq!(embedded.pipes.count(), expected, "{name}");

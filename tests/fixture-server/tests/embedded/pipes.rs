@@ -18,13 +18,13 @@ async fn a_server_that_ends_is_opened_anew() {
     for kind in KINDS {
         let mut client = embedded.client(kind).await;
         client
-            .call("", "echo", json!({}))
+            .call("echo", json!({}))
             .await
             .has("/result/isError", false);
         let before = embedded.pipes.count();
         embedded.pipes.abort();
         until(async || embedded.pipes.count() > before).await;
-        let answer = client.call("", "echo", json!({"a": 1})).await;
+        let answer = client.call("echo", json!({"a": 1})).await;
         answer.has("/result/structuredContent/a", 1);
     }
 }
@@ -54,7 +54,8 @@ async fn a_pipe_that_is_closed_during_a_call_fails_the_call() {
 async fn a_gateway_that_closes_ends_its_pipes() {
     let embedded = Embedded::with("").await;
     for kind in KINDS {
-        embedded.client(kind).await.tools("").await;
+        let mut client = embedded.client(kind).await;
+        client.ask("tools/list", json!({})).await;
     }
     assert!(!embedded.pipes.have_ended());
     soon(embedded.gateway.close()).await;
@@ -141,7 +142,7 @@ async fn text_that_is_not_a_message_is_skipped() {
     for kind in KINDS {
         let mut client = embedded.client(kind).await;
         client
-            .call("", "echo", json!({}))
+            .call("echo", json!({}))
             .await
             .has("/result/isError", false);
     }

@@ -8,9 +8,8 @@ use std::time::Duration;
 use fixture_server::Options;
 use mcp_vary_config::Source;
 use mcp_vary_gateway::{Config, Environment, Gateway, Target};
-use mcp_vary_testkit::client::{ClientKind, Endpoint};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
+use mcp_vary_testkit::client::{Client, ClientKind, Endpoint};
+use mcp_vary_testkit::message::{modern, request};
 use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -100,16 +99,10 @@ fn differs(bytes: &mut [u8]) {
 impl Embedded {
     /// The fixture behind the policy of a configuration file without servers.
     pub(crate) async fn with(policy: &str) -> Self {
-        Self::edited(policy, |_| {}).await
-    }
-
-    /// The same after `edit`.
-    pub(crate) async fn edited(policy: &str, edit: impl FnOnce(&mut Config)) -> Self {
         let pipes = Pipes::default();
         let opened = pipes.clone();
-        let mut config = config(policy, Target::in_process(move || opened.open()));
-        edit(&mut config);
-        Self::start(config, pipes).await
+        let target = Target::in_process(move || opened.open());
+        Self::start(config(policy, target), pipes).await
     }
 
     pub(crate) async fn start(config: Config, pipes: Pipes) -> Self {
@@ -127,13 +120,15 @@ impl Embedded {
 
     /// A client without a key.
     pub(crate) async fn client(&self, kind: ClientKind) -> Client {
-        Client::open(self.address, kind, None).await
+        Client::open(self, kind, &json!({})).await
     }
 
     /// The client with the key of `name`: `ci` or `bob`.
     pub(crate) async fn client_of(&self, kind: ClientKind, name: &str) -> Client {
         let key = if name == "ci" { KEY_OF_CI } else { KEY_OF_BOB };
-        Client::open(self.address, kind, Some(key)).await
+        let credential = format!("Bearer {key}");
+        let headers = [("Authorization", credential.as_str())];
+        Client::open_with(self, kind, &json!({}), &headers).await
     }
 }
 
@@ -161,88 +156,6 @@ auth:
 
 const KEY_OF_CI: &str = mcp_vary_testkit::credentials::KEY_OF_CI;
 const KEY_OF_BOB: &str = mcp_vary_testkit::credentials::KEY_OF_NOBODY;
-
-/// A client over HTTP that may have a key.
-pub(crate) struct Client {
-    http: RawHttp,
-    key: Option<&'static str>,
-    session: Option<String>,
-    next: u64,
-    /// The result of `initialize` or `server/discover`.
-    pub(crate) introduction: Value,
-}
-
-impl Client {
-    async fn open(address: SocketAddr, kind: ClientKind, key: Option<&'static str>) -> Self {
-        let mut client = Self {
-            http: RawHttp::connect(address).await,
-            key,
-            session: None,
-            next: 0,
-            introduction: Value::Null,
-        };
-        if kind.is_modern() {
-            client.introduction = client.ask("server/discover", json!({})).await["result"].take();
-            return client;
-        }
-        let post = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
-        let answer = client.http.ask(&client.with_key(post)).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        client.session = answer.header("mcp-session-id").map(str::to_owned);
-        client.introduction = answer.json()["result"].take();
-        client
-    }
-
-    fn with_key(&self, post: HttpRequest) -> HttpRequest {
-        match self.key {
-            Some(key) => post.with("Authorization", format!("Bearer {key}")),
-            None => post,
-        }
-    }
-
-    /// The message that answers a request.
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.send(method, params).await;
-        self.answer().await
-    }
-
-    /// Sends a request.
-    pub(crate) async fn send(&mut self, method: &str, params: Value) {
-        self.next += 1;
-        let id = json!(self.next);
-        let post = match &self.session {
-            Some(session) => HttpRequest::of(session, request(id, method, params).to_string()),
-            None => HttpRequest::modern(&modern(id, method, params, &json!({}))),
-        };
-        let bytes = self.with_key(post).bytes();
-        self.http.send(&bytes).await;
-    }
-
-    /// The message that answers the request that was sent.
-    pub(crate) async fn answer(&mut self) -> Value {
-        self.http.response().await.answer()
-    }
-
-    /// Calls a tool in a variant, or in that of the client.
-    pub(crate) async fn call(&mut self, variant: &str, name: &str, arguments: Value) -> Value {
-        let params = json!({"name": name, "arguments": arguments});
-        self.ask("tools/call", in_variant(variant, params)).await
-    }
-
-    /// The names of the tools of a variant.
-    pub(crate) async fn tools(&mut self, variant: &str) -> Vec<String> {
-        let list = self.ask("tools/list", in_variant(variant, json!({}))).await;
-        let names = mcp_vary_testkit::message::names(&list).into_iter();
-        names.map(str::to_owned).collect()
-    }
-}
-
-fn in_variant(variant: &str, params: Value) -> Value {
-    match variant {
-        "" => params,
-        id => mcp_vary_testkit::message::under(id, params),
-    }
-}
 
 /// A client on pipes, which has begun as its kind does.
 pub(crate) async fn piped(embedded: &Embedded, kind: ClientKind) -> StdioPipe {

@@ -23,7 +23,12 @@ pub(crate) async fn no_resource(pair: Arc<Pair>) -> String {
 }
 
 async fn read(pair: &Pair, uri: &str) -> String {
-    let answer = ask(pair, "resources/read", json!({"uri": uri})).await;
+    let answer = pair
+        .client()
+        .await
+        .ask("resources/read", json!({"uri": uri}))
+        .await
+        .answer;
     if let Some(error) = answer.get("error") {
         return crate::errors::shown(error);
     }
@@ -53,7 +58,7 @@ pub(crate) async fn no_prompt(pair: Arc<Pair>) -> String {
 
 async fn get(pair: &Pair, name: &str, arguments: Value) -> String {
     let params = json!({"name": name, "arguments": arguments});
-    let answer = ask(pair, "prompts/get", params).await;
+    let answer = pair.client().await.ask("prompts/get", params).await.answer;
     if let Some(error) = answer.get("error") {
         return crate::errors::shown(error);
     }
@@ -86,10 +91,11 @@ pub(crate) async fn completion_of_template(pair: Arc<Pair>) -> String {
 
 async fn complete(pair: &Pair, reference: Value, argument: Value) -> String {
     let params = json!({"ref": reference, "argument": argument});
-    let answer = ask(pair, "completion/complete", params).await;
+    let answer = pair
+        .client()
+        .await
+        .ask("completion/complete", params)
+        .await
+        .answer;
     answer["result"]["completion"]["values"].to_string()
-}
-
-async fn ask(pair: &Pair, method: &str, params: Value) -> Value {
-    pair.client().await.ask(method, params).await.answer
 }

@@ -5,7 +5,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Mutex;
 
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::script::Script;
+use mcp_vary_testkit::scripted_server::ScriptedServer;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -19,24 +20,12 @@ type Received = Arc<Mutex<BTreeMap<String, usize>>>;
 async fn counting(time: Duration) -> (Received, ScriptedServer) {
     let received = Received::default();
     let count = Arc::clone(&received);
-    let script = move |seen: &_| answer(seen, &count, time);
-    (received, ScriptedServer::start(script).await)
-}
-
-fn answer(seen: &ReceivedRequest, received: &Received, time: Duration) -> Option<Reply> {
-    match seen.method() {
-        "tools/list" => {
-            let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-            let tools = ["get_weather", "get_forecast"].map(tool);
-            Some(seen.answer(&json!({"tools": tools})))
-        }
-        "tools/call" => {
+    let script = Script::legacy("counting")
+        .tools(&["get_weather", "get_forecast"])
+        .in_sessions(|_| "s-1".to_owned())
+        .may_reply("tools/call", move |seen| {
             let place = seen.body["params"]["arguments"]["location"].as_str()?;
-            *received
-                .lock()
-                .unwrap()
-                .entry(place.to_owned())
-                .or_default() += 1;
+            *count.lock().unwrap().entry(place.to_owned()).or_default() += 1;
             let text = json!({"type": "text", "text": place});
             let reply = seen.answer(&json!({"content": [text]}));
             if time.is_zero() {
@@ -49,9 +38,8 @@ fn answer(seen: &ReceivedRequest, received: &Received, time: Duration) -> Option
                 opens.notify_one();
             });
             Some(reply.after(&gate))
-        }
-        _ => None,
-    }
+        });
+    (received, script.start().await)
 }
 
 /// Three replicas with these settings, and HAProxy as in the documentation, but in turn.

@@ -35,7 +35,11 @@ const TOOLS: [&str; 8] = [
 impl Asking {
     pub(super) async fn start() -> ScriptedServer {
         let server = Self::default();
-        ScriptedServer::start(move |seen| server.answer(seen)).await
+        ScriptedServer::start(move |seen| {
+            let answer = server.answer_of_resources(seen);
+            answer.or_else(|| server.answer_of_calls(seen))
+        })
+        .await
     }
 
     fn notify_subscribed(&self) {
@@ -72,11 +76,6 @@ impl Asking {
             }
             _ => None,
         }
-    }
-
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        self.answer_of_resources(seen)
-            .or_else(|| self.answer_of_calls(seen))
     }
 
     fn initialized(&self, seen: &ReceivedRequest) -> Reply {

@@ -36,10 +36,6 @@ impl InTurn {
         RawHttp::connect(self.addresses[number % self.addresses.len()]).await
     }
 
-    async fn ask(&self, request: &HttpRequest) -> HttpResponse {
-        self.connect().await.ask(request).await
-    }
-
     /// Calls `ask` and answers the question at the next replica. Returns the text of the result.
     async fn ask_and_answer(&self, session: &str) -> String {
         let mut asking = self.connect().await;
@@ -48,7 +44,7 @@ impl InTurn {
         let question = asking.event().await.unwrap();
         assert_eq!(question["method"], "roots/list", "{question}");
         let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": roots()});
-        let accepted = self.ask(&of(session, &answer)).await;
+        let accepted = self.connect().await.ask(&of(session, &answer)).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text());
         text_of(&asking.event().await.unwrap()).to_owned()
     }
@@ -64,9 +60,19 @@ impl InTurn {
             "resources/subscribe",
             json!({"uri": "note://one"}),
         );
-        let subscribed = self.ask(&of(session, &subscribe)).await.answer();
+        let subscribed = self
+            .connect()
+            .await
+            .ask(&of(session, &subscribe))
+            .await
+            .answer();
         assert!(subscribed["result"].is_object(), "{subscribed}");
-        let touched = self.ask(&call_in(session, "touch")).await.answer();
+        let touched = self
+            .connect()
+            .await
+            .ask(&call_in(session, "touch"))
+            .await
+            .answer();
         assert_eq!(text_of(&touched), "touched");
         let changed = stream.event().await.unwrap();
         assert_eq!(
@@ -103,7 +109,7 @@ async fn all_meet_again_after(name: &str, end: impl AsyncFn(&mut Gateway)) {
     }
     // HAProxy has seen that they are back.
     let ping = of(&plain[0], &request(json!("p"), "ping", json!({})));
-    until(async || in_turn.ask(&ping).await.status == 200).await;
+    until(async || in_turn.connect().await.ask(&ping).await.status == 200).await;
     let before = server.of("tools/call").len();
     for (number, session) in askable.iter().enumerate() {
         let answered = tokio::time::timeout(PROMPT, in_turn.ask_and_answer(session)).await;

@@ -139,7 +139,7 @@ impl Side {
                 session,
                 at,
                 answered_at,
-            } => self.ask(session, at, answered_at).await,
+            } => self.asking_call(session, at, answered_at).await,
             Event::Delete { session, at } => self.delete(session, at).await,
             Event::ModernCall { tool, at } => self.seen(at, &modern_call(tool, Value::Null)).await,
             Event::ModernAsk { at } => self.ask_modern(at).await,
@@ -177,7 +177,7 @@ impl Side {
         self.seen(at, &request).await
     }
 
-    async fn ask(&mut self, session: usize, at: usize, answered_at: usize) -> Value {
+    async fn asking_call(&mut self, session: usize, at: usize, answered_at: usize) -> Value {
         let Some(place) = self.session(session) else {
             return Value::Null;
         };

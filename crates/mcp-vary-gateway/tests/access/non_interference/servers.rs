@@ -64,7 +64,7 @@ impl Servers {
 
     pub(super) async fn start(&self) -> ScriptedServer {
         let servers = self.clone();
-        ScriptedServer::start(move |seen| servers.answer(seen)).await
+        ScriptedServer::start(move |seen| servers.reply_to(seen)).await
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
@@ -111,7 +111,7 @@ impl Servers {
         .await;
     }
 
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+    fn reply_to(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let server = SERVERS
             .iter()
             .position(|name| seen.header(SERVER) == Some(name))?;

@@ -14,7 +14,7 @@ async fn methods_of_extensions_pass_where_nothing_is_hidden() {
             assert_eq!(count(&harness, METHODS), 4 * (refused as u64 + 1));
         }
         for way in ClientKind::ALL {
-            let said = balance("standard").ask(&harness, way).await;
+            let said = balance("standard").send_to(&harness, way).await;
             let said = &said["result"]["said"];
             let expected = (&json!(1.0), &json!("free"));
             assert_eq!((&said["of"], &said["Name"]), expected, "{way:?}");
@@ -26,7 +26,7 @@ async fn methods_of_extensions_pass_where_nothing_is_hidden() {
         };
         let harness = Harness::with_server(server(era), adapt).await;
         for way in ClientKind::ALL {
-            let said = balance("only").ask(&harness, way).await;
+            let said = balance("only").send_to(&harness, way).await;
             assert_eq!(said["result"]["said"]["of"], 1.0, "{way:?} {said}");
         }
         let other = Raw::new("ledger/close", "").under("only");
@@ -58,7 +58,7 @@ async fn a_method_that_imitates_one_of_the_protocol_is_unknown() {
             ClientKind::StdioLegacy,
             ClientKind::StdioModern,
         ] {
-            let answer = raw.ask(&harness, way).await;
+            let answer = raw.send_to(&harness, way).await;
             let found = &answer["error"]["code"];
             assert_eq!(*found, -32601, "{way:?} {method:?} {answer}");
         }
@@ -94,9 +94,9 @@ async fn a_variant_that_only_shortens_hides_nothing() {
     let harness = Harness::with_server(server(Era::Legacy), adapt).await;
     for way in ClientKind::ALL {
         let balance = |id: &str| Raw::new("ledger/balance", "").under(id);
-        let answer = balance("short").ask(&harness, way).await;
+        let answer = balance("short").send_to(&harness, way).await;
         assert!(answer["result"].is_object(), "{way:?} {answer}");
-        let answer = balance("safe").ask(&harness, way).await;
+        let answer = balance("safe").send_to(&harness, way).await;
         assert_eq!(answer["error"]["code"], -32601, "{way:?} {answer}");
     }
 }
@@ -140,7 +140,7 @@ async fn a_reload_allows_a_method_and_refuses_it_again() {
         };
         harness.reload(next(&["ledger/balance"])).await;
         for way in ClientKind::ALL {
-            let said = balance.ask(&harness, way).await;
+            let said = balance.send_to(&harness, way).await;
             assert_eq!(said["result"]["said"]["of"], 1.0, "{era:?} {way:?} {said}");
         }
         harness.reload(next(&[])).await;

@@ -31,8 +31,8 @@ impl Client {
         ]
     }
 
-    /// Asks something, and hears the first message that comes back.
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request, and returns the first message that comes back.
+    async fn begin(&mut self, method: &str, params: Value) -> Value {
         let message = request(json!(7), method, params);
         match self {
             Self::Http(legacy, calls) => {
@@ -77,7 +77,7 @@ async fn what_a_modern_server_asks_is_asked_in_a_request() {
     let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         for (method, params) in sealed::subjects() {
-            let question = client.ask(method, params).await;
+            let question = client.begin(method, params).await;
             question.has("/method", "elicitation/create");
             question.has("/params", json!({"message": "Who?", "x": 1.0}));
             client.send(&reply(&question, &accepts())).await;
@@ -105,7 +105,7 @@ async fn what_a_modern_server_asks_is_asked_in_a_request() {
 async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
     let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
-        let question = client.ask("tools/call", tool("visit")).await;
+        let question = client.begin("tools/call", tool("visit")).await;
         question.has("/params/url", "https://example.org");
         let id = question["params"]["elicitationId"].as_str().unwrap();
         assert_eq!(id.len(), 32);
@@ -134,7 +134,7 @@ async fn a_server_asks_only_so_often() {
     )
     .await;
     for mut client in Client::each(&harness).await {
-        let mut question = client.ask("tools/call", tool("again")).await;
+        let mut question = client.begin("tools/call", tool("again")).await;
         for _ in 0..2 {
             question.has("/method", "elicitation/create");
             client.send(&reply(&question, &accepts())).await;
@@ -154,7 +154,7 @@ async fn what_a_client_refuses_ends_its_request() {
     let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let before = harness.peer.of("tools/call").len();
-        let question = client.ask("tools/call", tool("greet")).await;
+        let question = client.begin("tools/call", tool("greet")).await;
         let error = json!({"code": -1, "message": "not now"});
         let refusal = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
         client.send(&refusal).await;
@@ -170,7 +170,7 @@ async fn a_client_that_does_not_answer_is_not_waited_for() {
     let adapt = edited(|config| config.limits.ask_timeout = Duration::from_millis(1));
     let harness = Harness::with_server(sealed::server(), adapt).await;
     for mut client in Client::each(&harness).await {
-        let question = client.ask("tools/call", tool("greet")).await;
+        let question = client.begin("tools/call", tool("greet")).await;
         let withdrawn = client.receive().await;
         withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
@@ -186,7 +186,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
     let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let (method, params) = sealed::subjects().into_iter().next().unwrap();
-        let question = client.ask(method, params).await;
+        let question = client.begin(method, params).await;
         question.has("/method", "elicitation/create");
         match client {
             Client::Http(mut legacy, mut calls) => {
@@ -217,7 +217,7 @@ async fn a_request_that_is_cancelled_has_no_second_round() {
     let harness = Harness::of_server(sealed::server()).await;
     for mut client in Client::each(&harness).await {
         let before = harness.peer.of("tools/call").len();
-        let question = client.ask("tools/call", tool("greet")).await;
+        let question = client.begin("tools/call", tool("greet")).await;
         let cancelled = json!({"requestId": 7});
         let message = notification("notifications/cancelled", cancelled);
         client.send(&message).await;

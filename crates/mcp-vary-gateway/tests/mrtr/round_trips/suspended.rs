@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary_testkit::scripted_server::initialize;
-
 use super::sealed::MODERN;
 use super::with;
 use crate::support::*;
@@ -24,43 +22,38 @@ struct Open {
 
 impl Server {
     async fn start() -> ScriptedServer {
-        let server = Self::default();
-        ScriptedServer::start(move |seen| server.answer(seen)).await
-    }
-
-    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
-        let params = &seen.body["params"];
-        let name = params["name"].as_str().unwrap_or_default();
-        match seen.method() {
-            "initialize" => Some(initialize(seen, "s")),
-            "tools/list" => {
-                let tools = tool_list(&["ask", "twice", "thought better", "visit"]);
-                Some(seen.answer(&tools))
-            }
-            "tools/call" if name == "visit" => Some(visit(seen)),
-            "tools/call" => {
+        let server = Arc::new(Self::default());
+        let waiting = Arc::clone(&server);
+        Script::legacy("asking")
+            .declares(json!({"tools": {"listChanged": true}}))
+            .tools(&["ask", "twice", "thought better", "visit"])
+            .in_sessions(|_| "s".to_owned())
+            .reply("tools/call", move |seen| {
+                let name = &seen.body["params"]["name"];
+                if name == "visit" {
+                    return visit(seen);
+                }
                 let (stream, reply) = Reply::stream();
-                let left = if name == "twice" { 1 } else { 0 };
-                let call = seen.clone();
-                self.ask(Open { stream, call, left });
-                Some(reply)
-            }
-            _ if seen.body.get("method").is_none() && !seen.id().is_null() => {
-                let open = self.open.lock().unwrap().remove(&seen.id().as_u64()?)?;
+                let (left, call) = (usize::from(name == "twice"), seen.clone());
+                server.send_question(Open { stream, call, left });
+                reply
+            })
+            .may_reply("POST", move |seen| {
+                let open = waiting.open.lock().unwrap().remove(&seen.id().as_u64()?)?;
                 if open.left > 0 {
                     let left = open.left - 1;
-                    self.ask(Open { left, ..open });
+                    waiting.send_question(Open { left, ..open });
                 } else {
                     let reported = seen.body.get("result").or(seen.body.get("error"));
                     finish(&open, reported.unwrap());
                 }
                 Some(Reply::new(202, "text/plain", ""))
-            }
-            _ => None,
-        }
+            })
+            .start()
+            .await
     }
 
-    fn ask(&self, open: Open) {
+    fn send_question(&self, open: Open) {
         let id = self.next.fetch_add(1, Ordering::SeqCst) as u64 + 1;
         let arguments = &open.call.body["params"]["arguments"];
         let (method, params) = (&arguments["method"], &arguments["params"]);
@@ -104,10 +97,6 @@ fn visit(seen: &ReceivedRequest) -> Reply {
     Reply::json(200, &params)
 }
 
-async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
-    Harness::behind_one(Server::start().await, adapt).await
-}
-
 fn before_a_process() -> Config {
     config(of_script("asks.py"))
 }
@@ -138,7 +127,7 @@ fn again(params: &Value, requested: &Value) -> Value {
 /// The request ends with the question, the call does not: it goes on with what the client says.
 #[tokio::test]
 async fn a_call_goes_on_when_its_client_comes_back() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let before = harness.peer.of("tools/call").len();
         let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
@@ -195,7 +184,7 @@ async fn a_process_waits_for_its_client_too() {
 /// A server asks as often as it wants, each time under another key.
 #[tokio::test]
 async fn a_call_may_wait_more_than_once() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let first = ask_as(&harness, way, &forms(), "tools/call", asking("twice")).await;
         let back = again(&asking("twice"), &first);
@@ -215,7 +204,7 @@ async fn a_call_may_wait_more_than_once() {
 /// > `InputRequiredResult` requesting the missing information again. (MCP 2026-07-28, basic/patterns/mrtr)
 #[tokio::test]
 async fn what_the_client_leaves_out_is_asked_again() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let first = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
         let other = json!({"inputResponses": {"no such key": {}}});
@@ -235,7 +224,7 @@ async fn what_the_client_leaves_out_is_asked_again() {
 /// once, whoever comes back how often.
 #[tokio::test]
 async fn a_call_is_found_by_its_own_request_and_once() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let before = harness.peer.of("tools/call").len();
         let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
@@ -269,8 +258,9 @@ async fn a_call_is_found_by_its_own_request_and_once() {
 /// A call waits at one gateway; another one that shares its keys says so and runs nothing.
 #[tokio::test]
 async fn another_gateway_does_not_run_the_call_again() {
-    let first = harness(|config| config.with_key([1; 32])).await;
-    let second = harness(|config| config.with_key([1; 32])).await;
+    let with_key = |config: Config| config.with_key([1; 32]);
+    let first = Harness::behind_one(Server::start().await, with_key).await;
+    let second = Harness::behind_one(Server::start().await, with_key).await;
     let asked = ask_modern_as(&first, &forms(), "tools/call", asking("ask")).await;
     let back = again(&asking("ask"), &asked);
     let refused = ask_modern_as(&second, &forms(), "tools/call", back.clone()).await;
@@ -284,7 +274,7 @@ async fn another_gateway_does_not_run_the_call_again() {
 #[tokio::test]
 async fn a_call_whose_client_is_gone_is_cancelled() {
     let adapt = edited(|config| config.limits.ask_timeout = Duration::from_millis(1));
-    let harness = harness(adapt).await;
+    let harness = Harness::behind_one(Server::start().await, adapt).await;
     let mut pipe = open_pipe(&harness.gateway);
     let message = modern(json!(1), "tools/call", asking("ask"), &forms());
     let asked = pipe.ask(&message).await;
@@ -302,10 +292,10 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
 #[tokio::test]
 async fn only_so_many_calls_wait() {
     for (in_all, per_principal) in [(1, 64), (256, 1)] {
-        let harness = harness(edited(|config| {
+        let harness = Harness::edited(Server::start().await, |config| {
             config.limits.suspended_calls = in_all;
             config.limits.suspended_calls_per_principal = per_principal;
-        }))
+        })
         .await;
         let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
         let refused = ask_modern_as(&harness, &forms(), "tools/call", asking("twice")).await;
@@ -325,7 +315,7 @@ async fn only_so_many_calls_wait() {
 /// What stops with the gateway is cancelled at the servers.
 #[tokio::test]
 async fn calls_do_not_wait_for_a_gateway_that_has_stopped() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
     asked.has("/result/resultType", "input_required");
     harness.gateway.close().await;
@@ -335,7 +325,7 @@ async fn calls_do_not_wait_for_a_gateway_that_has_stopped() {
 /// The server is refused in the name of a client that cannot be asked, and its call goes on.
 #[tokio::test]
 async fn who_cannot_be_asked_is_not() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         for capabilities in [
             json!({}),
@@ -352,7 +342,7 @@ async fn who_cannot_be_asked_is_not() {
 /// A server that does not want its question answered any more may have answered the call.
 #[tokio::test]
 async fn a_question_that_was_withdrawn_needs_no_answer() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     let params = asking("thought better");
     let asked = ask_modern_as(&harness, &forms(), "tools/call", params.clone()).await;
     let back = again(&params, &asked);
@@ -363,7 +353,7 @@ async fn a_question_that_was_withdrawn_needs_no_answer() {
 /// Progress is told with the token of the request that runs, not of the one that has ended.
 #[tokio::test]
 async fn progress_follows_the_request() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     let token = |params: &Value, token: &str| {
         let mut params = params.clone();
         params["_meta"]["progressToken"] = json!(token);
@@ -386,7 +376,7 @@ async fn progress_follows_the_request() {
 /// `-32042` of a legacy server is a question to a modern client, and the call is made anew after it.
 #[tokio::test]
 async fn an_address_to_visit_first_is_asked_for() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let asked = ask_as(&harness, way, &forms(), "tools/call", tool("visit")).await;
         let params = json!({"mode": "url", "url": "https://example.org", "message": "Sign in"});
@@ -413,7 +403,7 @@ async fn an_address_to_visit_first_is_asked_for() {
 /// What a client says to a question that was never asked does not reach a legacy server.
 #[tokio::test]
 async fn a_legacy_server_hears_of_no_rounds() {
-    let harness = harness(|config| config).await;
+    let harness = Harness::behind_one(Server::start().await, |config| config).await;
     for way in MODERN {
         let params = with(&asking("ask"), &json!({"inputResponses": {"1": accepts()}}));
         way.ask(&harness, &forms(), "tools/call", params).await;
@@ -427,7 +417,7 @@ async fn a_legacy_server_hears_of_no_rounds() {
 #[tokio::test]
 async fn what_waits_for_others_is_not_counted_for_a_process() {
     let adapt = edited(|config| config.limits.suspended_calls_per_principal = 1);
-    let harness = harness(adapt).await;
+    let harness = Harness::behind_one(Server::start().await, adapt).await;
     let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
     asked.has("/result/resultType", "input_required");
     for _ in 0..2 {

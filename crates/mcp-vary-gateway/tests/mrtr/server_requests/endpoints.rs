@@ -69,48 +69,51 @@ struct Beside {
 }
 
 impl Beside {
-    /// Asks once both are there, in whichever order they come.
-    fn ask(&self) {
-        let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+    /// Sends the question once both are there, in whichever order they come.
+    fn send_question(&self) {
+        let question = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
         if let (Some(native), Some(_)) = (&self.own, &self.call) {
-            native.send(event(&ask).into()).unwrap();
+            native.send(event(&question).into()).unwrap();
         }
     }
 
-    fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
-        let (sender, reply) = Reply::stream();
-        match seen.method() {
-            "initialize" => Some(mcp_vary_testkit::scripted_server::initialize(
-                seen,
-                session_of(seen),
-            )),
-            "tools/list" => Some(seen.answer(&tool_list(&["x"]))),
-            "GET" if seen.header("mcp-session-id") == Some("s-2") => {
-                self.own = Some(sender);
-                self.ask();
+    fn script() -> Script {
+        let state = Arc::<Mutex<Self>>::default();
+        let [listening, calling, replying] = [(); 3].map(|()| Arc::clone(&state));
+        Script::legacy("beside")
+            .declares(json!({"tools": {"listChanged": true}}))
+            .tools(&["x"])
+            .in_sessions(|seen| session_of(seen).to_owned())
+            .may_reply("GET", move |seen| {
+                if seen.header("mcp-session-id") != Some("s-2") {
+                    return None;
+                }
+                let (sender, reply) = Reply::stream();
+                let mut beside = listening.lock().unwrap();
+                beside.own = Some(sender);
+                beside.send_question();
                 Some(reply)
-            }
-            "tools/call" => {
-                self.call = Some((sender, seen.clone()));
-                self.ask();
-                Some(reply)
-            }
-            _ if seen.id() == &json!(7) => {
-                let (stream, call) = self.call.take()?;
+            })
+            .reply("tools/call", move |seen| {
+                let (sender, reply) = Reply::stream();
+                let mut beside = calling.lock().unwrap();
+                beside.call = Some((sender, seen.clone()));
+                beside.send_question();
+                reply
+            })
+            .may_reply("POST", move |seen| {
+                let (stream, call) = replying.lock().unwrap().call.take()?;
                 let answer = call.message(&json!({"content": [], "said": seen.body}));
                 stream.send(event(&answer).into()).unwrap();
                 Some(Reply::new(202, "text/plain", ""))
-            }
-            _ => None,
-        }
+            })
     }
 }
 
 /// What an endpoint asks on its own stream is for the request without a session that has the connection.
 #[tokio::test]
 async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
-    let beside = Mutex::new(Beside::default());
-    let harness = Harness::scripted(move |seen| beside.lock().unwrap().answer(seen)).await;
+    let harness = Harness::of_server(Beside::script()).await;
     let mut http = harness.connect().await;
     let mut call = async |params: Value| {
         let roots = json!({"roots": {}});

@@ -42,7 +42,7 @@ impl OldServer {
             else {
                 return Some(Reply::new(refusal, "text/html", "Cannot POST"));
             };
-            Some(script(seen, stream).unwrap_or_else(|| answer(seen, stream)))
+            Some(script(seen, stream).unwrap_or_else(|| ordinary_reply(seen, stream)))
         })
         .await;
         Self { peer, streams }
@@ -72,7 +72,7 @@ impl OldServer {
 }
 
 /// Answers on the stream as an ordinary server does.
-fn answer(seen: &ReceivedRequest, stream: &Sender) -> Reply {
+fn ordinary_reply(seen: &ReceivedRequest, stream: &Sender) -> Reply {
     let result = match seen.method() {
         "initialize" => json!({
             "protocolVersion": "2024-11-05",

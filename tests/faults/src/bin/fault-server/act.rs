@@ -57,7 +57,7 @@ impl Server {
             ("tools/call", _) => return self.call(message).await,
             _ => return Act::Answer(refusal(message, -32601, "Method not found")),
         };
-        Act::Answer(self.answer(message, result))
+        Act::Answer(self.response(message, result))
     }
 
     async fn call(&self, message: &Value) -> Act {
@@ -68,7 +68,7 @@ impl Server {
         }
         let text = format!("{}: {call}", self.script.name);
         let result = json!({"content": [{"type": "text", "text": text}]});
-        let answer = self.answer(message, result);
+        let answer = self.response(message, result);
         match message["params"]["name"].as_str().unwrap_or_default() {
             "sleep" | READ_ONLY => {
                 let pause = arguments["ms"].as_u64().unwrap_or_default();
@@ -85,7 +85,7 @@ impl Server {
         }
     }
 
-    fn answer(&self, message: &Value, mut result: Value) -> Value {
+    fn response(&self, message: &Value, mut result: Value) -> Value {
         if self.script.era == Era::Modern {
             result["resultType"] = json!("complete");
         }

@@ -79,16 +79,16 @@ async fn session(run: ClientRun<'_>, then: Then) -> ScenarioResult {
 
 async fn stateless(run: ClientRun<'_>, then: Then) -> ScenarioResult {
     let mut http = Http::connect(run.address()).await?;
-    let created = ask(&mut http, call(run, then)).await?;
+    let created = result_of(&mut http, call(run, then)).await?;
     let id = created["taskId"].as_str();
     let task = json!({"taskId": id.ok_or_else(|| format!("no task: {created}"))?});
     match then {
         Then::Forget | Then::HangUp => Ok(()),
-        Then::Cancel => ask(&mut http, request(3, "tasks/cancel", &task))
+        Then::Cancel => result_of(&mut http, request(3, "tasks/cancel", &task))
             .await
             .map(drop),
         Then::Fetch => loop {
-            let task_state = ask(&mut http, request(3, "tasks/get", &task)).await?;
+            let task_state = result_of(&mut http, request(3, "tasks/get", &task)).await?;
             match task_state["status"].as_str() {
                 Some("working") => tokio::time::sleep(POLL).await,
                 Some("completed") if task_state["result"]["content"].is_array() => return Ok(()),
@@ -99,7 +99,7 @@ async fn stateless(run: ClientRun<'_>, then: Then) -> ScenarioResult {
 }
 
 /// The result of a request of a client that can have tasks.
-async fn ask(http: &mut Http, message: Value) -> Result<Value, String> {
+async fn result_of(http: &mut Http, message: Value) -> Result<Value, String> {
     let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     http.send(&modern(message, &tasks)).await?;
     result(http).await
