@@ -7,6 +7,7 @@ pub mod environment;
 pub mod expiring_store;
 pub mod histogram;
 pub mod io_error;
+pub mod limit;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;
