@@ -41,11 +41,11 @@ pub struct Effect {
 /// ```
 pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, Diagnostics> {
     let root = document::read_file(name, text)?;
-    let root = entries(&root);
+    let root = root.entries();
     let of_client = mcp_json::servers(root);
     let servers = of_client.or_else(|| root.iter().find(|entry| entry.key == "servers"));
     let all = servers
-        .map_or(&[][..], |servers| entries(&servers.node))
+        .map_or(&[][..], |servers| servers.node.entries())
         .iter();
     let is_used = |entry: &&Entry| match only {
         [] => !is_disabled(&entry.node),
@@ -74,7 +74,7 @@ fn server_effect(server: &Entry) -> Effect {
     } else {
         ", with your login there if you have one"
     };
-    for Entry { key, node, .. } in entries(&server.node) {
+    for Entry { key, node, .. } in server.node.entries() {
         match key.as_str() {
             "command" => command.insert(0, word(node)),
             "args" => command.extend(items(node).iter().map(word)),
@@ -108,8 +108,8 @@ fn server_effect(server: &Entry) -> Effect {
 /// Whether the file says how Vary authenticates at a server. Else it uses the login of the user.
 fn has_authorization(server: &Entry) -> bool {
     let is_it = |header: &Entry| header.key.eq_ignore_ascii_case("authorization");
-    entries(&server.node).iter().any(|entry| {
-        entry.key == "auth" || entry.key == "headers" && entries(&entry.node).iter().any(is_it)
+    server.node.entries().iter().any(|entry| {
+        entry.key == "auth" || entry.key == "headers" && entry.node.entries().iter().any(is_it)
     })
 }
 
@@ -193,7 +193,7 @@ const SECRETS: [&str; 4] = ["admin-token", "client-secret", "keys", "private-key
 
 /// A line for each variable. A value with spaces is shown whatever its name: it can have options of a program.
 fn environment(node: &Node) -> Vec<String> {
-    let lines = entries(node).iter().map(|entry| {
+    let lines = node.entries().iter().map(|entry| {
         let text = written(&entry.node);
         let is_hidden = is_literal_secret(&entry.key, &text) && !text.contains(char::is_whitespace);
         let value = if is_hidden { HIDDEN } else { &text };
@@ -204,8 +204,8 @@ fn environment(node: &Node) -> Vec<String> {
 
 /// A line for each header.
 fn headers(node: &Node) -> Vec<String> {
-    let lines = entries(node).iter().map(|entry| {
-        let mut members = entries(&entry.node).iter();
+    let lines = node.entries().iter().map(|entry| {
+        let mut members = entry.node.entries().iter();
         if let Some(command) = members.find(|member| member.key == "command") {
             let command: Vec<String> = items(&command.node).iter().map(word).collect();
             let name = visible(&entry.key);
@@ -256,15 +256,11 @@ fn is_loopback(address: &str) -> bool {
 }
 
 fn is_disabled(server: &Node) -> bool {
-    let disabled = entries(server).iter().find(|entry| entry.key == "disabled");
+    let disabled = server
+        .entries()
+        .iter()
+        .find(|entry| entry.key == "disabled");
     disabled.is_some_and(|entry| matches!(&*written(&entry.node), "true" | "on" | "yes"))
-}
-
-fn entries(node: &Node) -> &[Entry] {
-    match &node.value {
-        Value::Table(entries) => entries,
-        _ => &[],
-    }
 }
 
 /// The items of a list, or the one value that stands in its place.
