@@ -2,6 +2,7 @@
 //! be used that nobody named.
 
 use mcp_vary::text::is_invisible;
+use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_upstream::secret::is_secret;
 
 use super::{mcp_json, server};
@@ -58,7 +59,8 @@ pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, D
             !matches!(entry.key.as_str(), "servers" | "$schema") && !entry.key.starts_with("x-")
         });
         others.for_each(|Entry { key, node, .. }| {
-            find_others(key, node, !HARMLESS.contains(&key.as_str()), &mut effects);
+            let is_shown = HARMLESS.lines().all(|known| known != key.as_str());
+            find_others(key, node, is_shown, &mut effects);
         });
     }
     Ok(effects)
@@ -154,38 +156,7 @@ fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) 
 }
 
 /// The settings of a file that neither reach beyond the gateway nor let anybody in, apart from what their values name.
-const HARMLESS: [&str; 30] = [
-    "access",
-    "admin",
-    "advertised-only",
-    "clients",
-    "enumerate-variants",
-    "experiments",
-    "json-content",
-    "known-clients",
-    "lift-json-text",
-    "limits",
-    "listen",
-    "log",
-    "naming",
-    "negotiation",
-    "page-size",
-    "probes",
-    "prompts",
-    "ranking",
-    "rates",
-    "read-result",
-    "ready",
-    "require",
-    "resources",
-    "results",
-    "session-lifetime",
-    "start-wait",
-    "store-failure",
-    "strict-header",
-    "variant",
-    "variants",
-];
+const HARMLESS: &str = include_str!("effects/harmless_keys.txt");
 /// The settings of a server that say whom Vary trusts, and with what: a client's file has others, which mean nothing here.
 const TRUST: [&str; 3] = ["auth", "ca", "key"];
 /// The settings whose values are secrets.
@@ -273,12 +244,7 @@ fn items(node: &Node) -> &[Node] {
 
 /// A value as a shell reads it.
 fn word(node: &Node) -> String {
-    let text = written(node);
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return visible(&text);
-    }
-    visible(&format!("'{}'", text.replace('\'', r"'\''")))
+    visible(&shell_word(&written(node)))
 }
 
 /// A value on one line.

@@ -345,7 +345,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     clients::check(reader, &draft.named, &draft.variants.ids());
     let hints = draft.variants.hints();
     ranking::check(reader, &field, &draft.config.weights, &hints);
-    draft.config.variants = draft.variants.on;
+    draft.config.variants = draft.variants.on.unwrap_or(true);
     require::check(reader, &draft.required, &draft.config);
     draft.config.extension_servers = extensions::finish(reader, &draft.extensions, &draft.servers);
     store::check(reader, &field, &draft.config);

@@ -28,25 +28,15 @@ pub(super) use settings::{DIALECTS, RESULTS, features};
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
 /// The variants of a file: whether variants are on, and which ones are declared.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Declared {
-    pub(super) on: bool,
+    /// The switch, if the file has it.
+    pub(super) on: Option<bool>,
     /// The declared variants. `None` means the built-in ones.
     pub(super) variant_set: Option<Arc<VariantSet>>,
     /// The valid ids that the file declares, even if the variants have errors.
     named: Vec<VariantId>,
     pub(super) places: VariantSpans,
-}
-
-impl Default for Declared {
-    fn default() -> Self {
-        Self {
-            on: true,
-            variant_set: None,
-            named: Vec::new(),
-            places: VariantSpans::default(),
-        }
-    }
 }
 
 impl Declared {

@@ -11,13 +11,14 @@ use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::tasks::spawn;
+use mcp_vary_http_client::credential_source::Retry;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::address::{Address, AddressPolicy};
 use crate::challenge::Challenge;
 use crate::error::CredentialError;
 use crate::http_client::{HttpClient, Transport};
-use crate::refusal::{Refusal, RefusalKind, Retry};
+use crate::refusal::{Refusal, RefusalKind};
 use crate::registration::ConfiguredClient;
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -382,7 +383,7 @@ impl Shared {
         let tokens = state.login.as_ref().and_then(|login| login.tokens.as_ref());
         let current = tokens.and_then(|tokens| tokens.access_token.bearer());
         if current.is_some() && current != refusal.sent {
-            return Ok(Retry::Worthwhile);
+            return Ok(Retry::Once);
         }
         let mut reason = None;
         match refusal.kind {
@@ -390,7 +391,7 @@ impl Shared {
                 let requested = refusal.challenge.scope.clone().unwrap_or_default();
                 let login = state.login.as_ref();
                 if login.is_none_or(|login| login.scope.contains_all(&requested)) {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 }
                 self.store_missing_scope(state, &requested).await?;
                 reason = Some(format!("it needs another scope: {requested}"));
@@ -403,7 +404,7 @@ impl Shared {
                     match self.refresh(state).await {
                         Ok(token) => {
                             state.replacement = Some(token);
-                            return Ok(Retry::Worthwhile);
+                            return Ok(Retry::Once);
                         }
                         Err(CredentialError::LoginNeeded { reason: why, .. }) => reason = why,
                         Err(error) => return Err(error),
@@ -422,7 +423,7 @@ impl Shared {
         }
         state.authorizations += 1;
         self.authorize(state, &refusal.challenge).await?;
-        Ok(Retry::Worthwhile)
+        Ok(Retry::Once)
     }
 
     /// Stores the scopes that the next login requests, too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use mcp_vary_base::environment::Environment;
-use mcp_vary_http_client::credential_source::CredentialStatus;
+use mcp_vary_http_client::credential_source::{CredentialStatus, Retry};
 use tokio::sync::Mutex;
 
 use crate::address::{Address, AddressPolicy};
@@ -15,7 +15,7 @@ use crate::client::{Client, ClientAuthentication};
 use crate::discovery::{ServerMetadata, discover};
 use crate::error::CredentialError;
 use crate::http_client::{HttpClient, Transport};
-use crate::refusal::{Refusal, RefusalKind, Retry};
+use crate::refusal::{Refusal, RefusalKind};
 use crate::scope::Scopes;
 use crate::secret::Secret;
 use crate::token::{TokenEndpoint, TokenError, Tokens};
@@ -188,7 +188,7 @@ impl ServiceCredentials {
             .as_ref()
             .and_then(|tokens| tokens.access_token.bearer());
         if current.is_some() && current != refusal.sent {
-            return Ok(Retry::Worthwhile);
+            return Ok(Retry::Once);
         }
         match refusal.kind {
             RefusalKind::Unauthorized => {
@@ -201,17 +201,17 @@ impl ServiceCredentials {
             RefusalKind::InsufficientScope => {
                 let requested = refusal.challenge.scope.as_ref();
                 let Some((requested, grant)) = requested.zip(state.grant.as_mut()) else {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 };
                 if grant.scope.contains_all(requested) {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 }
                 grant.scope = grant.scope.union(requested);
             }
         }
         let value = self.0.request(&mut state, &refusal.challenge).await?;
         state.replacement = Some(value);
-        Ok(Retry::Worthwhile)
+        Ok(Retry::Once)
     }
 }
 

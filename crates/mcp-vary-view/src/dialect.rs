@@ -149,12 +149,6 @@ impl Dialect {
         }
         Cow::Owned(other)
     }
-
-    /// Like [`Self::name`], for a name that another item already has: it ends with a hash of the original.
-    #[must_use]
-    pub fn unique_name(self, name: &str) -> String {
-        hashed(&self.name(name), name)
-    }
 }
 
 /// The beginning of `text`, and a hash of `whole`.

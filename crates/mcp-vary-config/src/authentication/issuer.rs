@@ -29,26 +29,15 @@ const REFRESH_INTERVALS: RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(24 * 3600);
 
 /// An issuer while it is read.
+#[derive(Default)]
 struct PartialIssuer {
     issuer: Option<Issuer>,
     audiences: Vec<String>,
     scopes: Vec<Scope>,
     claims: ClaimMapping,
     scope_claims: Option<Vec<ClaimPath>>,
-    keys: IssuerKeySource,
-}
-
-impl Default for PartialIssuer {
-    fn default() -> Self {
-        Self {
-            issuer: None,
-            audiences: Vec::new(),
-            scopes: Vec::new(),
-            claims: ClaimMapping::default(),
-            scope_claims: None,
-            keys: KeySource::Discovery.into(),
-        }
-    }
+    key_source: Option<KeySource>,
+    key_refresh: Option<Duration>,
 }
 
 /// Reads the list of issuers.
@@ -75,10 +64,9 @@ impl PartialIssuer {
             scopes: self.scopes,
             claims,
         };
-        Some(IssuerConfig {
-            trusted,
-            keys: self.keys,
-        })
+        let mut keys = IssuerKeySource::from(self.key_source.unwrap_or(KeySource::Discovery));
+        keys.refresh = self.key_refresh.unwrap_or(keys.refresh);
+        Some(IssuerConfig { trusted, keys })
     }
 }
 
@@ -161,12 +149,12 @@ const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     "claims" => value!(SchemaBuilder::named_strings, read_claims, |issuer| issuer.claims),
     /// the URL or file of its keys. By default its metadata name it (RFC 8414, OpenID Connect Discovery)
     "jwks" => Other(SchemaBuilder::word, |reader, field, issuer| {
-        reader.parse(field, key_source, &mut issuer.keys.source)
+        reader.parse(field, key_source, &mut issuer.key_source)
     }),
     /// how often its keys are fetched, `10s` to `24h`: a withdrawn key is accepted no longer than this. A reload
     /// (`SIGHUP`) fetches them at once
     "jwks-refresh" = "1h" => Other(SchemaBuilder::duration, |reader, field, issuer| {
-        reader.parse(field, refresh_interval, &mut issuer.keys.refresh)
+        reader.parse(field, refresh_interval, &mut issuer.key_refresh)
     }),
 ];
 

@@ -143,8 +143,8 @@ impl ServerReader<'_> {
             "url" | "serverUrl" | "httpUrl" => self.text("url", field),
             "headers" | "http_headers" => self.named_strings("headers", field),
             "type" | "transport" => self.kind(field),
-            "disabled" => self.server.disabled |= is_true(field),
-            "enabled" => self.server.disabled |= is_false(field),
+            "disabled" => self.server.disabled |= field.written() == "true",
+            "enabled" => self.server.disabled |= field.written() == "false",
             "env_vars" => self.inherited(field),
             "env_http_headers" => self.headers_of_variables(field),
             "bearer_token_env_var" => self.bearer(field),
@@ -421,14 +421,6 @@ impl ServerReader<'_> {
         }
         tools
     }
-}
-
-fn is_true(field: &Located<'_>) -> bool {
-    field.written() == "true"
-}
-
-fn is_false(field: &Located<'_>) -> bool {
-    field.written() == "false"
 }
 
 /// The text as a comment on one line.

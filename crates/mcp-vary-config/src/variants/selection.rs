@@ -1,5 +1,6 @@
 //! Which items a variant shows.
 
+use mcp_vary_view::ToolHint::{DestructiveHint, IdempotentHint, OpenWorldHint, ReadOnlyHint};
 use mcp_vary_view::{HintCondition, Pattern, Rule, Selection, ToolHint};
 use serde_json::json;
 
@@ -73,21 +74,13 @@ pub(crate) trait Conditions: Sized + 'static {
         "server" => value!(SchemaBuilder::word, pattern, |rule| rule.rule().server),
         /// the tool's own hint: `true`, `false`, or `absent`. Without one, MCP's defaults apply: it writes, is
         /// destructive, and is open to the world
-        "readOnlyHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::ReadOnlyHint, rule.rule())
-        }),
+        "readOnlyHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, ReadOnlyHint, rule)),
         /// likewise
-        "destructiveHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::DestructiveHint, rule.rule())
-        }),
+        "destructiveHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, DestructiveHint, rule)),
         /// likewise
-        "idempotentHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::IdempotentHint, rule.rule())
-        }),
+        "idempotentHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, IdempotentHint, rule)),
         /// likewise
-        "openWorldHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::OpenWorldHint, rule.rule())
-        }),
+        "openWorldHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, OpenWorldHint, rule)),
     ];
 }
 
@@ -101,11 +94,16 @@ fn hint_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.choice(CONDITIONS)
 }
 
-fn read_hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
+fn read_hint(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    hint: ToolHint,
+    conditions: &mut impl Conditions,
+) {
     let mut condition = None;
     reader.choice(field, CONDITIONS, &mut condition);
-    rule.hints
-        .extend(condition.map(|condition: HintCondition| (hint, condition)));
+    let read = condition.map(|condition: HintCondition| (hint, condition));
+    conditions.rule().hints.extend(read);
 }
 
 /// Reads a pattern.
