@@ -3,6 +3,7 @@
 pub mod blocking_work;
 pub mod caller_token;
 pub mod copies;
+mod defaults;
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;

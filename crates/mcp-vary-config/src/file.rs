@@ -325,7 +325,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         reader.report(&field, "the file is not a table of keys", FIRST_LINES);
         return None;
     };
-    let mut draft = PartialFile::default();
+    let mut draft = PartialFile::new();
     if let Some(servers) = mcp_json::servers(entries) {
         let servers = mcp_json::ClientServers {
             root: &field,

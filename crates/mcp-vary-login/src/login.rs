@@ -33,24 +33,28 @@ use self::latest::Latest;
 #[derive(Clone, Debug)]
 pub struct LoginCredentials(Arc<Shared>);
 
-/// The server to log in to.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LoginSettings {
-    /// The arguments of `vary login` for the server, for messages.
-    pub name: String,
-    /// The server.
-    pub server: Address,
-    /// Who is logged in.
-    pub principal: String,
-    /// The client; if it has no id, one is registered.
-    pub client: ConfiguredClient,
-    /// The authorization server; if absent, the first that the server names.
-    pub issuer: Option<Address>,
-    /// The scopes to request, beside those that the server asks for.
-    pub scope: Scopes,
-    /// The file of authorities that are trusted beside those of the system.
-    pub ca: Option<PathBuf>,
+mcp_vary_base::defaults! {
+    /// The server to log in to.
+    #[derive(Clone, Debug)]
+    #[non_exhaustive]
+    pub struct LoginSettings {
+        /// The operator's login at `server`, which messages call `name`.
+        pub fn new(name: impl Into<String>, server: Address);
+        /// The arguments of `vary login` for the server, for messages.
+        pub name: String = name.into(),
+        /// The server.
+        pub server: Address = server,
+        /// Who is logged in.
+        pub principal: String = LoginKey::OPERATOR.to_owned(),
+        /// The client; if it has no id, one is registered.
+        pub client: ConfiguredClient = ConfiguredClient::default(),
+        /// The authorization server; if absent, the first that the server names.
+        pub issuer: Option<Address> = None,
+        /// The scopes to request, beside those that the server asks for.
+        pub scope: Scopes = Scopes::default(),
+        /// The file of authorities that are trusted beside those of the system.
+        pub ca: Option<PathBuf> = None,
+    }
 }
 
 /// How a person is asked, if one is there.
@@ -102,21 +106,6 @@ struct State {
     /// How often a person was asked because of a refusal.
     authorizations: usize,
     failure: Option<Failure>,
-}
-
-impl LoginSettings {
-    /// The operator's login at `server`, which messages call `name`.
-    pub fn new(name: impl Into<String>, server: Address) -> Self {
-        Self {
-            name: name.into(),
-            server,
-            principal: LoginKey::OPERATOR.to_owned(),
-            client: ConfiguredClient::default(),
-            issuer: None,
-            scope: Scopes::default(),
-            ca: None,
-        }
-    }
 }
 
 impl Interaction {

@@ -24,22 +24,28 @@ use crate::token::{TokenEndpoint, TokenError, Tokens};
 #[derive(Clone, Debug)]
 pub struct ServiceCredentials(Arc<Service>);
 
-/// The service that a server knows.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServiceSettings {
-    /// The server.
-    pub server: Address,
-    /// The authorization server; if absent, the first that the server names. A secret is sent only to one that is named here.
-    pub issuer: Option<Address>,
-    /// The id of the client.
-    pub client_id: String,
-    /// How the client authenticates.
-    pub authentication: ServiceAuthentication,
-    /// The scopes to request; if there are none, those that the server names.
-    pub scope: Scopes,
-    /// The file of authorities that are trusted beside those of the system.
-    pub ca: Option<PathBuf>,
+mcp_vary_base::defaults! {
+    /// The service that a server knows.
+    #[derive(Clone, Debug)]
+    #[non_exhaustive]
+    pub struct ServiceSettings {
+        /// The service `client_id` at the authorization server of `server`.
+        #[must_use]
+        pub fn new(server: Address, client_id: String, authentication: ServiceAuthentication);
+        /// The server.
+        pub server: Address = server,
+        /// The authorization server; if absent, the first that the server names. A secret is sent only to one that is named
+        /// here.
+        pub issuer: Option<Address> = None,
+        /// The id of the client.
+        pub client_id: String = client_id,
+        /// How the client authenticates.
+        pub authentication: ServiceAuthentication = authentication,
+        /// The scopes to request; if there are none, those that the server names.
+        pub scope: Scopes = Scopes::default(),
+        /// The file of authorities that are trusted beside those of the system.
+        pub ca: Option<PathBuf> = None,
+    }
 }
 
 /// How a service authenticates.
@@ -95,21 +101,6 @@ impl Failure {
     pub(crate) fn recent(failure: Option<&Self>, now: u64) -> Option<CredentialError> {
         let recent = failure.filter(|failure| now < failure.until)?;
         Some(recent.error.clone())
-    }
-}
-
-impl ServiceSettings {
-    /// The service `client_id` at the authorization server of `server`.
-    #[must_use]
-    pub fn new(server: Address, client_id: String, authentication: ServiceAuthentication) -> Self {
-        Self {
-            server,
-            issuer: None,
-            client_id,
-            authentication,
-            scope: Scopes::default(),
-            ca: None,
-        }
     }
 }
 

@@ -33,43 +33,27 @@ use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
 use crate::{admin_readers, audit, extensions, limits, require, sealing_keys, store, traces};
 
-/// A file while it is read.
-pub(super) struct PartialFile {
-    pub(super) servers: Servers,
-    pub(super) variants: Declared,
-    /// References to variants that must be declared.
-    pub(super) named: Vec<Named>,
-    pub(super) required: Vec<Required>,
-    pub(super) extensions: Vec<Chosen>,
-    pub(super) access: PartialAccess,
-    pub(super) rates: PartialRates,
-    pub(super) authentication: PartialAuthentication,
-    pub(super) is_behind_proxy: bool,
-    pub(super) public_url: Option<PublicUrl>,
-    pub(super) program: ProgramSettings,
-    pub(super) addresses_at: BTreeMap<&'static str, Position>,
-    /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
-    /// defaults.
-    pub(super) config: Config,
-}
-
-impl Default for PartialFile {
-    fn default() -> Self {
-        Self {
-            servers: Servers::default(),
-            variants: Declared::default(),
-            named: Vec::new(),
-            required: Vec::new(),
-            extensions: Vec::new(),
-            access: PartialAccess::default(),
-            rates: PartialRates::default(),
-            authentication: PartialAuthentication::default(),
-            is_behind_proxy: false,
-            public_url: None,
-            program: ProgramSettings::default(),
-            addresses_at: BTreeMap::new(),
-            config: Config::with_servers(Vec::new(), NO_ENVIRONMENT),
-        }
+mcp_vary_base::defaults! {
+    /// A file while it is read.
+    pub(super) struct PartialFile {
+        /// What is read of an empty file.
+        pub(super) fn new();
+        pub(super) servers: Servers = Servers::default(),
+        pub(super) variants: Declared = Declared::default(),
+        /// References to variants that must be declared.
+        pub(super) named: Vec<Named> = Vec::new(),
+        pub(super) required: Vec<Required> = Vec::new(),
+        pub(super) extensions: Vec<Chosen> = Vec::new(),
+        pub(super) access: PartialAccess = PartialAccess::default(),
+        pub(super) rates: PartialRates = PartialRates::default(),
+        pub(super) authentication: PartialAuthentication = PartialAuthentication::default(),
+        pub(super) is_behind_proxy: bool = false,
+        pub(super) public_url: Option<PublicUrl> = None,
+        pub(super) program: ProgramSettings = ProgramSettings::default(),
+        pub(super) addresses_at: BTreeMap<&'static str, Position> = BTreeMap::new(),
+        /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
+        /// defaults.
+        pub(super) config: Config = Config::with_servers(Vec::new(), NO_ENVIRONMENT),
     }
 }
 

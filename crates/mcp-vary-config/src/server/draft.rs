@@ -16,24 +16,28 @@ use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
 
-/// An entry while it is read.
-pub(super) struct PartialServer {
-    pub(super) disabled: bool,
-    /// The keys that the entry has, even with invalid values.
-    pub(super) given: BTreeSet<String>,
-    pub(super) program: Option<String>,
-    pub(super) args: Vec<String>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) cwd: Option<PathBuf>,
-    pub(super) kind: Option<Kind>,
-    pub(super) url: Option<Uri>,
-    pub(super) headers: Vec<(HeaderName, PartialHeader)>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-    pub(super) auth: Option<PartialAuth>,
-    pub(super) trusts_annotations: bool,
-    /// The settings that need no check against other keys. The target is not the one of the entry.
-    pub(super) config: UpstreamConfig,
+mcp_vary_base::defaults! {
+    /// An entry while it is read.
+    pub(super) struct PartialServer {
+        /// An empty entry.
+        pub(super) fn new(name: &str);
+        pub(super) disabled: bool = false,
+        /// The keys that the entry has, even with invalid values.
+        pub(super) given: BTreeSet<String> = BTreeSet::new(),
+        pub(super) program: Option<String> = None,
+        pub(super) args: Vec<String> = Vec::new(),
+        pub(super) env: BTreeMap<String, String> = BTreeMap::new(),
+        pub(super) cwd: Option<PathBuf> = None,
+        pub(super) kind: Option<Kind> = None,
+        pub(super) url: Option<Uri> = None,
+        pub(super) headers: Vec<(HeaderName, PartialHeader)> = Vec::new(),
+        pub(super) certificate: Option<PathBuf> = None,
+        pub(super) key: Option<PathBuf> = None,
+        pub(super) auth: Option<PartialAuth> = None,
+        pub(super) trusts_annotations: bool = false,
+        /// The settings that need no check against other keys. The target is not the one of the entry.
+        pub(super) config: UpstreamConfig = UpstreamConfig::new(name, Target::command("", [])),
+    }
 }
 
 /// The values of `type`.
@@ -45,27 +49,6 @@ pub(super) enum Kind {
 }
 
 impl PartialServer {
-    /// An empty entry.
-    pub(super) fn new(name: &str) -> Self {
-        let target = Target::command("", []);
-        Self {
-            disabled: false,
-            given: BTreeSet::new(),
-            program: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            cwd: None,
-            kind: None,
-            url: None,
-            headers: Vec::new(),
-            certificate: None,
-            key: None,
-            auth: None,
-            trusts_annotations: false,
-            config: UpstreamConfig::new(name, target),
-        }
-    }
-
     /// Builds the server, unless its program or address is invalid.
     pub(super) fn finish(
         mut self,
