@@ -6,7 +6,7 @@ mod principal;
 
 use std::collections::BTreeSet;
 
-use mcp_vary_auth::address::{PublicUrl, PublicUrlError};
+use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_auth::discovery::check_key_set_url;
 use mcp_vary_auth::key::{KeyEntry, KeyTable};
 use mcp_vary_auth::metadata::ResourceForm;
@@ -44,13 +44,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Part
 
 /// Reads `public-url`.
 pub(super) fn read_public_url(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PublicUrl> {
-    reader.value(field, |text| {
-        PublicUrl::parse(text).map_err(|error| match error {
-            PublicUrlError::Url(error) => error.to_string(),
-            // The path of the key is before the message already.
-            other => other.to_string().replacen("`public-url`", "it", 1),
-        })
-    })
+    reader.value(field, PublicUrl::parse)
 }
 
 impl PartialAuthentication {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
-use crate::diagnostic::nearest;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Entry, Value as Written};
 
 /// One key of a table. [`keys!`] lists them.
@@ -171,6 +171,7 @@ impl Reader<'_> {
         let row = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
         let meant = row.map(|(_, key)| *key).filter(|key| keys.contains(key));
         let is_ours = !self.foreign && (self.is_top_level)(&entry.key);
+        let mut suggested = None;
         let fix = if !self.foreign && (self.is_of_server)(&member.path) {
             "a server has it: write it in `servers.NAME`".to_owned()
         } else if let Some(fix) = verification(entry, &keys) {
@@ -180,13 +181,17 @@ impl Reader<'_> {
         } else if let Some(fix) = misplaced(member, &keys) {
             fix
         } else if let Some(meant) = meant.or_else(|| nearest(&entry.key, &keys)) {
+            suggested = Some(meant.to_owned());
             did_you_mean(meant)
         } else if keys.len() > MAX_LISTED_KEYS {
             format!("`vary config schema` describes the {} keys", keys.len())
         } else {
             format!("there are {}", quoted(&keys))
         };
-        self.report_at(entry.at, &member.path, "is not a known key", &fix);
+        let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
+        let mut diagnostic = diagnostic.with_fix(fix);
+        diagnostic.meant = suggested;
+        self.diagnostics.push(diagnostic);
     }
 }
 

@@ -150,22 +150,15 @@ impl<'a> Reader<'a> {
 
     /// Whether an error for `field`, the last field that was read, suggested one of `keys`.
     pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
-        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
         let last = self.diagnostics.iter().rev();
-        let mut below_field = last
-            .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
-        below_field
-            .any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
+        let mut of_field = last.take_while(|diagnostic| diagnostic.key.starts_with(&field.path));
+        of_field.any(|diagnostic| is_meant(diagnostic, field, keys))
     }
 
     /// Removes the note about a key of `field` that was probably meant as one of `keys`, and returns it.
     pub(super) fn take_note(&mut self, field: &Located<'_>, keys: &[&str]) -> Option<Diagnostic> {
-        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
-        let is_meant = |note: &Diagnostic| {
-            let below = note.key.strip_prefix(&field.path);
-            below.is_some_and(|key| key.starts_with('.')) && fixes.contains(&note.fix)
-        };
-        let index = self.notes.iter().position(is_meant)?;
+        let mut notes = self.notes.iter();
+        let index = notes.position(|note| is_meant(note, field, keys))?;
         Some(self.notes.remove(index))
     }
 
@@ -486,6 +479,14 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Whether `diagnostic` is about a key of `field` that was probably meant as one of `keys`.
+fn is_meant(diagnostic: &Diagnostic, field: &Located<'_>, keys: &[&str]) -> bool {
+    let below = diagnostic.key.strip_prefix(&field.path);
+    let meant = diagnostic.meant.as_deref();
+    below.is_some_and(|below| below.starts_with('.'))
+        && meant.is_some_and(|meant| keys.contains(&meant))
 }
 
 /// An error as a message and a fix, which may be empty.

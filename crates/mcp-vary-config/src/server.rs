@@ -260,7 +260,9 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
             reader.note_at(entry.at, &member.path, what, fix);
         } else if let Some(meant) = nearest(&entry.key, &known) {
             let what = "is not a known key, and is ignored";
-            reader.note_at(entry.at, &member.path, what, did_you_mean(meant));
+            let mut note = Diagnostic::new(entry.at, member.path, what);
+            note.meant = Some(meant.to_owned());
+            reader.notes.push(note.with_fix(did_you_mean(meant)));
         }
     }
 }

@@ -115,9 +115,7 @@ fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expres
         reader.report(field, "cannot be used: it is not an expression in CEL", fix);
         return None;
     }
-    // The path of the key is before the message already.
-    let text = error.to_string().replacen("`if`", "it", 1);
-    reader.refuse(field, &text);
+    reader.refuse(field, &error);
     None
 }
 
