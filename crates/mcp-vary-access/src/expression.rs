@@ -59,7 +59,7 @@ pub const MAX_WORK: u64 = 1 << 20;
 /// let error = Expression::compile("arg.environment == 'test'").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "`if` uses `arg`, which does not exist; there are args, claims, kind, name, principal, server, tool, variant"
+///     "it uses `arg`, which does not exist; there are args, claims, kind, name, principal, server, tool, variant"
 /// );
 /// # Ok::<(), mcp_vary_access::ExpressionError>(())
 /// ```

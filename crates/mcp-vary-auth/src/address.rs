@@ -37,16 +37,14 @@ pub struct PublicUrl {
 #[non_exhaustive]
 pub enum PublicUrlError {
     /// It is not a URL that can be used.
-    #[error("`public-url` cannot be used: {0}")]
+    #[error("{0}")]
     Url(#[from] UrlError),
     /// It ends with `/mcp`.
-    #[error(
-        "`public-url` ends with `/mcp`; write it without, since Vary adds `/mcp` and `/mcp/v/NAME`"
-    )]
+    #[error("it ends with `/mcp`; write it without, since Vary adds `/mcp` and `/mcp/v/NAME`")]
     Endpoint,
     /// It has capital letters in the host, or the default port.
     #[error(
-        "`public-url` has capital letters in its host or names the default port; write it as clients send it"
+        "it has capital letters in its host or names the default port; write it as clients send it"
     )]
     NotNormal,
 }

@@ -34,6 +34,12 @@ pub fn describe(error: &Error) -> String {
     }
 }
 
+/// Whether the name of a host could not be looked up. The system's text does not have the name.
+#[must_use]
+pub fn is_lookup(error: &Error) -> bool {
+    error.to_string().starts_with(LOOKUP)
+}
+
 /// What went wrong when `path` was read. If its folder is missing: which; if access was denied: what denies it, whose it is, as
 /// whom this process runs, and what to do.
 #[must_use]

@@ -3,10 +3,12 @@
 pub mod blocking_work;
 pub mod caller_token;
 pub mod copies;
+mod defaults;
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;
 pub mod io_error;
+pub mod limit;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;

@@ -17,75 +17,60 @@ use super::item::Item;
 use super::listing::ListKind;
 use super::merge::MergedList;
 
-/// The configuration of a variant: whom it is for, which items it shows, and how.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary::variant::ServerVariant;
-/// use mcp_vary_catalog::variant_config::{Base, VariantConfig};
-///
-/// let variant = ServerVariant::new("review".parse()?, "For code review");
-/// let mut config = VariantConfig::new(variant).with_base(Base::ReadOnly);
-/// config.tools = serde_json::from_str(r#"{"exclude": ["admin_*"]}"#).unwrap();
-/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct VariantConfig {
-    /// How clients see it: its id, description, hints and status.
-    pub variant: ServerVariant,
-    /// What the variant starts from.
-    pub base: Base,
-    /// Which tools it shows, by their names in `standard`.
-    pub tools: Selection,
-    /// Which resources and templates it shows, by URI.
-    pub resources: Selection,
-    /// Which prompts it shows.
-    pub prompts: Selection,
-    /// The style that applies to all items.
-    pub style: Style,
-    /// Overrides for single tools, by their names in `standard`.
-    pub tool_overrides: BTreeMap<String, ToolOverride>,
-    /// Overrides for single prompts.
-    pub prompt_overrides: BTreeMap<String, PromptOverride>,
-    /// Overrides for single resources and templates, by URI.
-    pub resource_overrides: BTreeMap<String, ResourceOverride>,
-    /// The features assumed for clients that declare none.
-    pub features: Option<Arc<Features>>,
-    /// What the clients of the view may see at all; `None` without access rules.
-    pub(crate) access: Option<Arc<AccessView>>,
-    /// Whether tools are listed in their compact form although schemas are on demand, since describing them would cost more.
-    pub(crate) lists_compact: bool,
-    /// Tools that are listed with their compact schemas although schemas are on demand.
-    pub keep_schemas: Vec<Rule>,
-    /// With schemas on demand: the number of tools above which clients get a tool that searches them.
-    pub search_above: usize,
+mcp_vary_base::defaults! {
+    /// The configuration of a variant: whom it is for, which items it shows, and how.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::variant::ServerVariant;
+    /// use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+    ///
+    /// let variant = ServerVariant::new("review".parse()?, "For code review");
+    /// let mut config = VariantConfig::new(variant).with_base(Base::ReadOnly);
+    /// config.tools = serde_json::from_str(r#"{"exclude": ["admin_*"]}"#).unwrap();
+    /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct VariantConfig {
+        /// A variant that shows everything unchanged.
+        #[must_use]
+        pub fn new(variant: ServerVariant);
+        /// How clients see it: its id, description, hints and status.
+        pub variant: ServerVariant = variant,
+        /// What the variant starts from.
+        pub base: Base = Base::default(),
+        /// Which tools it shows, by their names in `standard`.
+        pub tools: Selection = Selection::default(),
+        /// Which resources and templates it shows, by URI.
+        pub resources: Selection = Selection::default(),
+        /// Which prompts it shows.
+        pub prompts: Selection = Selection::default(),
+        /// The style that applies to all items.
+        pub style: Style = Style::default(),
+        /// Overrides for single tools, by their names in `standard`.
+        pub tool_overrides: BTreeMap<String, ToolOverride> = BTreeMap::new(),
+        /// Overrides for single prompts.
+        pub prompt_overrides: BTreeMap<String, PromptOverride> = BTreeMap::new(),
+        /// Overrides for single resources and templates, by URI.
+        pub resource_overrides: BTreeMap<String, ResourceOverride> = BTreeMap::new(),
+        /// The features assumed for clients that declare none.
+        pub features: Option<Arc<Features>> = None,
+        /// What the clients of the view may see at all; `None` without access rules.
+        pub(crate) access: Option<Arc<AccessView>> = None,
+        /// Whether tools are listed in their compact form although schemas are on demand, since describing them would cost
+        /// more.
+        pub(crate) lists_compact: bool = false,
+        /// Tools that are listed with their compact schemas although schemas are on demand.
+        pub keep_schemas: Vec<Rule> = Vec::new(),
+        /// With schemas on demand: the number of tools above which clients get a tool that searches them.
+        pub search_above: usize = DEFAULT_SEARCH_ABOVE,
+    }
 }
 
 pub use mcp_vary_view::DEFAULT_SEARCH_ABOVE;
 
 impl VariantConfig {
-    /// A variant that shows everything unchanged.
-    #[must_use]
-    pub fn new(variant: ServerVariant) -> Self {
-        Self {
-            variant,
-            base: Base::default(),
-            tools: Selection::default(),
-            resources: Selection::default(),
-            prompts: Selection::default(),
-            style: Style::default(),
-            tool_overrides: BTreeMap::new(),
-            prompt_overrides: BTreeMap::new(),
-            resource_overrides: BTreeMap::new(),
-            features: None,
-            access: None,
-            lists_compact: false,
-            keep_schemas: Vec::new(),
-            search_above: DEFAULT_SEARCH_ABOVE,
-        }
-    }
-
     /// Sets what the variant starts from.
     #[must_use]
     pub fn with_base(mut self, base: Base) -> Self {

@@ -174,7 +174,7 @@ impl VariantSet {
     /// The built-in variants.
     pub fn built_in() -> Self {
         match Self::new(built_in::variants()) {
-            Ok(variant_set) => Self { ..variant_set },
+            Ok(variant_set) => variant_set,
             // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }

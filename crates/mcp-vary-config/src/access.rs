@@ -252,8 +252,7 @@ impl PartialAccess {
             } else {
                 continue;
             };
-            let note = Diagnostic::new(pattern.at, pattern.path.as_str(), what);
-            reader.notes.push(note.with_fix(fix));
+            reader.note_at(pattern.at, &pattern.path, what, fix);
         }
     }
 }

@@ -6,7 +6,7 @@ mod principal;
 
 use std::collections::BTreeSet;
 
-use mcp_vary_auth::address::{PublicUrl, PublicUrlError};
+use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_auth::discovery::check_key_set_url;
 use mcp_vary_auth::key::{KeyEntry, KeyTable};
 use mcp_vary_auth::metadata::ResourceForm;
@@ -15,9 +15,9 @@ use mcp_vary_settings::authentication::{Authentication, IssuerConfig, TokenConfi
 
 use super::reader::{Located, Placed, Reader, unusable};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::Position;
 use crate::key_spec::ValueKind::{Other, Switch};
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::{KeySpec, choice, keys, value};
 
 pub(super) use self::principal::{read as read_principal, shape as principal_shape};
 
@@ -44,13 +44,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Part
 
 /// Reads `public-url`.
 pub(super) fn read_public_url(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PublicUrl> {
-    reader.value(field, |text| {
-        PublicUrl::parse(text).map_err(|error| match error {
-            PublicUrlError::Url(error) => error.to_string(),
-            // The path of the key is before the message already.
-            other => other.to_string().replacen("`public-url`", "it", 1),
-        })
-    })
+    reader.value(field, PublicUrl::parse)
 }
 
 impl PartialAuthentication {
@@ -69,15 +63,13 @@ impl PartialAuthentication {
         let is_empty = self.keys.is_empty() && self.issuers.is_empty();
         let had_mistake = has_mistake(reader);
         if is_empty && !self.allows_anonymous && !has_certificates && !had_mistake {
-            let diagnostic = Diagnostic::new(at, "auth", "accepts nobody");
             let fix = "add `keys` or `issuers`; `vary key new NAME` makes a key";
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(at, "auth", "accepts nobody", fix);
         }
         let has_url = root.keys().contains(&"public-url");
         if !has_url && let Some(first) = self.issuers.first() {
-            let diagnostic = Diagnostic::new(first.at, "auth.issuers", "need `public-url`");
             let fix = "add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`";
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(first.at, "auth.issuers", "need `public-url`", fix);
         }
         api_key::check(reader, &self.keys);
         issuer::check(reader, &self.issuers);
@@ -152,11 +144,7 @@ fn has_mistake(reader: &Reader<'_>) -> bool {
 
 fn report(reader: &mut Reader<'_>, at: Position, key: &str, error: &dyn std::fmt::Display) {
     let (what, fix) = unusable(error);
-    let diagnostic = Diagnostic::new(at, key, what);
-    reader.diagnostics.push(match fix.as_str() {
-        "" => diagnostic,
-        fix => diagnostic.with_fix(fix),
-    });
+    reader.report_at(at, key, what, &fix);
 }
 
 /// Reads the items of a list of at most `most`, each as a table of `settings`.
@@ -180,9 +168,9 @@ fn tables<'t, T: Default>(
 /// The settings under `auth`.
 const SETTINGS: &[KeySpec<PartialAuthentication>] = keys![
     /// the API keys that are accepted, by their digests; `vary key new NAME` makes a key
-    "keys" => Other(api_key::shape, |reader, field, draft| draft.keys = api_key::read(reader, field)),
+    "keys" => value!(api_key::shape, api_key::read, |draft| draft.keys),
     /// the authorization servers whose access tokens (JWT) are accepted; needs `public-url`
-    "issuers" => Other(issuer::shape, |reader, field, draft| draft.issuers = issuer::read(reader, field)),
+    "issuers" => value!(issuer::shape, issuer::read, |draft| draft.issuers),
     /// whether clients without a credential are served, all as one principal. A wrong one is refused all the same
     "anonymous" = "off" => Switch(|draft| &mut draft.allows_anonymous),
     /// `resource` in the metadata of `/mcp/v/NAME`. `endpoint`: that address. `base`: the address of `/mcp`, for

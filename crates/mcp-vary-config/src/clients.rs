@@ -9,10 +9,9 @@ use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonCo
 use super::reader::{Located, Placed, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::SchemaBuilder;
 use super::variants::{DIALECTS, RESULTS, features};
-use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key_spec::ValueKind::Other;
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::{KeySpec, choice, keys, set, value};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
@@ -26,12 +25,10 @@ pub(super) fn read(
     into: &mut Vec<ClientRule>,
     named: &mut Vec<Named>,
 ) {
-    let Value::List(items) = &field.node.value else {
+    if !matches!(field.node.value, Value::List(_)) {
         return reader.report(field, "is not a list", &format!("write {EXAMPLE}"));
-    };
-    for (index, node) in items.iter().enumerate() {
-        let path = format!("{}[{index}]", field.path);
-        let item = Located { path, node };
+    }
+    for item in field.items() {
         let mut draft = PartialClientRule::default();
         reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
         named.append(&mut draft.named);
@@ -99,9 +96,8 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
         } else {
             not_a_variant(written)
         };
-        let diagnostic = Diagnostic::new(*at, path.as_str(), what);
         let fix = meant_or_known(value.as_str(), &names);
-        reader.diagnostics.push(diagnostic.with_fix(fix));
+        reader.report_at(*at, path, what, &fix);
     }
 }
 
@@ -151,9 +147,9 @@ impl PartialClientRule {
 const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
     /// what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of several, upper and lower case
     /// are the same
-    "name" => Other(SchemaBuilder::word, |reader, field, draft| draft.rule.name = pattern(reader, field)),
+    "name" => value!(SchemaBuilder::word, pattern, |draft| draft.rule.name),
     /// its version, likewise
-    "version" => Other(SchemaBuilder::word, |reader, field, draft| draft.rule.version = pattern(reader, field)),
+    "version" => value!(SchemaBuilder::word, pattern, |draft| draft.rule.version),
     /// headers of its request, each likewise; a client on stdio has none
     "headers" => Other(SchemaBuilder::headers, |reader, field, draft| {
         let entries = reader.table(field, "{X-Team: \"ops*\"}");
@@ -182,9 +178,7 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
     /// what it gets beside JSON, as [at the top of the file](top-level.md): `strict`, `texts` or `both`
     "json-content" => choice!(JSON_CONTENTS, |draft| &mut draft.rule.json_content),
     /// whether JSON in a text becomes the structured value for it, as [at the top of the file](top-level.md)
-    "lift-json-text" => Other(SchemaBuilder::switch, |reader, field, draft| {
-        reader.switch(field, &mut draft.rule.lift_json_text)
-    }),
+    "lift-json-text" => set!(SchemaBuilder::switch, Reader::switch, |draft| &mut draft.rule.lift_json_text),
 ];
 
 /// The values of `json-content`.

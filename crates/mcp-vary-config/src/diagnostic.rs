@@ -57,6 +57,8 @@ pub struct Diagnostic {
     pub fix: Option<String>,
     /// The variable that the environment does not have, if that is the error.
     pub missing_variable: Option<String>,
+    /// The key that was probably meant, if that is the fix.
+    pub(super) meant: Option<String>,
 }
 
 impl Diagnostic {
@@ -67,6 +69,7 @@ impl Diagnostic {
             what: what.into(),
             fix: None,
             missing_variable: None,
+            meant: None,
         }
     }
 

@@ -31,6 +31,32 @@ pub(super) enum Value {
     Table(Vec<Entry>),
 }
 
+impl Node {
+    /// The entries of a table; none of another value.
+    pub(super) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none of another value.
+    pub(super) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text as written in the file. Values of variables are not included, since they may be secret.
+    pub(super) fn written(&self) -> &str {
+        match &self.value {
+            Value::Text(text) | Value::Scalar(text) => text,
+            Value::Null | Value::List(_) | Value::Table(_) => "",
+        }
+    }
+}
+
 /// One key of a table and its value.
 #[derive(Clone)]
 pub(super) struct Entry {

@@ -2,6 +2,7 @@
 //! be used that nobody named.
 
 use mcp_vary::text::is_invisible;
+use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_upstream::secret::is_secret;
 
 use super::{mcp_json, server};
@@ -41,11 +42,11 @@ pub struct Effect {
 /// ```
 pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, Diagnostics> {
     let root = document::read_file(name, text)?;
-    let root = entries(&root);
+    let root = root.entries();
     let of_client = mcp_json::servers(root);
     let servers = of_client.or_else(|| root.iter().find(|entry| entry.key == "servers"));
     let all = servers
-        .map_or(&[][..], |servers| entries(&servers.node))
+        .map_or(&[][..], |servers| servers.node.entries())
         .iter();
     let is_used = |entry: &&Entry| match only {
         [] => !is_disabled(&entry.node),
@@ -58,7 +59,8 @@ pub fn effects(name: &str, text: &str, only: &[String]) -> Result<Vec<Effect>, D
             !matches!(entry.key.as_str(), "servers" | "$schema") && !entry.key.starts_with("x-")
         });
         others.for_each(|Entry { key, node, .. }| {
-            find_others(key, node, !HARMLESS.contains(&key.as_str()), &mut effects);
+            let is_shown = HARMLESS.lines().all(|known| known != key.as_str());
+            find_others(key, node, is_shown, &mut effects);
         });
     }
     Ok(effects)
@@ -74,7 +76,7 @@ fn server_effect(server: &Entry) -> Effect {
     } else {
         ", with your login there if you have one"
     };
-    for Entry { key, node, .. } in entries(&server.node) {
+    for Entry { key, node, .. } in server.node.entries() {
         match key.as_str() {
             "command" => command.insert(0, word(node)),
             "args" => command.extend(items(node).iter().map(word)),
@@ -108,8 +110,8 @@ fn server_effect(server: &Entry) -> Effect {
 /// Whether the file says how Vary authenticates at a server. Else it uses the login of the user.
 fn has_authorization(server: &Entry) -> bool {
     let is_it = |header: &Entry| header.key.eq_ignore_ascii_case("authorization");
-    entries(&server.node).iter().any(|entry| {
-        entry.key == "auth" || entry.key == "headers" && entries(&entry.node).iter().any(is_it)
+    server.node.entries().iter().any(|entry| {
+        entry.key == "auth" || entry.key == "headers" && entry.node.entries().iter().any(is_it)
     })
 }
 
@@ -154,38 +156,7 @@ fn find_others(path: &str, node: &Node, is_shown: bool, into: &mut Vec<Effect>) 
 }
 
 /// The settings of a file that neither reach beyond the gateway nor let anybody in, apart from what their values name.
-const HARMLESS: [&str; 30] = [
-    "access",
-    "admin",
-    "advertised-only",
-    "clients",
-    "enumerate-variants",
-    "experiments",
-    "json-content",
-    "known-clients",
-    "lift-json-text",
-    "limits",
-    "listen",
-    "log",
-    "naming",
-    "negotiation",
-    "page-size",
-    "probes",
-    "prompts",
-    "ranking",
-    "rates",
-    "read-result",
-    "ready",
-    "require",
-    "resources",
-    "results",
-    "session-lifetime",
-    "start-wait",
-    "store-failure",
-    "strict-header",
-    "variant",
-    "variants",
-];
+const HARMLESS: &str = include_str!("effects/harmless_keys.txt");
 /// The settings of a server that say whom Vary trusts, and with what: a client's file has others, which mean nothing here.
 const TRUST: [&str; 3] = ["auth", "ca", "key"];
 /// The settings whose values are secrets.
@@ -193,7 +164,7 @@ const SECRETS: [&str; 4] = ["admin-token", "client-secret", "keys", "private-key
 
 /// A line for each variable. A value with spaces is shown whatever its name: it can have options of a program.
 fn environment(node: &Node) -> Vec<String> {
-    let lines = entries(node).iter().map(|entry| {
+    let lines = node.entries().iter().map(|entry| {
         let text = written(&entry.node);
         let is_hidden = is_literal_secret(&entry.key, &text) && !text.contains(char::is_whitespace);
         let value = if is_hidden { HIDDEN } else { &text };
@@ -204,8 +175,8 @@ fn environment(node: &Node) -> Vec<String> {
 
 /// A line for each header.
 fn headers(node: &Node) -> Vec<String> {
-    let lines = entries(node).iter().map(|entry| {
-        let mut members = entries(&entry.node).iter();
+    let lines = node.entries().iter().map(|entry| {
+        let mut members = entry.node.entries().iter();
         if let Some(command) = members.find(|member| member.key == "command") {
             let command: Vec<String> = items(&command.node).iter().map(word).collect();
             let name = visible(&entry.key);
@@ -256,15 +227,11 @@ fn is_loopback(address: &str) -> bool {
 }
 
 fn is_disabled(server: &Node) -> bool {
-    let disabled = entries(server).iter().find(|entry| entry.key == "disabled");
+    let disabled = server
+        .entries()
+        .iter()
+        .find(|entry| entry.key == "disabled");
     disabled.is_some_and(|entry| matches!(&*written(&entry.node), "true" | "on" | "yes"))
-}
-
-fn entries(node: &Node) -> &[Entry] {
-    match &node.value {
-        Value::Table(entries) => entries,
-        _ => &[],
-    }
 }
 
 /// The items of a list, or the one value that stands in its place.
@@ -277,12 +244,7 @@ fn items(node: &Node) -> &[Node] {
 
 /// A value as a shell reads it.
 fn word(node: &Node) -> String {
-    let text = written(node);
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return visible(&text);
-    }
-    visible(&format!("'{}'", text.replace('\'', r"'\''")))
+    visible(&shell_word(&written(node)))
 }
 
 /// A value on one line.

@@ -11,7 +11,7 @@ use crate::diagnostic::Position;
 use crate::document::Value;
 use crate::key_spec::ValueKind::{Number, Other, Scalar};
 use crate::key_spec::{KeySpec, choice, keys};
-use crate::reader::{Located, Reader, unusable};
+use crate::reader::{Located, Reader};
 use crate::schema_builder::{self, SchemaBuilder};
 
 const EXAMPLE: &str = "{name: words, arms: {standard: 50, verbose: 50}}";
@@ -23,6 +23,7 @@ const MOST: usize = 16;
 const EFFECT: i32 = 5;
 
 /// An experiment while it is read.
+#[derive(Default)]
 struct PartialExperiment {
     name: Option<String>,
     arms: Vec<Arm>,
@@ -31,7 +32,7 @@ struct PartialExperiment {
     opt_in: Option<String>,
     opt_out: Option<String>,
     kind: Option<String>,
-    metric: Metric,
+    metric: Option<Metric>,
     effect: i32,
 }
 
@@ -48,15 +49,8 @@ pub(super) fn read(
     for item in items {
         let before = reader.diagnostics.len();
         let mut partial = PartialExperiment {
-            name: None,
-            arms: Vec::new(),
-            named: Vec::new(),
-            salt: None,
-            opt_in: None,
-            opt_out: None,
-            kind: None,
-            metric: Metric::Failed,
             effect: EFFECT,
+            ..PartialExperiment::default()
         };
         reader.settings(&item, &[SETTINGS], &mut partial, EXAMPLE);
         named.append(&mut partial.named);
@@ -118,12 +112,11 @@ impl PartialExperiment {
                 opt_in: self.opt_in,
                 opt_out: self.opt_out,
                 kind: self.kind,
-                metric: self.metric,
+                metric: self.metric.unwrap_or(Metric::Failed),
                 effect: f64::from(self.effect) / 100.0,
             }),
             Err(error) if item.keys().contains(&"arms") => {
-                let (what, fix) = unusable(&error);
-                reader.report(&item.deepest(&["arms"]), what, &fix);
+                reader.refuse(&item.deepest(&["arms"]), &error);
                 None
             }
             Err(_) => None,
@@ -143,8 +136,7 @@ fn read_arms(reader: &mut Reader<'_>, field: &Located<'_>, partial: &mut Partial
                 value: id,
             }),
             Err(error) => {
-                let (what, fix) = unusable(&error);
-                reader.report(&member, what, &fix);
+                reader.refuse(&member, &error);
                 continue;
             }
         }

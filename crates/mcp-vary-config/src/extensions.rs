@@ -10,7 +10,6 @@ use super::reader::{Located, Placed, Reader, meant_or_known};
 use super::require::identifier_pattern;
 use super::schema_builder::SchemaBuilder;
 use super::server::Servers;
-use crate::diagnostic::Diagnostic;
 
 /// A named server, with the identifier of the extension.
 pub(super) type Chosen = Placed<(String, String)>;
@@ -63,9 +62,7 @@ pub(super) fn finish(
         let server = &value.1;
         if !known.contains(&server.as_str()) && !disabled.contains(server) {
             let what = format!("is not a server: `{server}`");
-            let diagnostic = Diagnostic::new(*at, path.as_str(), what);
-            let fix = meant_or_known(server, &known);
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(*at, path, what, &meant_or_known(server, &known));
         }
     }
     let servers = chosen.iter().map(|chosen| chosen.value.clone());

@@ -35,7 +35,6 @@ use mcp_vary_settings::audit::AuditSettings;
 use mcp_vary_settings::config::Config;
 use mcp_vary_settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_upstream::UpstreamConfig;
-use mcp_vary_upstream::command_line::shell_word;
 use mcp_vary_view::Candidate;
 
 /// The contents of a configuration file.
@@ -79,6 +78,22 @@ pub struct File {
     pub auth: BTreeMap<String, ServerAuth>,
     /// The other settings. Private, because they have no clock and no sealing key before [`Self::into_config`].
     config: Config,
+    /// The settings of the program.
+    pub program: ProgramSettings,
+    /// The positions of `listen`, `admin`, `probes`, `audit.to` and `results`, if the file has them.
+    pub addresses_at: BTreeMap<&'static str, Position>,
+    /// Notes for the user that are not errors.
+    pub notes: Vec<Diagnostic>,
+    /// The positions of the settings of variants.
+    pub places: VariantSpans,
+    declares_variants: bool,
+    access_names: AccessNames,
+}
+
+/// The settings of the program around the gateway.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ProgramSettings {
     /// The address to listen on: `HOST:PORT`, or a port.
     pub listen: Option<String>,
     /// The address for the operator's endpoints: `HOST:PORT`, or a port.
@@ -89,18 +104,10 @@ pub struct File {
     pub admin_calls: bool,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
-    /// The positions of `listen`, `admin`, `probes`, `audit.to` and `results`, if the file has them.
-    pub addresses_at: BTreeMap<&'static str, Position>,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
     /// The log on standard error.
     pub log: LogSettings,
-    /// Notes for the user that are not errors.
-    pub notes: Vec<Diagnostic>,
-    /// The positions of the settings of variants.
-    pub places: VariantSpans,
-    declares_variants: bool,
-    access_names: AccessNames,
 }
 
 impl File {
@@ -184,7 +191,7 @@ impl File {
         }
         config.servers = self.servers;
         config.left_out = left_out;
-        config.start_wait = self.start_wait.unwrap_or(config.start_wait);
+        config.start_wait = self.program.start_wait.unwrap_or(config.start_wait);
         config
     }
 }
@@ -259,10 +266,12 @@ impl<'a> Source<'a> {
         let variables = Variables {
             environment: variable,
             files: self.files,
+            file: self.name,
         };
         let mut reader = Reader::new(variables, self.only);
         reader.today = self.today;
         reader.is_top_level = is_setting;
+        reader.is_of_server = server::is_setting_of_server;
         reader.vary_entries = self.vary_entries;
         let root = document::read(self.name, self.text);
         let common_digest = root.as_ref().ok().map(audit::common_digest);
@@ -281,18 +290,11 @@ impl<'a> Source<'a> {
         };
         let mut diagnostics = reader.diagnostics;
         diagnostics.sort_by_key(|diagnostic| diagnostic.at);
-        let file = read.map(|mut file| {
-            let left_out = file.left_out.iter_mut();
-            left_out.for_each(|server| name_file(&mut server.diagnostics, self.name));
-            file
-        });
-        name_file(&mut diagnostics, self.name);
-        match file {
+        match read {
             Some(mut file) if diagnostics.is_empty() => {
                 self.name.clone_into(&mut file.name);
                 file.config.common_digest = common_digest.map(Into::into);
                 file.notes = reader.notes;
-                name_file(&mut file.notes, self.name);
                 file.notes.sort_by_key(|note| note.at);
                 Ok(file)
             }
@@ -320,11 +322,10 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         node: root,
     };
     let document::Value::Table(entries) = &root.value else {
-        let diagnostic = Diagnostic::new(root.at, "", "the file is not a table of keys");
-        reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
+        reader.report(&field, "the file is not a table of keys", FIRST_LINES);
         return None;
     };
-    let mut draft = PartialFile::default();
+    let mut draft = PartialFile::new();
     if let Some(servers) = mcp_json::servers(entries) {
         let servers = mcp_json::ClientServers {
             root: &field,
@@ -334,17 +335,17 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         servers.read(reader, is_setting, &mut draft.servers);
     } else {
         reader.settings(&field, &[SETTINGS], &mut draft, FIRST_LINES);
+        draft.addresses_at = find_addresses(&field);
         listener::check(reader, &field, draft.is_behind_proxy);
-        name_settings_of_servers(&mut reader.diagnostics);
         if entries.iter().all(|entry| entry.key != "servers") {
-            let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
-            reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
+            let what = "the file names no server";
+            reader.report_at(Position::START, "", what, FIRST_LINES);
         }
     }
     clients::check(reader, &draft.named, &draft.variants.ids());
     let hints = draft.variants.hints();
     ranking::check(reader, &field, &draft.config.weights, &hints);
-    draft.config.variants = draft.variants.on;
+    draft.config.variants = draft.variants.on.unwrap_or(true);
     require::check(reader, &draft.required, &draft.config);
     draft.config.extension_servers = extensions::finish(reader, &draft.extensions, &draft.servers);
     store::check(reader, &field, &draft.config);
@@ -377,6 +378,19 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     Some(finish(draft, access_names))
 }
 
+/// The positions of keys whose values may only turn out to be unusable when the gateway starts.
+fn find_addresses(root: &Located<'_>) -> BTreeMap<&'static str, Position> {
+    let paths = ["listen", "admin", "probes", "audit.to", "results"];
+    let found = paths.map(|path| {
+        let keys: Vec<_> = path.split('.').collect();
+        (path, root.deepest(&keys))
+    });
+    let present = found
+        .into_iter()
+        .filter(|(_, field)| !field.path.is_empty());
+    present.map(|(path, field)| (path, field.node.at)).collect()
+}
+
 /// The claims that rules and headers of servers use.
 fn claim_names<'a>(config: &'a Config, servers: &'a server::Servers) -> BTreeSet<&'a str> {
     let rules = config.access.iter();
@@ -405,38 +419,14 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         disabled: draft.servers.disabled,
         left_out: draft.servers.left_out,
         auth: draft.servers.auth,
-        listen: draft.listen,
-        admin: draft.admin,
-        admin_token: draft.admin_token,
-        admin_calls: draft.admin_calls,
-        probes: draft.probes,
+        program: draft.program,
         addresses_at: draft.addresses_at,
-        start_wait: draft.start_wait,
-        log: draft.log,
         notes: Vec::new(),
         places: draft.variants.places,
         declares_variants,
         access_names,
         config,
     }
-}
-
-/// Names the file in the commands that are to be run on it.
-fn name_file(diagnostics: &mut [Diagnostic], name: &str) {
-    let fixes = diagnostics.iter_mut().filter_map(|note| note.fix.as_mut());
-    for fix in fixes.filter(|fix| fix.contains("import FILE ")) {
-        let command = format!("import {} ", shell_word(name));
-        *fix = fix.replace("import FILE ", &command);
-    }
-}
-
-/// Says of unknown keys of the file that servers have them.
-fn name_settings_of_servers(diagnostics: &mut [Diagnostic]) {
-    let is_of_server = |it: &&mut Diagnostic| {
-        it.what == "is not a known key" && server::is_setting_of_server(&it.key)
-    };
-    let unknown = diagnostics.iter_mut().filter(is_of_server);
-    unknown.for_each(|note| note.fix = Some("a server has it: write it in `servers.NAME`".into()));
 }
 
 /// The schema of a file.

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::diagnostic::Diagnostics;
-use crate::document::{self, Value};
+use crate::document;
 use crate::file_variants::to_json;
 use crate::yaml_text;
 
@@ -29,17 +29,11 @@ use crate::yaml_text;
 /// ```
 pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagnostics> {
     let root = document::read_file(name, text)?;
-    let Value::Table(entries) = root.value else {
-        return Ok(Vec::new());
-    };
-    let all = entries.iter();
+    let all = root.entries().iter();
     let sections = all.filter(|entry| matches!(&*entry.key, "access" | "clients"));
     let rules = sections.flat_map(|section| {
-        let rules = match &section.node.value {
-            Value::List(rules) => rules.as_slice(),
-            _ => &[],
-        };
-        rules.iter().enumerate().map(|(position, rule)| {
+        let rules = section.node.items().iter();
+        rules.enumerate().map(|(position, rule)| {
             let rule = without_headers(to_json(rule));
             let label = match rule["name"].as_str() {
                 Some(name) if section.key == "access" => name.to_owned(),

@@ -109,6 +109,7 @@ impl FileVariants {
         let variables = Variables {
             environment: &|name| Some(format!("${{{name}}}")),
             files: None,
+            file: "FILE",
         };
         let table = node(Value::Table(entries));
         let field = Located {

@@ -184,6 +184,11 @@ impl Found {
         self.notes.push(note.with_fix(fix));
     }
 
+    /// Notes why something is not imported.
+    fn leave_out(&mut self, field: &Located<'_>, what: impl Into<String>) {
+        self.note(field, what, "it is left out");
+    }
+
     /// Records that a variable is needed.
     fn needs(&mut self, name: &str, about: &str) {
         if ALWAYS_THERE.contains(&name) {

@@ -2,12 +2,11 @@
 
 use mcp_vary::json::Json;
 
-use crate::document::{Node, Value};
+use crate::document::Value;
 use crate::reader::{Located, Reader};
 
 /// Reads any JSON value and replaces variables in its texts.
 pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<'static>> {
-    let part = |path: String, node| Located { path, node };
     Some(match &field.node.value {
         Value::Null => Json::Null,
         Value::Scalar(word) => match Json::parse(word) {
@@ -16,11 +15,9 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<
             Err(_) => Json::String(word.clone().into()),
         },
         Value::Text(_) => Json::String(reader.word(field)?.into()),
-        Value::List(items) => {
-            let indexed = items.iter().enumerate();
-            let values = indexed.map(|(index, node): (usize, &Node)| {
-                read(reader, &part(format!("{}[{index}]", field.path), node))
-            });
+        Value::List(_) => {
+            let items = field.items().into_iter();
+            let values = items.map(|item| read(reader, &item));
             Json::Array(values.collect::<Option<_>>()?)
         }
         Value::Table(entries) => {

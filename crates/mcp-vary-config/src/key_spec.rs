@@ -51,7 +51,46 @@ macro_rules! choice {
     };
 }
 
-pub(crate) use {choice, keys};
+/// What a function reads: `value!(shape, read, |draft| draft.field)`.
+macro_rules! value {
+    ($shape:expr, $read:expr, |$draft:ident| $field:expr) => {
+        $crate::key_spec::ValueKind::Other($shape, |reader, field, $draft| {
+            $field = $read(reader, field).into();
+        })
+    };
+}
+
+/// What a function sets: `set!(shape, read, |draft| &mut draft.field)`.
+macro_rules! set {
+    ($shape:expr, $set:expr, |$draft:ident| &mut $field:expr) => {
+        $crate::key_spec::ValueKind::Other($shape, |reader, field, $draft| {
+            $set(reader, field, &mut $field);
+        })
+    };
+}
+
+/// A table of settings, with its name in the reference and an example:
+/// `table!(NAME, &[SETTINGS], EXAMPLE, |draft| &mut draft.field)`.
+macro_rules! table {
+    ($name:literal, $known:expr, $example:expr, |$draft:ident| $into:expr) => {
+        $crate::key_spec::ValueKind::Other(
+            |schema| schema.table($name, $known),
+            |reader, field, $draft| reader.settings(field, $known, $into, $example),
+        )
+    };
+}
+
+/// A number that has no default, or is none of [`ValueKind::Count`]: `count!(1..=9, |draft| &mut draft.field)`.
+macro_rules! count {
+    ($range:expr, |$draft:ident| &mut $field:expr) => {
+        $crate::key_spec::ValueKind::Other(
+            |schema| schema.count($range),
+            |reader, field, $draft| reader.number(field, $range, &mut $field),
+        )
+    };
+}
+
+pub(crate) use {choice, count, keys, set, table, value};
 
 /// The allowed values of a key, and the field that they set. The reader and the schema for editors share this, so that
 /// they agree.
@@ -60,12 +99,12 @@ pub(super) enum ValueKind<T> {
     Scalar(fn(&mut T) -> &mut Option<String>),
     Switch(fn(&mut T) -> &mut bool),
     Duration(fn(&mut T) -> &mut Duration),
+    /// Zero if it is `off`.
+    DurationOrOff(fn(&mut T) -> &mut Duration),
     /// A number of bytes.
     Size(fn(&mut T) -> &mut usize),
     /// A count.
     Count(RangeInclusive<usize>, fn(&mut T) -> &mut usize),
-    /// A count that has no default.
-    Bound(RangeInclusive<usize>, fn(&mut T) -> &mut Option<usize>),
     /// A whole number, which may be negative.
     Number(RangeInclusive<i32>, fn(&mut T) -> &mut i32),
     /// Anything else, with its schema and its reader.
@@ -79,9 +118,9 @@ impl<T> ValueKind<T> {
             Self::Scalar(target) => *target(into) = reader.word(field),
             Self::Switch(target) => reader.switch(field, target(into)),
             Self::Duration(target) => reader.duration(field, target(into)),
+            Self::DurationOrOff(target) => reader.duration_or_off(field, target(into)),
             Self::Size(target) => reader.size(field, target(into)),
             Self::Count(range, target) => reader.number(field, range.clone(), target(into)),
-            Self::Bound(range, target) => reader.number(field, range.clone(), target(into)),
             Self::Number(range, target) => reader.number(field, range.clone(), target(into)),
             Self::Other(_, read) => read(reader, field, into),
         }
@@ -93,8 +132,9 @@ impl<T> ValueKind<T> {
             Self::Scalar(_) => schema.word(),
             Self::Switch(_) => schema.switch(),
             Self::Duration(_) => schema.duration(),
+            Self::DurationOrOff(_) => schema.duration_or_off(),
             Self::Size(_) => schema.size(),
-            Self::Count(range, _) | Self::Bound(range, _) => schema.count(range.clone()),
+            Self::Count(range, _) => schema.count(range.clone()),
             Self::Number(range, _) => schema.number(range.clone()),
             Self::Other(shape, _) => shape(schema),
         }
@@ -131,13 +171,17 @@ impl Reader<'_> {
         let row = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
         let meant = row.map(|(_, key)| *key).filter(|key| keys.contains(key));
         let is_ours = !self.foreign && (self.is_top_level)(&entry.key);
-        let fix = if let Some(fix) = verification(entry, &keys) {
+        let mut suggested = None;
+        let fix = if !self.foreign && (self.is_of_server)(&member.path) {
+            "a server has it: write it in `servers.NAME`".to_owned()
+        } else if let Some(fix) = verification(entry, &keys) {
             fix
         } else if is_ours && member.path.contains('.') {
             top_level(entry)
         } else if let Some(fix) = misplaced(member, &keys) {
             fix
         } else if let Some(meant) = meant.or_else(|| nearest(&entry.key, &keys)) {
+            suggested = Some(meant.to_owned());
             did_you_mean(meant)
         } else if keys.len() > MAX_LISTED_KEYS {
             format!("`vary config schema` describes the {} keys", keys.len())
@@ -145,7 +189,9 @@ impl Reader<'_> {
             format!("there are {}", quoted(&keys))
         };
         let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
-        self.diagnostics.push(diagnostic.with_fix(fix));
+        let mut diagnostic = diagnostic.with_fix(fix);
+        diagnostic.meant = suggested;
+        self.diagnostics.push(diagnostic);
     }
 }
 

@@ -2,30 +2,26 @@
 
 use mcp_vary_settings::limits::Limits;
 
-use super::reader::MOST;
-use crate::key_spec::{KeySpec, ValueKind, keys};
-use crate::schema_builder::SchemaBuilder;
+use crate::key_spec::{KeySpec, keys};
+
+/// The kind of value of a limit: `kind!(Duration, |limits| &mut limits.field)`.
+macro_rules! kind {
+    (Count, $target:expr) => {
+        $crate::key_spec::ValueKind::Count(1..=$crate::reader::MOST, $target)
+    };
+    ($kind:ident, $target:expr) => {
+        $crate::key_spec::ValueKind::$kind($target)
+    };
+}
+
+pub(crate) use kind;
 
 macro_rules! settings {
     ($($(#[doc = $about:literal])+ $key:literal = $default:literal => $field:ident: $kind:ident,)*) => {
         /// The settings under `limits`.
         pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
-            $($(#[doc = $about])+ $key = $default => kind!($kind, $field),)*
+            $($(#[doc = $about])+ $key = $default => kind!($kind, |limits| &mut limits.$field),)*
         ];
-    };
-}
-
-macro_rules! kind {
-    (Count, $field:ident) => {
-        ValueKind::Count(1..=MOST, |limits| &mut limits.$field)
-    };
-    (DurationOrOff, $field:ident) => {
-        ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, limits| {
-            reader.duration_or_off(field, &mut limits.$field)
-        })
-    };
-    ($kind:ident, $field:ident) => {
-        ValueKind::$kind(|limits| &mut limits.$field)
     };
 }
 

@@ -3,12 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::reader::{Located, Reader};
 use super::schema_builder::{SchemaBuilder, any_case};
 use crate::key_spec::ValueKind::Other;
 use crate::key_spec::{KeySpec, choice, keys};
-
-const EXAMPLE: &str = "{level: info}";
 
 /// The levels of the log, the one with the fewest lines first; `off` writes nothing.
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
@@ -114,17 +111,10 @@ impl FromStr for LogLevel {
     }
 }
 
-/// Reads the table.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> LogSettings {
-    let mut draft = LogSettings::default();
-    reader.settings(field, &[SETTINGS], &mut draft, EXAMPLE);
-    draft
-}
-
 const FORMATS: &[(&str, LogFormat)] = &[("plain", LogFormat::Plain), ("json", LogFormat::Json)];
 
 /// The settings under `log`.
-const SETTINGS: &[KeySpec<LogSettings>] = keys![
+pub(super) const SETTINGS: &[KeySpec<LogSettings>] = keys![
     /// what is written: `error`, `warn`, `info`, `debug`, `trace` or `off`; for a part of the program TARGET=LEVEL,
     /// with commas between several. `--log`, `-v`, `-q` and `VARY_LOG` win
     "level" = "warn" => Other(level_shape, |reader, field, draft| draft.level = reader.value(field, str::parse)),
@@ -136,11 +126,6 @@ const SETTINGS: &[KeySpec<LogSettings>] = keys![
 fn level_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let part = format!(r"\s*(?:[^,]*=)?(?:{})\s*", LEVELS.map(any_case).join("|"));
     schema.pattern(&format!("^{part}(?:,{part})*$"))
-}
-
-/// The schema of `log`.
-pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table("`log`", &[SETTINGS])
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) fn servers(entries: &[Entry]) -> Option<&Entry> {
 
 /// The error for a file of a program whose servers are read by an import only, or whose key for them is misspelled.
 pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
-    let all = entries(root);
+    let all = root.entries();
     let is_misspelled =
         |entry: &&Entry| entry.key.eq_ignore_ascii_case("mcpServers") && entry.key != "mcpServers";
     if let Some(entry) = all.iter().find(is_misspelled) {
@@ -30,11 +30,11 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
         let keys = ["mcp_servers", "mcp", "context_servers"];
         keys.contains(&entry.key.as_str()) || is_list(entry)
     })?;
-    let inner = entries(&entry.node);
+    let inner = entry.node.entries();
     let nested = inner.iter().find(|entry| entry.key == "servers");
-    let servers = nested.map_or(inner, |nested| entries(&nested.node));
+    let servers = nested.map_or(inner, |nested| nested.node.entries());
     let is_opencode = |server: &Entry| {
-        entries(&server.node).iter().any(|setting| {
+        server.node.entries().iter().any(|setting| {
             let kind = &setting.node.value;
             setting.key == "type"
                 && matches!(kind, Value::Text(kind) if matches!(kind.as_str(), "local" | "remote"))
@@ -52,13 +52,6 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
     let file = shell_word(file);
     let fix = format!("run `vary config import {file} > vary.yaml`, and name vary.yaml instead");
     Some(Diagnostic::new(entry.at, entry.key.as_str(), what).with_fix(fix))
-}
-
-fn entries(node: &Node) -> &[Entry] {
-    match &node.value {
-        Value::Table(entries) => entries,
-        _ => &[],
-    }
 }
 
 /// The servers in the file of a client.
@@ -80,8 +73,7 @@ impl ClientServers<'_, '_> {
         for entry in self.entries {
             if entry.key != self.servers.key && is_setting(&entry.key) {
                 let what = "is ignored in the file of a client";
-                let note = Diagnostic::new(entry.at, self.root.member(entry).path, what);
-                reader.notes.push(note.with_fix(TO_OURS));
+                reader.note_at(entry.at, &self.root.member(entry).path, what, TO_OURS);
             }
         }
         server::read_all(reader, &self.root.member(self.servers), into);

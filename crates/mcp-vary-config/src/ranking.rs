@@ -10,10 +10,10 @@ use mcp_vary_settings::config::Config;
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{self, SchemaBuilder};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::nearest;
 use crate::document::Value;
 use crate::key_spec::ValueKind::{Count, Number, Other};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, value};
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
 
@@ -33,7 +33,7 @@ pub(super) const SETTINGS: &[KeySpec<Config>] = keys![
     "advertised" = "5" => Count(2..=5, |config| &mut config.advertised),
     /// a language model that [orders the variants](#a-model-that-ranks) for clients that describe themselves, in the
     /// background
-    "model" => Other(model::shape, |reader, field, config| config.model_ranking = model::read(reader, field)),
+    "model" => value!(model::shape, model::read, |config| config.model_ranking),
 ];
 
 fn shape_of_weights(schema: &mut SchemaBuilder) -> serde_json::Value {
@@ -75,19 +75,16 @@ pub(super) fn check(
 ) {
     let known: Vec<_> = hints.keys().map(String::as_str).collect();
     let field = root.deepest(&["ranking", "weights"]);
-    let entries = match &field.node.value {
-        Value::Table(entries) if field.path == "ranking.weights" => entries.as_slice(),
-        _ => &[],
-    };
-    for entry in entries.iter().filter(|it| !hints.contains_key(&it.key)) {
+    let is_there = field.path == "ranking.weights";
+    let entries = field.node.entries().iter();
+    for entry in entries.filter(|it| is_there && !hints.contains_key(&it.key)) {
         let what = "counts nothing: no variant has such a hint";
-        let note = Diagnostic::new(entry.at, field.member(entry).path, what);
         let fix = match nearest(&entry.key, &known) {
             Some(meant) => did_you_mean(meant),
             None if known.is_empty() => "give one `hints`".to_owned(),
             None => format!("there are {}", quoted(&known)),
         };
-        reader.notes.push(note.with_fix(fix));
+        reader.note_at(entry.at, &field.member(entry).path, what, fix);
     }
     check_hints(reader, root, weights, hints);
 }
@@ -110,13 +107,9 @@ fn check_hints(
         if !field.path.ends_with(key.as_str()) {
             continue;
         }
-        let note = Diagnostic::new(
-            field.node.at,
-            field.path,
-            "does not count in the ranking: the hint has no weight",
-        );
+        let what = "does not count in the ranking: the hint has no weight";
         let fix = format!("add `ranking: {{weights: {{{key}: 60}}}}`");
-        reader.notes.push(note.with_fix(fix));
+        reader.note(&field, what, fix);
     }
 }
 

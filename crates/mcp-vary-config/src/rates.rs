@@ -9,11 +9,11 @@ use mcp_vary_rates::{
 use mcp_vary_settings::rates::RateLimits;
 use serde_json::json;
 
-use super::reader::{Located, Placed, Reader, meant_or_known, unusable};
+use super::reader::{Located, Placed, Reader, meant_or_known};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::{Diagnostic, Position};
-use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::diagnostic::Position;
+use crate::key_spec::ValueKind::Scalar;
+use crate::key_spec::{KeySpec, choice, count, keys, set};
 
 const EXAMPLE: &str = "{per: principal, rate: 600/min}";
 
@@ -35,10 +35,11 @@ pub(super) struct PartialRates {
 }
 
 /// A limit while it is read.
+#[derive(Default)]
 struct PartialLimit {
     name: Option<String>,
-    per: Per,
-    counted: Counted,
+    per: Option<Per>,
+    counted: Option<Counted>,
     rate: Option<Rate>,
     burst: Option<u32>,
     tools: Option<String>,
@@ -52,15 +53,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Part
     let mut names = BTreeMap::<String, Position>::new();
     for item in items {
         let before = reader.diagnostics.len();
-        let mut draft = PartialLimit {
-            name: None,
-            per: Per::Principal,
-            counted: Counted::Calls,
-            rate: None,
-            burst: None,
-            tools: None,
-            server: None,
-        };
+        let mut draft = PartialLimit::default();
         reader.settings(&item, &[SETTINGS], &mut draft, EXAMPLE);
         let fix = "add `rate: COUNT/PERIOD`, such as `rate: 600/min`";
         reader.require(&item, &[("rate", fix)]);
@@ -101,7 +94,9 @@ impl PartialLimit {
             },
         };
         let name = self.name.as_deref().unwrap_or(&item.path);
-        let limit = Limit::new(name, self.per, self.counted, rate)
+        let per = self.per.unwrap_or(Per::Principal);
+        let counted = self.counted.unwrap_or(Counted::Calls);
+        let limit = Limit::new(name, per, counted, rate)
             .and_then(|limit| match &self.tools {
                 Some(tools) => limit.for_tools(tools),
                 None => Ok(limit),
@@ -133,13 +128,9 @@ fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &LimitError) {
             reader.report(&item.deepest(&[restriction]), what, fix);
         }
         LimitError::Pattern(why) => {
-            let (what, fix) = unusable(&format!("the pattern {why}"));
-            reader.report(&item.deepest(&["tools"]), what, &fix);
+            reader.refuse(&item.deepest(&["tools"]), &format!("the pattern {why}"));
         }
-        other => {
-            let (what, fix) = unusable(other);
-            reader.report(item, what, &fix);
-        }
+        other => reader.refuse(item, other),
     }
 }
 
@@ -160,8 +151,7 @@ impl PartialRates {
         {
             if !servers.contains(&value.as_str()) {
                 let fix = meant_or_known(value, &servers);
-                let diagnostic = Diagnostic::new(*at, path.as_str(), "is not a server");
-                reader.diagnostics.push(diagnostic.with_fix(fix));
+                reader.report_at(*at, path, "is not a server", &fix);
             }
         }
         let field = root.deepest(&["rates"]);
@@ -192,14 +182,17 @@ pub(super) fn rate_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.pattern(r"^\s*[0-9]+/(?:s|min|h|day)\s*$")
 }
 
-/// Parses a rate.
-pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
-    text.trim().parse::<Rate>().map_err(|error| match error {
-        RateError::Form => {
-            "it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`".to_owned()
-        }
-        _ => format!("its count is out of range; write one from 1 to {MAX_COUNT}"),
-    })
+/// Sets a rate.
+pub(super) fn read_rate(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut impl From<Rate>) {
+    let parsed = |text: &str| {
+        text.trim().parse::<Rate>().map_err(|error| match error {
+            RateError::Form => {
+                "it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`".to_owned()
+            }
+            _ => format!("its count is out of range; write one from 1 to {MAX_COUNT}"),
+        })
+    };
+    reader.parse(field, parsed, into);
 }
 
 /// The keys of one limit.
@@ -213,14 +206,9 @@ const SETTINGS: &[KeySpec<PartialLimit>] = keys![
     /// `authentication-failures`
     "counts" = "calls" => choice!(COUNTS, |limit| &mut limit.counted),
     /// how often: a number, `/`, and `s`, `min`, `h` or `day`; required
-    "rate" => Other(rate_shape, |reader, field, limit| {
-        reader.parse(field, parse_rate, &mut limit.rate)
-    }),
+    "rate" => set!(rate_shape, read_rate, |limit| &mut limit.rate),
     /// how many of them may come at once; the number of `rate` without it
-    "burst" => Other(
-        |schema| schema.count(1..=MAX_BURST),
-        |reader, field, limit| reader.number(field, 1..=MAX_BURST, &mut limit.burst),
-    ),
+    "burst" => count!(1..=MAX_BURST, |limit| &mut limit.burst),
     /// counts only calls of tools whose name in `standard` matches this pattern, such as `search_*`
     "tools" => Scalar(|limit| &mut limit.tools),
     /// counts only what this server answers; its name in `servers`

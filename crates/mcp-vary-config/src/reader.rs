@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use mcp_vary::shape::MediaType;
 use mcp_vary::variant::Date;
 
 use super::units;
@@ -50,10 +51,8 @@ impl<'t> Located<'t> {
 
     /// The keys of a table.
     pub(super) fn keys(&self) -> Vec<&'t str> {
-        let Value::Table(entries) = &self.node.value else {
-            return Vec::new();
-        };
-        entries.iter().map(|entry| entry.key.as_str()).collect()
+        let entries = self.node.entries().iter();
+        entries.map(|entry| entry.key.as_str()).collect()
     }
 
     /// The value at the path `keys`, or at the longest part of it that exists.
@@ -63,10 +62,8 @@ impl<'t> Located<'t> {
             node: self.node,
         };
         for key in keys {
-            let Value::Table(entries) = &field.node.value else {
-                break;
-            };
-            let Some(entry) = entries.iter().find(|entry| entry.key == *key) else {
+            let mut entries = field.node.entries().iter();
+            let Some(entry) = entries.find(|entry| entry.key == *key) else {
                 break;
             };
             field = field.member(entry);
@@ -74,18 +71,25 @@ impl<'t> Located<'t> {
         field
     }
 
-    /// The text as written in the file. Values of variables are not included, since they may be secret.
+    /// The items of a list; none of another value.
+    pub(super) fn items(&self) -> Vec<Self> {
+        let items = self.node.items().iter().enumerate();
+        let located = items.map(|(index, node)| Self {
+            path: format!("{}[{index}]", self.path),
+            node,
+        });
+        located.collect()
+    }
+
+    /// The text as written in the file, as [`Node::written`].
     pub(super) fn written(&self) -> &'t str {
-        match &self.node.value {
-            Value::Text(text) | Value::Scalar(text) => text,
-            Value::Null | Value::List(_) | Value::Table(_) => "",
-        }
+        self.node.written()
     }
 }
 
 /// The state while a file is read.
 pub(super) struct Reader<'a> {
-    variables: Variables<'a>,
+    pub(super) variables: Variables<'a>,
     /// The only servers to read; empty for all.
     pub(super) only: &'a [String],
     /// The current date. Without it, no date counts as past.
@@ -94,6 +98,8 @@ pub(super) struct Reader<'a> {
     pub(super) foreign: bool,
     /// Whether a key is one of the whole file.
     pub(super) is_top_level: fn(&str) -> bool,
+    /// Whether a key is one of a server.
+    pub(super) is_of_server: fn(&str) -> bool,
     /// How Vary's own entries in such a file are recognised.
     pub(super) vary_entries: VaryEntries<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -109,6 +115,7 @@ impl<'a> Reader<'a> {
             today: None,
             foreign: false,
             is_top_level: |_| false,
+            is_of_server: |_| false,
             vary_entries: VaryEntries::default(),
             diagnostics: Vec::new(),
             notes: Vec::new(),
@@ -117,31 +124,41 @@ impl<'a> Reader<'a> {
 
     /// Reports an error in a field, and the fix.
     pub(super) fn report(&mut self, field: &Located<'_>, what: impl Into<String>, fix: &str) {
-        let diagnostic = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        self.report_at(field.node.at, &field.path, what, fix);
+    }
+
+    /// Reports an error in the setting at `path`, and the fix.
+    pub(super) fn report_at(
+        &mut self,
+        at: Position,
+        path: &str,
+        what: impl Into<String>,
+        fix: &str,
+    ) {
+        let diagnostic = Diagnostic::new(at, path, what);
         self.diagnostics.push(match fix {
             "" => diagnostic,
             fix => diagnostic.with_fix(fix),
         });
     }
 
+    /// Reports that the value of a field cannot be used.
+    pub(super) fn refuse(&mut self, field: &Located<'_>, error: &dyn fmt::Display) {
+        let (what, fix) = unusable(error);
+        self.report(field, what, &fix);
+    }
+
     /// Whether an error for `field`, the last field that was read, suggested one of `keys`.
     pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
-        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
         let last = self.diagnostics.iter().rev();
-        let mut below_field = last
-            .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
-        below_field
-            .any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
+        let mut of_field = last.take_while(|diagnostic| diagnostic.key.starts_with(&field.path));
+        of_field.any(|diagnostic| is_meant(diagnostic, field, keys))
     }
 
     /// Removes the note about a key of `field` that was probably meant as one of `keys`, and returns it.
     pub(super) fn take_note(&mut self, field: &Located<'_>, keys: &[&str]) -> Option<Diagnostic> {
-        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
-        let is_meant = |note: &Diagnostic| {
-            let below = note.key.strip_prefix(&field.path);
-            below.is_some_and(|key| key.starts_with('.')) && fixes.contains(&note.fix)
-        };
-        let index = self.notes.iter().position(is_meant)?;
+        let mut notes = self.notes.iter();
+        let index = notes.position(|note| is_meant(note, field, keys))?;
         Some(self.notes.remove(index))
     }
 
@@ -173,7 +190,18 @@ impl<'a> Reader<'a> {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        self.note_at(field.node.at, &field.path, what, fix);
+    }
+
+    /// Adds a note about the setting at `path`.
+    pub(super) fn note_at(
+        &mut self,
+        at: Position,
+        path: &str,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        let note = Diagnostic::new(at, path, what);
         self.notes.push(note.with_fix(fix));
     }
 
@@ -212,6 +240,19 @@ impl<'a> Reader<'a> {
         let what = format!("has {} entries", items.len());
         self.report(field, what, &format!("{most} is the most"));
         Vec::new()
+    }
+
+    /// The values of a list of at most `most` texts.
+    pub(super) fn values<T, E: fmt::Display>(
+        &mut self,
+        most: usize,
+        field: &Located<'_>,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
+        let items = self.list(field);
+        let items = self.at_most(most, field, items);
+        let values = items.iter().filter_map(|item| self.value(item, &parse));
+        values.collect()
     }
 
     /// A text, a number or a boolean as written, with its variables replaced.
@@ -277,6 +318,16 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// A media type.
+    pub(super) fn media_type(&mut self, field: &Located<'_>) -> Option<MediaType> {
+        let media_type = self.word(field)?.parse::<MediaType>().ok();
+        if media_type.is_none() {
+            let fix = "write one like `text/markdown`";
+            self.report(field, "is not a media type", fix);
+        }
+        media_type
+    }
+
     /// A text, but not a number or boolean, with its variables replaced.
     pub(super) fn text(&mut self, field: &Located<'_>) -> Option<String> {
         if let Value::Scalar(_) = field.node.value {
@@ -289,13 +340,7 @@ impl<'a> Reader<'a> {
     /// The items of a list.
     pub(super) fn items<'t>(&mut self, field: &Located<'t>, example: &str) -> Vec<Located<'t>> {
         let what = match &field.node.value {
-            Value::List(items) => {
-                let located = items.iter().enumerate().map(|(index, node)| Located {
-                    path: format!("{}[{index}]", field.path),
-                    node,
-                });
-                return located.collect();
-            }
+            Value::List(_) => return field.items(),
             Value::Null => "is empty",
             _ => "is not a list",
         };
@@ -434,6 +479,14 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Whether `diagnostic` is about a key of `field` that was probably meant as one of `keys`.
+fn is_meant(diagnostic: &Diagnostic, field: &Located<'_>, keys: &[&str]) -> bool {
+    let below = diagnostic.key.strip_prefix(&field.path);
+    let meant = diagnostic.meant.as_deref();
+    below.is_some_and(|below| below.starts_with('.'))
+        && meant.is_some_and(|meant| keys.contains(&meant))
 }
 
 /// An error as a message and a fix, which may be empty.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::reader::{Located, Placed, Reader, did_you_mean};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::nearest;
 
 /// A required extension.
 pub(super) type Required = Placed<ExtensionId>;
@@ -58,9 +58,8 @@ pub(super) fn check(reader: &mut Reader<'_>, required: &[Required], config: &Con
         };
         let name = OWN.iter().find(|(_, known)| value.as_str() == *known);
         if let (true, Some((name, _))) = (is_off, name) {
-            let diagnostic = Diagnostic::new(*at, path.as_str(), "is required and switched off");
             let fix = format!("leave it out, or remove `{name}: off`");
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(*at, path, "is required and switched off", &fix);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::clients::{self, Named};
 use super::reader::{Located, Reader};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Value};
-use crate::key_spec::{KeySpec, ValueKind, choice};
+use crate::key_spec::{KeySpec, ValueKind, choice, value};
 use crate::schema_builder::SchemaBuilder;
 use crate::variables::Variables;
 use crate::variants::selection;
@@ -47,9 +47,7 @@ struct PartialRule<A> {
 
 /// The items that a rule applies to.
 const fn items<A>() -> ValueKind<PartialRule<A>> {
-    ValueKind::Other(selection::shape, |reader, field, rule| {
-        rule.items = selection::read(reader, field);
-    })
+    value!(selection::shape, selection::read, |rule| rule.items)
 }
 
 /// The variants that a rule applies in.
@@ -61,9 +59,7 @@ const fn variants<A>() -> ValueKind<PartialRule<A>> {
 
 /// The condition on the features of clients.
 const fn when<A>() -> ValueKind<PartialRule<A>> {
-    ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-        rule.when = predicate(reader, field);
-    })
+    value!(SchemaBuilder::word, predicate, |rule| rule.when)
 }
 
 /// Whether a rule also applies to clients that declared no features.
@@ -97,6 +93,7 @@ impl<A: Default, R> Section<A, R> {
         let variables = Variables {
             environment: &none,
             files: None,
+            file: "FILE",
         };
         let mut reader = Reader::new(variables, &[]);
         let file = self.name.to_owned();

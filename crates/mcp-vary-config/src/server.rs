@@ -3,6 +3,7 @@
 mod auth;
 mod draft;
 mod headers;
+mod limits;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 pub use self::auth::{AuthMethod, ServerAuth};
 use self::draft::{Kind, PartialServer};
-use self::settings::{COMMON, KINDS, OURS};
+use self::settings::{COMMON, KINDS, SETTINGS};
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::SchemaBuilder;
 use super::vary_entries::VaryEntries;
@@ -58,9 +59,8 @@ impl Servers {
         if !accepts_tokens {
             for (at, path) in &self.exchanges_at {
                 let what = "exchanges access tokens, but no client has any";
-                let diagnostic = Diagnostic::new(*at, path.as_str(), what);
                 let fix = "add `auth` with `issuers`, whose tokens clients send";
-                reader.diagnostics.push(diagnostic.with_fix(fix));
+                reader.report_at(*at, path, what, fix);
             }
         }
         if has_principals {
@@ -68,9 +68,8 @@ impl Servers {
         }
         for (at, path) in &self.claim_headers_at {
             let what = "uses claims, but without authentication no client has any";
-            let diagnostic = Diagnostic::new(*at, path.as_str(), what);
             let fix = "add `auth`, or `stdio-principal` with `claims`";
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(*at, path, what, fix);
         }
     }
 }
@@ -146,7 +145,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
 
 /// Whether `key` is one of the keys of a server.
 pub(super) fn is_setting_of_server(key: &str) -> bool {
-    let mut all = COMMON.iter().chain(OURS);
+    let mut all = SETTINGS.iter().copied().flatten();
     all.any(|setting| setting.key == key)
 }
 
@@ -223,15 +222,15 @@ fn note_missing_package(reader: &mut Reader<'_>, server: &Located<'_>, target: &
     };
     let command = server.deepest(&["command"]);
     let what = format!("starts `{runner}`, which got no package to run");
-    let note = Diagnostic::new(command.node.at, command.path, what);
     let fix = format!("add it: `args: [{before}PACKAGE]`");
-    reader.notes.push(note.with_fix(fix));
+    reader.note(&command, what, fix);
 }
 
 fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     const EXAMPLE: &str = "{command: ...} or {url: ...}";
     if !reader.foreign {
-        return reader.settings(field, &[COMMON, OURS], draft, EXAMPLE);
+        draft.given = field.keys().into_iter().map(str::to_owned).collect();
+        return reader.settings(field, SETTINGS, draft, EXAMPLE);
     }
     let known: Vec<_> = COMMON.iter().map(|setting| setting.key).collect();
     for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
@@ -246,20 +245,23 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
             key => key,
         };
         if let Some(setting) = COMMON.iter().find(|setting| setting.key == key) {
+            draft.given.insert(setting.key.to_owned());
             setting.kind.read(reader, &member, draft);
-        } else if OURS.iter().any(|setting| setting.key == entry.key) {
+        } else if is_setting_of_server(&entry.key) {
             // Clients have a `timeout` as well, in seconds or in milliseconds.
-            let note = Diagnostic::new(entry.at, member.path, "is ignored in the file of a client");
-            reader.notes.push(note.with_fix(TO_OURS));
+            let what = "is ignored in the file of a client";
+            reader.note_at(entry.at, &member.path, what, TO_OURS);
         } else if IMPORTED.contains(&&*entry.key) {
-            let note = Diagnostic::new(
-                entry.at,
-                member.path,
-                "is ignored here: it changes what the server has or gets",
+            let what = "is ignored here: it changes what the server has or gets";
+            let fix = format!(
+                "{} takes over what can be",
+                reader.variables.import_command()
             );
-            reader.notes.push(note.with_fix(TO_IMPORT));
+            reader.note_at(entry.at, &member.path, what, fix);
         } else if let Some(meant) = nearest(&entry.key, &known) {
-            let note = Diagnostic::new(entry.at, member.path, "is not a known key, and is ignored");
+            let what = "is not a known key, and is ignored";
+            let mut note = Diagnostic::new(entry.at, member.path, what);
+            note.meant = Some(meant.to_owned());
             reader.notes.push(note.with_fix(did_you_mean(meant)));
         }
     }
@@ -277,7 +279,6 @@ const IMPORTED: [&str; 9] = [
     "envFile",
     "env_file",
 ];
-const TO_IMPORT: &str = "`vary config import FILE > vary.yaml` takes over what can be";
 
 /// The name of the server, with only the characters that names of tools can have.
 fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
@@ -287,15 +288,13 @@ fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
     }
     if reader.foreign {
         let what = format!("is called `{better}` here");
-        let note = Diagnostic::new(entry.at, field.path.as_str(), what);
-        reader.notes.push(note.with_fix(NO_OTHER_CHARACTERS));
+        reader.note_at(entry.at, &field.path, what, NO_OTHER_CHARACTERS);
     } else {
         let what = format!(
             "is not a server name, which has at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.`"
         );
-        let diagnostic = Diagnostic::new(entry.at, field.path.as_str(), what);
         let fix = format!("call it `{better}`");
-        reader.diagnostics.push(diagnostic.with_fix(fix));
+        reader.report_at(entry.at, &field.path, what, &fix);
     }
     better
 }
@@ -322,7 +321,7 @@ pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other c
 /// The schema of `servers`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
     let server = schema.define("server", |schema| {
-        let mut server = schema.table("a server", &[COMMON, OURS]);
+        let mut server = schema.table("a server", SETTINGS);
         // Servers are often disabled because something is missing, so errors in them are ignored.
         server["if"] = is_disabled();
         server["else"] = has_a_target();

@@ -7,17 +7,7 @@ use serde_json::json;
 use super::reader::{Located, Reader};
 use super::schema_builder::SchemaBuilder;
 use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, choice, keys};
-
-/// An example of the table.
-const EXAMPLE: &str = "{endpoint: http://localhost:4318}";
-
-/// Reads the table.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> TracesSettings {
-    let mut traces = TracesSettings::default();
-    reader.settings(field, &[SETTINGS], &mut traces, EXAMPLE);
-    traces
-}
+use crate::key_spec::{KeySpec, choice, keys, value};
 
 /// The headers for the collector.
 fn read_headers(reader: &mut Reader<'_>, field: &Located<'_>) -> HeaderMap {
@@ -58,7 +48,7 @@ const FOLLOW: &[(&str, Follow)] = &[
 ];
 
 /// The settings under `traces`.
-const SETTINGS: &[KeySpec<TracesSettings>] = keys![
+pub(super) const SETTINGS: &[KeySpec<TracesSettings>] = keys![
     /// the address of the collector, to which `/v1/traces` is added. By default that of
     /// [`OTEL_EXPORTER_OTLP_ENDPOINT`](../traces.md#variables), else `http://localhost:4318`
     "endpoint" => Other(SchemaBuilder::url, |reader, field, traces| {
@@ -66,9 +56,7 @@ const SETTINGS: &[KeySpec<TracesSettings>] = keys![
         reader.parse(field, check, &mut traces.endpoint)
     }),
     /// headers for the collector, such as a key of it: `{NAME: "${VARIABLE}"}`
-    "headers" => Other(SchemaBuilder::headers, |reader, field, traces| {
-        traces.headers = read_headers(reader, field)
-    }),
+    "headers" => value!(SchemaBuilder::headers, read_headers, |traces| traces.headers),
     /// the part of the requests that is recorded, if no caller decides: `5%`, or a number from 0 to 1
     "sample" = "1%" => Other(
         sample_shape,
@@ -84,9 +72,4 @@ const SETTINGS: &[KeySpec<TracesSettings>] = keys![
 fn sample_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let text = schema.pattern(r"^\s*[0-9]*\.?[0-9]+\s*%?\s*$");
     json!({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, text]})
-}
-
-/// The schema of `traces`.
-pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table("`traces`", &[SETTINGS])
 }

@@ -2,6 +2,7 @@
 //! a configuration.
 
 use mcp_vary_access::MAX_CLAIM_NAME;
+use mcp_vary_upstream::command_line::shell_word;
 
 use super::secret_files::SecretFiles;
 
@@ -14,6 +15,15 @@ pub(super) struct Variables<'a> {
     pub(super) environment: Lookup<'a>,
     /// `None` where no files are read.
     pub(super) files: Option<&'a SecretFiles>,
+    /// The name of the file, for commands to be run on it.
+    pub(super) file: &'a str,
+}
+
+impl Variables<'_> {
+    /// The command that makes a configuration of the file of a client.
+    pub(super) fn import_command(&self) -> String {
+        format!("`vary config import {} > vary.yaml`", shell_word(self.file))
+    }
 }
 
 /// A part of a text whose variables were replaced.
@@ -146,7 +156,7 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     };
     let name = written.strip_prefix("env:").unwrap_or(written);
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-        if let Some(fault) = of_editor(name) {
+        if let Some(fault) = of_editor(name, variables) {
             return Err(fault);
         }
         return Err(Fault::Other(
@@ -167,7 +177,7 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         (variables.environment)(name).filter(|value| default.is_none() || !value.is_empty());
     let missing = || {
         let is_variable = Fault::MissingVariable(name.to_owned());
-        of_editor(name).unwrap_or(is_variable)
+        of_editor(name, variables).unwrap_or(is_variable)
     };
     let resolved = value.or_else(|| default.map(str::to_owned));
     resolved.ok_or_else(missing)
@@ -192,15 +202,15 @@ pub(crate) fn variable_name(text: &str) -> String {
 }
 
 /// The error for a placeholder of editors.
-fn of_editor(name: &str) -> Option<Fault> {
+fn of_editor(name: &str, variables: Variables<'_>) -> Option<Fault> {
     let scheme = name.split_once(':').map_or(name, |(scheme, _)| scheme);
     let (_, what) = OF_EDITORS.iter().find(|(key, _)| *key == scheme)?;
     let variable = name
         .strip_prefix("input:")
         .map_or_else(|| "VARIABLE".to_owned(), variable_name);
+    let import = variables.import_command();
     let fix = format!(
-        "write `${{{variable}}}` and set it; `vary config import FILE > vary.yaml` makes a file in which all of them are written \
-         so, and names what to set"
+        "write `${{{variable}}}` and set it; {import} makes a file in which all of them are written so, and names what to set"
     );
     Some(Fault::Other(format!("has `${{{name}}}`, {what}"), fix))
 }
@@ -233,6 +243,7 @@ mod tests {
     const VARIABLES: Variables<'_> = Variables {
         environment: &environment,
         files: None,
+        file: "FILE",
     };
 
     #[track_caller]

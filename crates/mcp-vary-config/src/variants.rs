@@ -17,7 +17,6 @@ use serde_json::json;
 
 use super::reader::{Located, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::{ANYTHING, SchemaBuilder};
-use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 pub use crate::variants::spans::VariantSpans;
 use draft::PartialVariant;
@@ -29,25 +28,15 @@ pub(super) use settings::{DIALECTS, RESULTS, features};
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
 /// The variants of a file: whether variants are on, and which ones are declared.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Declared {
-    pub(super) on: bool,
+    /// The switch, if the file has it.
+    pub(super) on: Option<bool>,
     /// The declared variants. `None` means the built-in ones.
     pub(super) variant_set: Option<Arc<VariantSet>>,
     /// The valid ids that the file declares, even if the variants have errors.
     named: Vec<VariantId>,
     pub(super) places: VariantSpans,
-}
-
-impl Default for Declared {
-    fn default() -> Self {
-        Self {
-            on: true,
-            variant_set: None,
-            named: Vec::new(),
-            places: VariantSpans::default(),
-        }
-    }
 }
 
 impl Declared {
@@ -101,20 +90,14 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
                 if is_version(id.as_str()) {
                     let what = "says nothing: clients, and models, choose variants by their names";
                     let fix = "name it for its use, `reviewer` for example";
-                    let note = Diagnostic::new(entry.at, member.path.as_str(), what);
-                    reader.notes.push(note.with_fix(fix));
+                    reader.note_at(entry.at, &member.path, what, fix);
                 }
                 draft.id = Some(id);
             }
             Err(error) => {
-                let diagnostic = Diagnostic::new(
-                    entry.at,
-                    member.path.as_str(),
-                    format!("is not a variant id: {error}"),
-                );
-                reader
-                    .diagnostics
-                    .push(diagnostic.with_fix("rename it, `reviewer` for example"));
+                let what = format!("is not a variant id: {error}");
+                let fix = "rename it, `reviewer` for example";
+                reader.report_at(entry.at, &member.path, what, fix);
             }
         }
         all.push((member, draft));
@@ -198,9 +181,7 @@ fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warni
             ),
             _ => continue,
         };
-        let member = field.deepest(&keys);
-        let note = Diagnostic::new(member.node.at, member.path, what);
-        reader.notes.push(note.with_fix(fix));
+        reader.note(&field.deepest(&keys), what, fix);
     }
 }
 

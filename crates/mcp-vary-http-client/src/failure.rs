@@ -1,6 +1,7 @@
 //! Why a request has no response, in plain words.
 
 use std::error::Error;
+use std::io;
 
 use mcp_vary_base::io_error;
 
@@ -12,22 +13,31 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(cause) = tls_failure::describe(error) {
         return cause;
     }
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    match cause.downcast_ref::<std::io::Error>() {
+    let cause = root(error);
+    match cause.downcast_ref::<io::Error>() {
         Some(error) => io_error::describe(error),
         None => cause.to_string(),
     }
 }
 
+/// Whether a connection failed since nothing listens at its address.
+#[must_use]
+pub fn is_connection_refused(error: &(dyn Error + 'static)) -> bool {
+    let system = root(error).downcast_ref::<io::Error>();
+    system.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 /// The system's error behind a failed connection, which contains no address.
 #[must_use]
 pub fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    let system = causes.last()?.downcast_ref::<std::io::Error>()?;
-    let cause = io_error::describe(system);
+    let system = root(error).downcast_ref::<io::Error>()?;
     // Errors with a text of their own can name the host; those of the resolver do not.
-    (system.get_ref().is_none() || cause.contains("(DNS)")).then_some(cause)
+    let is_plain = system.get_ref().is_none() || io_error::is_lookup(system);
+    is_plain.then(|| io_error::describe(system))
+}
+
+/// The error that caused the others.
+fn root<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.last().unwrap_or(error)
 }

@@ -1,11 +1,11 @@
 //! The current authorization of one server.
 
 use http::{HeaderValue, StatusCode};
+pub use mcp_vary_http_client::credential_source::Retry;
 
 use crate::error::CredentialError;
 use crate::login::LoginCredentials;
 use crate::refusal::Refusal;
-pub use crate::refusal::Retry;
 use crate::service::ServiceCredentials;
 
 /// Gives the authorization of one server to those who send requests to it, and takes the server's refusals.
@@ -53,7 +53,7 @@ impl Credentials {
     ) -> Result<Retry, CredentialError> {
         let refusal = Refusal::new(sent, status, challenges);
         match (self, refusal) {
-            (_, None) => Ok(Retry::Pointless),
+            (_, None) => Ok(Retry::Never),
             (Self::Login(login), Some(refusal)) => login.refused(refusal).await,
             (Self::Service(service), Some(refusal)) => service.refused(refusal).await,
         }

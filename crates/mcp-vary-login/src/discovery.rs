@@ -115,14 +115,13 @@ pub(crate) async fn protected_resource(
 ) -> Result<ProtectedResource, DiscoveryError> {
     if let Some(url) = &challenge.resource_metadata {
         let answer = fetch(http, url).await?;
-        let document =
-            found(url, &answer, "resource")?.ok_or_else(|| DiscoveryError::Document {
-                url: shown(url),
-                error: match answer.status {
-                    StatusCode::OK => HttpError::Malformed,
-                    _ => HttpError::Status(StatusCode::NOT_FOUND),
-                },
-            })?;
+        let document = found(url, &answer, "resource")?.ok_or_else(|| {
+            let error = match answer.status {
+                StatusCode::OK => HttpError::Malformed,
+                _ => HttpError::Status(StatusCode::NOT_FOUND),
+            };
+            unusable(url, error)
+        })?;
         return checked(url, document, server);
     }
     let well_known = format!("{}/.well-known/oauth-protected-resource", server.origin());
@@ -195,11 +194,8 @@ pub(crate) async fn server_metadata(
     http: &HttpClient,
     issuer: &str,
 ) -> Result<ServerMetadata, DiscoveryError> {
-    let failed = |error: HttpError| DiscoveryError::Document {
-        url: shown(issuer),
-        error,
-    };
-    let address = http.check(issuer).map_err(|error| failed(error.into()))?;
+    let checked = http.check(issuer);
+    let address = checked.map_err(|error| unusable(issuer, error.into()))?;
     for url in metadata_urls(&address) {
         let answer = fetch(http, &url).await?;
         let Some(metadata) = found::<ServerMetadata>(&url, &answer, "issuer")? else {
@@ -241,10 +237,13 @@ fn metadata_urls(issuer: &Address) -> Vec<String> {
 
 async fn fetch(http: &HttpClient, url: &str) -> Result<Answer, DiscoveryError> {
     let answer = http.get(url).await;
-    answer.map_err(|error| DiscoveryError::Document {
-        url: shown(url),
-        error,
-    })
+    answer.map_err(|error| unusable(url, error))
+}
+
+/// The error for a document that could not be read.
+fn unusable(url: &str, error: HttpError) -> DiscoveryError {
+    let url = shown(url);
+    DiscoveryError::Document { url, error }
 }
 
 /// Whether two issuers are equal, or only one of them has a slash at its end.
@@ -259,10 +258,7 @@ fn found<T: serde::de::DeserializeOwned>(
     answer: &Answer,
     key: &str,
 ) -> Result<Option<T>, DiscoveryError> {
-    let failed = |error| DiscoveryError::Document {
-        url: shown(url),
-        error,
-    };
+    let failed = |error| unusable(url, error);
     match answer.status {
         // Web applications answer unknown paths with their page and 200.
         StatusCode::OK => match answer.object() {

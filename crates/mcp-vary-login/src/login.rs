@@ -11,13 +11,14 @@ use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::tasks::spawn;
+use mcp_vary_http_client::credential_source::Retry;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::address::{Address, AddressPolicy};
 use crate::challenge::Challenge;
 use crate::error::CredentialError;
 use crate::http_client::{HttpClient, Transport};
-use crate::refusal::{Refusal, RefusalKind, Retry};
+use crate::refusal::{Refusal, RefusalKind};
 use crate::registration::ConfiguredClient;
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -32,24 +33,28 @@ use self::latest::Latest;
 #[derive(Clone, Debug)]
 pub struct LoginCredentials(Arc<Shared>);
 
-/// The server to log in to.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LoginSettings {
-    /// The arguments of `vary login` for the server, for messages.
-    pub name: String,
-    /// The server.
-    pub server: Address,
-    /// Who is logged in.
-    pub principal: String,
-    /// The client; if it has no id, one is registered.
-    pub client: ConfiguredClient,
-    /// The authorization server; if absent, the first that the server names.
-    pub issuer: Option<Address>,
-    /// The scopes to request, beside those that the server asks for.
-    pub scope: Scopes,
-    /// The file of authorities that are trusted beside those of the system.
-    pub ca: Option<PathBuf>,
+mcp_vary_base::defaults! {
+    /// The server to log in to.
+    #[derive(Clone, Debug)]
+    #[non_exhaustive]
+    pub struct LoginSettings {
+        /// The operator's login at `server`, which messages call `name`.
+        pub fn new(name: impl Into<String>, server: Address);
+        /// The arguments of `vary login` for the server, for messages.
+        pub name: String = name.into(),
+        /// The server.
+        pub server: Address = server,
+        /// Who is logged in.
+        pub principal: String = LoginKey::OPERATOR.to_owned(),
+        /// The client; if it has no id, one is registered.
+        pub client: ConfiguredClient = ConfiguredClient::default(),
+        /// The authorization server; if absent, the first that the server names.
+        pub issuer: Option<Address> = None,
+        /// The scopes to request, beside those that the server asks for.
+        pub scope: Scopes = Scopes::default(),
+        /// The file of authorities that are trusted beside those of the system.
+        pub ca: Option<PathBuf> = None,
+    }
 }
 
 /// How a person is asked, if one is there.
@@ -101,21 +106,6 @@ struct State {
     /// How often a person was asked because of a refusal.
     authorizations: usize,
     failure: Option<Failure>,
-}
-
-impl LoginSettings {
-    /// The operator's login at `server`, which messages call `name`.
-    pub fn new(name: impl Into<String>, server: Address) -> Self {
-        Self {
-            name: name.into(),
-            server,
-            principal: LoginKey::OPERATOR.to_owned(),
-            client: ConfiguredClient::default(),
-            issuer: None,
-            scope: Scopes::default(),
-            ca: None,
-        }
-    }
 }
 
 impl Interaction {
@@ -382,7 +372,7 @@ impl Shared {
         let tokens = state.login.as_ref().and_then(|login| login.tokens.as_ref());
         let current = tokens.and_then(|tokens| tokens.access_token.bearer());
         if current.is_some() && current != refusal.sent {
-            return Ok(Retry::Worthwhile);
+            return Ok(Retry::Once);
         }
         let mut reason = None;
         match refusal.kind {
@@ -390,7 +380,7 @@ impl Shared {
                 let requested = refusal.challenge.scope.clone().unwrap_or_default();
                 let login = state.login.as_ref();
                 if login.is_none_or(|login| login.scope.contains_all(&requested)) {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 }
                 self.store_missing_scope(state, &requested).await?;
                 reason = Some(format!("it needs another scope: {requested}"));
@@ -403,7 +393,7 @@ impl Shared {
                     match self.refresh(state).await {
                         Ok(token) => {
                             state.replacement = Some(token);
-                            return Ok(Retry::Worthwhile);
+                            return Ok(Retry::Once);
                         }
                         Err(CredentialError::LoginNeeded { reason: why, .. }) => reason = why,
                         Err(error) => return Err(error),
@@ -422,7 +412,7 @@ impl Shared {
         }
         state.authorizations += 1;
         self.authorize(state, &refusal.challenge).await?;
-        Ok(Retry::Worthwhile)
+        Ok(Retry::Once)
     }
 
     /// Stores the scopes that the next login requests, too.

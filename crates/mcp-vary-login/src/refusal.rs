@@ -1,18 +1,8 @@
-//! Requests that a server refused, and whether they are sent again.
+//! Requests that a server refused.
 
 use http::{HeaderValue, StatusCode};
 
 use crate::challenge::Challenge;
-
-/// Whether a refused request should be sent again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Retry {
-    /// There is another authorization now.
-    Worthwhile,
-    /// Another authorization would be refused, too.
-    Pointless,
-}
 
 /// A refusal that another authorization may avoid.
 #[derive(Clone, Debug)]

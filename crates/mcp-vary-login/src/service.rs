@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use mcp_vary_base::environment::Environment;
-use mcp_vary_http_client::credential_source::CredentialStatus;
+use mcp_vary_http_client::credential_source::{CredentialStatus, Retry};
 use tokio::sync::Mutex;
 
 use crate::address::{Address, AddressPolicy};
@@ -15,7 +15,7 @@ use crate::client::{Client, ClientAuthentication};
 use crate::discovery::{ServerMetadata, discover};
 use crate::error::CredentialError;
 use crate::http_client::{HttpClient, Transport};
-use crate::refusal::{Refusal, RefusalKind, Retry};
+use crate::refusal::{Refusal, RefusalKind};
 use crate::scope::Scopes;
 use crate::secret::Secret;
 use crate::token::{TokenEndpoint, TokenError, Tokens};
@@ -24,22 +24,28 @@ use crate::token::{TokenEndpoint, TokenError, Tokens};
 #[derive(Clone, Debug)]
 pub struct ServiceCredentials(Arc<Service>);
 
-/// The service that a server knows.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServiceSettings {
-    /// The server.
-    pub server: Address,
-    /// The authorization server; if absent, the first that the server names. A secret is sent only to one that is named here.
-    pub issuer: Option<Address>,
-    /// The id of the client.
-    pub client_id: String,
-    /// How the client authenticates.
-    pub authentication: ServiceAuthentication,
-    /// The scopes to request; if there are none, those that the server names.
-    pub scope: Scopes,
-    /// The file of authorities that are trusted beside those of the system.
-    pub ca: Option<PathBuf>,
+mcp_vary_base::defaults! {
+    /// The service that a server knows.
+    #[derive(Clone, Debug)]
+    #[non_exhaustive]
+    pub struct ServiceSettings {
+        /// The service `client_id` at the authorization server of `server`.
+        #[must_use]
+        pub fn new(server: Address, client_id: String, authentication: ServiceAuthentication);
+        /// The server.
+        pub server: Address = server,
+        /// The authorization server; if absent, the first that the server names. A secret is sent only to one that is named
+        /// here.
+        pub issuer: Option<Address> = None,
+        /// The id of the client.
+        pub client_id: String = client_id,
+        /// How the client authenticates.
+        pub authentication: ServiceAuthentication = authentication,
+        /// The scopes to request; if there are none, those that the server names.
+        pub scope: Scopes = Scopes::default(),
+        /// The file of authorities that are trusted beside those of the system.
+        pub ca: Option<PathBuf> = None,
+    }
 }
 
 /// How a service authenticates.
@@ -95,21 +101,6 @@ impl Failure {
     pub(crate) fn recent(failure: Option<&Self>, now: u64) -> Option<CredentialError> {
         let recent = failure.filter(|failure| now < failure.until)?;
         Some(recent.error.clone())
-    }
-}
-
-impl ServiceSettings {
-    /// The service `client_id` at the authorization server of `server`.
-    #[must_use]
-    pub fn new(server: Address, client_id: String, authentication: ServiceAuthentication) -> Self {
-        Self {
-            server,
-            issuer: None,
-            client_id,
-            authentication,
-            scope: Scopes::default(),
-            ca: None,
-        }
     }
 }
 
@@ -188,7 +179,7 @@ impl ServiceCredentials {
             .as_ref()
             .and_then(|tokens| tokens.access_token.bearer());
         if current.is_some() && current != refusal.sent {
-            return Ok(Retry::Worthwhile);
+            return Ok(Retry::Once);
         }
         match refusal.kind {
             RefusalKind::Unauthorized => {
@@ -201,17 +192,17 @@ impl ServiceCredentials {
             RefusalKind::InsufficientScope => {
                 let requested = refusal.challenge.scope.as_ref();
                 let Some((requested, grant)) = requested.zip(state.grant.as_mut()) else {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 };
                 if grant.scope.contains_all(requested) {
-                    return Ok(Retry::Pointless);
+                    return Ok(Retry::Never);
                 }
                 grant.scope = grant.scope.union(requested);
             }
         }
         let value = self.0.request(&mut state, &refusal.challenge).await?;
         state.replacement = Some(value);
-        Ok(Retry::Worthwhile)
+        Ok(Retry::Once)
     }
 }
 

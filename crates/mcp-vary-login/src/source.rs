@@ -6,7 +6,7 @@ use mcp_vary_http_client::credential_source::{
     CredentialError, CredentialSource, CredentialStatus, Refusal, Retry,
 };
 
-use crate::credentials::{self, Credentials};
+use crate::credentials::Credentials;
 use crate::error;
 use crate::store::LoginSummary;
 
@@ -69,8 +69,7 @@ impl CredentialSource for AuthorizationSource {
                 return Ok(Retry::Never);
             }
             match self.credentials.refused(sent, status, challenges).await {
-                Ok(credentials::Retry::Worthwhile) => Ok(Retry::Once),
-                Ok(credentials::Retry::Pointless) => Ok(Retry::Never),
+                Ok(retry) => Ok(retry),
                 // A server that nothing is configured for may have tokens of another kind.
                 Err(error @ error::CredentialError::LoginNeeded { reason: None, .. })
                     if self.is_implied =>

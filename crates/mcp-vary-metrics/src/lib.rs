@@ -3,7 +3,7 @@
 //! | question | here |
 //! |---|---|
 //! | which metrics are there? | [`families`] |
-//! | what counts a request? | [`RequestMeter`], [`ClientOperation`] |
+//! | what counts a request? | [`RequestMeter`] by its [`RequestLabels`], [`ClientOperation`] |
 //! | whose series are these? | [`ServerMetrics`], [`VariantMetrics`] |
 //! | what does a scrape get? | [`Exposition`], in a [`Form`] |
 //!
@@ -24,6 +24,7 @@ mod form;
 mod histogram;
 mod metrics;
 mod process;
+mod request_labels;
 mod request_meter;
 mod server_metrics;
 mod variant_metrics;
@@ -34,6 +35,7 @@ pub use exposition::{Exposition, Labels, Value};
 pub use families::{Family, Kind};
 pub use form::Form;
 pub use metrics::Metrics;
+pub use request_labels::RequestLabels;
 pub use request_meter::{ExchangeMeter, PendingRequest, RequestMeter, RequestOutcome};
 pub use server_metrics::{ClientOperation, ServerMetrics, ToolMetrics};
 pub use variant_metrics::VariantMetrics;

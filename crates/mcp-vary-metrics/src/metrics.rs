@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::closed_list::{AUTH_OUTCOMES, CODES, Code, ERAS, METHODS};
+use crate::closed_list::{AUTH_OUTCOMES, Code, METHODS};
 use crate::directory::{Activity, Directory, Listed, MAX_TOOLS, Owner};
-use crate::exposition::{Exposition, Labels, Value};
+use crate::exposition::{Exposition, Value};
 use crate::families;
 use crate::histogram::{Counts, Histograms, OPERATION, OWN};
+use crate::request_labels::RequestLabels;
 use crate::server_metrics::ServerMetrics;
-use crate::variant_metrics::{VariantMetrics, at};
+use crate::variant_metrics::VariantMetrics;
 
 /// All series of a gateway.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Default for Metrics {
         let room = || Arc::new(AtomicUsize::new(MAX_TOOLS));
         let tools = room();
         Self {
-            operations: Histograms::new(OPERATION, METHODS.len() * ERAS.len() * CODES.len()),
+            operations: Histograms::new(OPERATION, RequestLabels::SERIES),
             own: Histograms::new(OWN, METHODS.len()),
             servers: Directory::new(room(), move || ServerMetrics::new(Arc::clone(&tools))),
             variants: Directory::new(room(), VariantMetrics::default),
@@ -184,11 +185,7 @@ impl Metrics {
 
     fn expose_requests(&self, exposition: &mut Exposition) {
         let operations = self.operations.used().map(|(position, value)| {
-            let (method, era, code) = at(position);
-            let mut labels: Labels = vec![
-                ("mcp_method_name", METHODS.value(method).to_owned()),
-                ("protocol", ERAS.value(era).to_owned()),
-            ];
+            let (mut labels, code) = RequestLabels::of_series(position, "mcp_method_name");
             let error_type = Code::error_type(code);
             if !error_type.is_empty() {
                 labels.push(("error_type", error_type.to_owned()));
@@ -254,7 +251,7 @@ mod tests {
     #[test]
     fn a_call_counts_for_its_variant_its_server_and_its_tool() {
         let metrics = Arc::new(Metrics::default());
-        let meter = RequestMeter::begin(&metrics, "tools/call", "2026-07-28");
+        let meter = RequestMeter::begin(&metrics, RequestLabels::new("tools/call", "2026-07-28"));
         meter.enter(&metrics.variant("compact"), "rule");
         let operation = metrics.server("git").begin("tools/call", Some("log"));
         let mut exchange = ExchangeMeter::begin();
@@ -280,7 +277,7 @@ mod tests {
     #[test]
     fn a_request_that_is_dropped_is_cancelled() {
         let metrics = Arc::new(Metrics::default());
-        let meter = RequestMeter::begin(&metrics, "ping", "before-2026-07-28");
+        let meter = RequestMeter::begin(&metrics, RequestLabels::new("ping", "before-2026-07-28"));
         meter.pending().end();
         drop(meter.pending());
         shows(
@@ -298,7 +295,7 @@ mod tests {
             exposition.series()
         };
         let send = |method: &str, code: i64| {
-            let meter = RequestMeter::begin(&metrics, method, "2026-07-28");
+            let meter = RequestMeter::begin(&metrics, RequestLabels::new(method, "2026-07-28"));
             meter.answered(RequestOutcome::new(Code::of_error(code), None));
         };
         send("x", 10_000);
@@ -348,7 +345,8 @@ mod tests {
         let metrics = Arc::new(Metrics::default());
         metrics.count_credential("ok", Some("https://login.example"));
         metrics.count_credential("missing", None);
-        RequestMeter::begin(&metrics, "tools/call", "before-2026-07-28").denied_by("access[2]");
+        let call = RequestLabels::new("tools/call", "before-2026-07-28");
+        RequestMeter::begin(&metrics, call).denied_by("access[2]");
         shows(
             &metrics,
             r#"vary_auth_total{outcome="ok",issuer="https://login.example"} 1"#,

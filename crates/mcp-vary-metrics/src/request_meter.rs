@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::closed_list::{Code, ERAS, METHODS};
+use crate::closed_list::Code;
 use crate::metrics::Metrics;
-use crate::variant_metrics::{VariantMetrics, position};
+use crate::request_labels::RequestLabels;
+use crate::variant_metrics::VariantMetrics;
 
 /// One request, from its arrival on.
 ///
@@ -16,8 +17,7 @@ use crate::variant_metrics::{VariantMetrics, position};
 pub struct RequestMeter {
     metrics: Arc<Metrics>,
     arrived: Instant,
-    method: usize,
-    era: usize,
+    labels: RequestLabels,
     /// The variant that it runs under, once that is known.
     variant: OnceLock<Arc<VariantMetrics>>,
 }
@@ -74,14 +74,13 @@ impl ExchangeMeter {
 }
 
 impl RequestMeter {
-    /// A request of a client of `era` arrives.
+    /// A request with these labels arrives.
     #[must_use]
-    pub fn begin(metrics: &Arc<Metrics>, method: &str, era: &str) -> Self {
+    pub fn begin(metrics: &Arc<Metrics>, labels: RequestLabels) -> Self {
         Self {
             metrics: Arc::clone(metrics),
             arrived: Instant::now(),
-            method: METHODS.position(method),
-            era: ERAS.position(era),
+            labels,
             variant: OnceLock::new(),
         }
     }
@@ -114,7 +113,7 @@ impl RequestMeter {
     pub fn exchanged(&self, outcome: RequestOutcome, exchange: Option<ExchangeMeter>) {
         self.end(outcome.code, exchange.map(|exchange| exchange.duration()));
         if let Some((exchange, bytes)) = exchange.zip(outcome.result_bytes)
-            && self.is_call()
+            && self.labels.is_call()
             && exchange.result_bytes > 0
         {
             self.variant().add_result(exchange.result_bytes, bytes);
@@ -128,7 +127,7 @@ impl RequestMeter {
 
     /// The request opened a stream of notifications, which has no response.
     pub fn stream_opened(&self) {
-        let cell = position(self.method, self.era, Code::OK);
+        let cell = self.labels.position(Code::OK);
         self.variant().count(cell);
     }
 
@@ -141,24 +140,20 @@ impl RequestMeter {
     /// Counts the request. `waited`: the time that is not the gateway's, if that is known.
     fn end(&self, code: Code, waited: Option<Duration>) {
         let duration = self.arrived.elapsed();
-        let cell = position(self.method, self.era, code);
+        let cell = self.labels.position(code);
         let variant = self.variant();
         variant.count(cell);
-        if self.is_call() {
+        if self.labels.is_call() {
             variant.observe_call(duration);
         }
-        let in_gateway = waited.map(|waited| (self.method, duration.saturating_sub(waited)));
+        let method = self.labels.method();
+        let in_gateway = waited.map(|waited| (method, duration.saturating_sub(waited)));
         self.metrics.observe_request(cell, duration, in_gateway);
     }
 
     fn variant(&self) -> &Arc<VariantMetrics> {
         let variant = self.variant.get();
         variant.unwrap_or_else(|| self.metrics.no_variant())
-    }
-
-    /// Whether the request calls a tool.
-    const fn is_call(&self) -> bool {
-        self.method == 0
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::closed_list::{CODES, Code, ERAS, METHODS, REASONS};
+use crate::closed_list::{CODES, REASONS};
 use crate::directory::{Activity, Owner};
 use crate::exposition::{Labels, Value};
 use crate::histogram::{Counts, Histogram, OPERATION};
+use crate::request_labels::RequestLabels;
 
 /// The series of one variant.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ const BYTES_OF_TOKEN: u64 = 4;
 impl Default for VariantMetrics {
     fn default() -> Self {
         Self {
-            requests: Counts::new(METHODS.len() * ERAS.len() * CODES.len()),
+            requests: Counts::new(RequestLabels::SERIES),
             call_durations: Histogram::new(OPERATION),
             chosen: Counts::new(REASONS.len()),
             deprecated_uses: AtomicU64::new(0),
@@ -46,21 +47,6 @@ impl Owner for VariantMetrics {
     fn activity(&self) -> &Activity {
         &self.activity
     }
-}
-
-/// The position of the series of a request.
-pub(crate) const fn position(method: usize, era: usize, code: Code) -> usize {
-    (method * ERAS.len() + era) * CODES.len() + code.position()
-}
-
-/// The method, the era and the outcome at a position.
-pub(crate) const fn at(position: usize) -> (usize, usize, usize) {
-    let of_method = position / CODES.len();
-    (
-        of_method / ERAS.len(),
-        of_method % ERAS.len(),
-        position % CODES.len(),
-    )
 }
 
 impl VariantMetrics {
@@ -89,13 +75,9 @@ impl VariantMetrics {
 
     pub(crate) fn requests(&self, variant: &str) -> Vec<(Labels, Value)> {
         let used = self.requests.used().map(|(position, value)| {
-            let (method, era, code) = at(position);
-            let labels = vec![
-                ("method", METHODS.value(method).to_owned()),
-                ("protocol", ERAS.value(era).to_owned()),
-                ("variant", variant.to_owned()),
-                ("code", CODES.value(code).to_owned()),
-            ];
+            let (mut labels, code) = RequestLabels::of_series(position, "method");
+            labels.push(("variant", variant.to_owned()));
+            labels.push(("code", CODES.value(code).to_owned()));
             (labels, value)
         });
         used.collect()

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use mcp_vary_audit::QueueFull;
 use mcp_vary_metrics::{
-    ExchangeMeter, Metrics, PendingRequest, RequestMeter, RequestOutcome, VariantMetrics,
+    ExchangeMeter, Metrics, PendingRequest, RequestLabels, RequestMeter, RequestOutcome,
+    VariantMetrics,
 };
 use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
 use mcp_vary_wire::params::Params;
@@ -66,8 +67,9 @@ impl Observation {
             Era::Legacy => "before-2026-07-28",
             Era::Modern => "2026-07-28",
         };
+        let labels = RequestLabels::new(request.method, era);
         let metrics = observers.metrics.as_ref();
-        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
+        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => (request.feed.is_some() || request_line::is_enabled())

@@ -13,39 +13,44 @@ use mcp_vary_base::io_error;
 
 use crate::sealing_keys::SealingKey;
 
-/// The audit log of a configuration, which [`start`](Self::start) begins.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_base::environment::Environment;
-/// use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
-/// use std::time::Duration;
-///
-/// let settings = AuditSettings::new(AuditTarget::Stdout);
-/// let log = settings.start(|| 1_763_705_520_123_456, Environment::new(|| 0, |bytes| bytes.fill(7)))?;
-/// assert!(log.close(Duration::from_secs(5)));
-///
-/// // A file that cannot be written is an error at the start, not a lost record later.
-/// let settings = AuditSettings::new(AuditTarget::File("/no such folder/audit.jsonl".into()));
-/// assert!(settings.start(|| 0, Environment::new(|| 0, |_| {})).is_err());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct AuditSettings {
-    /// Where the records go.
-    pub target: AuditTarget,
-    /// What is written of principals; their ids by default.
-    pub identities: IdentityDetail,
-    /// What is written of the arguments of calls; digests by default.
-    pub arguments: ArgumentsDetail,
-    /// What happens when records arrive faster than they are written; by default they are lost and counted.
-    pub on_full: OnFull,
-    /// The key of the digests. Random by default, so that digests of two runs cannot be compared.
-    pub key: Option<SealingKey>,
-    /// The name of this instance among several.
-    pub replica: Option<String>,
+mcp_vary_base::defaults! {
+    /// The audit log of a configuration, which [`start`](Self::start) begins.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_base::environment::Environment;
+    /// use mcp_vary_settings::audit::{AuditSettings, AuditTarget};
+    /// use std::time::Duration;
+    ///
+    /// let settings = AuditSettings::new(AuditTarget::Stdout);
+    /// let log = settings.start(|| 1_763_705_520_123_456, Environment::new(|| 0, |bytes| bytes.fill(7)))?;
+    /// assert!(log.close(Duration::from_secs(5)));
+    ///
+    /// // A file that cannot be written is an error at the start, not a lost record later.
+    /// let settings = AuditSettings::new(AuditTarget::File("/no such folder/audit.jsonl".into()));
+    /// assert!(settings.start(|| 0, Environment::new(|| 0, |_| {})).is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[derive(Clone, Debug, Eq, PartialEq)]
+    #[non_exhaustive]
+    pub struct AuditSettings {
+        /// A log with the defaults.
+        #[must_use]
+        pub fn new(target: AuditTarget);
+        /// Where the records go.
+        pub target: AuditTarget = target,
+        /// What is written of principals; their ids by default.
+        pub identities: IdentityDetail = IdentityDetail::Id,
+        /// What is written of the arguments of calls; digests by default.
+        pub arguments: ArgumentsDetail = ArgumentsDetail::Digest,
+        /// What happens when records arrive faster than they are written; by default they are lost and counted.
+        pub on_full: OnFull = OnFull::Drop,
+        /// The key of the digests. Random by default, so that digests of two runs cannot be compared.
+        pub key: Option<SealingKey> = None,
+        /// The name of this instance among several.
+        pub replica: Option<String> = None,
+    }
 }
 
 /// Where the records of an audit log go.
@@ -67,19 +72,6 @@ pub const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 pub const DEFAULT_ARGUMENTS: usize = 16 << 10;
 
 impl AuditSettings {
-    /// A log with the defaults.
-    #[must_use]
-    pub const fn new(target: AuditTarget) -> Self {
-        Self {
-            target,
-            identities: IdentityDetail::Id,
-            arguments: ArgumentsDetail::Digest,
-            on_full: OnFull::Drop,
-            key: None,
-            replica: None,
-        }
-    }
-
     /// Opens the target and starts the log; [`Config::audit_log`](crate::config::Config::audit_log) takes it. `now` returns
     /// microseconds since 1970-01-01 UTC.
     ///

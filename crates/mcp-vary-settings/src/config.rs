@@ -37,134 +37,138 @@ use crate::rates::RateLimits;
 use crate::sealing_keys::{SealingKey, SealingKeys};
 use crate::store::{StoreFailure, StoreUrl};
 
-/// All settings of a gateway.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_base::environment::Environment;
-/// use mcp_vary_settings::config::Config;
-/// use mcp_vary_upstream::{Target, UpstreamConfig};
-///
-/// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
-/// let outside = Environment::new(|| 0, |bytes| bytes.fill(7));
-/// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
-/// assert!(config.negotiation && !config.variants);
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Config {
-    /// The servers behind the gateway. If two offer the same name, the first one gets it.
-    pub servers: Vec<UpstreamConfig>,
-    /// Servers whose entries cannot be used, and why; the status shows them.
-    pub left_out: Vec<(String, String)>,
-    /// How names show the server that they belong to.
-    pub naming: Naming,
-    /// Whether the gateway starts even if no server is reachable yet; off by default.
-    pub allow_empty_start: bool,
-    /// How long the start waits for servers, which may have to be downloaded; a minute by default.
-    pub start_wait: Duration,
-    /// How long a client whose capabilities are new waits for the servers that are started for them; `start_wait` by default.
-    pub class_wait: Option<Duration>,
-    /// The only client there will be; `None` if any may come. Programs are started with its capabilities, once.
-    pub only_client: Option<OnlyClient>,
-    /// Whether the extension server-variants is offered; on by default (EXT-3).
-    pub variants: bool,
-    /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
-    pub variant_set: Arc<VariantSet>,
-    /// How the default variant of a client is selected, besides its hints.
-    pub selection: SelectionConfig,
-    /// The weights of hints when variants are ranked (SV-5): those of the extension, and 80 for `accessLevel`, by
-    /// default.
-    pub weights: Weights,
-    /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
-    pub advertised: usize,
-    /// Whether clients can select only variants that they are offered; off by default.
-    pub advertised_only: bool,
-    /// Whether errors about an invalid variant name those that the client can use (SV-9); on by default.
-    pub enumerate_variants: bool,
-    /// The model that ranks variants for clients that describe themselves (SV-6); none by default.
-    pub model_ranking: Option<ModelRankingConfig>,
-    /// Whether the extension content-negotiation is offered; on by default (EXT-3).
-    pub negotiation: bool,
-    /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
-    /// required.
-    pub required: Vec<ExtensionId>,
-    /// The server that answers the methods of an extension, by the identifier of that. It decides where several servers
-    /// declare one that the gateway does not know.
-    pub extension_servers: BTreeMap<String, String>,
-    /// What a client that asked for JSON alone receives in `content` (CN-9's switch).
-    pub json_content: JsonContent,
-    /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
-    /// (CN-12); on by default.
-    pub lift_json_text: bool,
-    /// Whether clients get a tool that reads what was left out of results, for models that cannot read resources; off
-    /// by default.
-    pub read_result: bool,
-    /// How results of tools are shaped.
-    pub results: ResultRules,
-    /// How resources are shaped.
-    pub resource_results: ResourceRules,
-    /// How prompts are shaped.
-    pub prompt_results: PromptRules,
-    /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
-    pub page_size: Option<NonZeroUsize>,
-    /// How long a session lasts after `initialize`; 24 hours by default.
-    pub session_lifetime: Duration,
-    /// The bounds on what clients may use.
-    pub limits: Limits,
-    /// The gateways in front of this process; none by default.
-    pub ancestors: Ancestors,
-    /// Clock and randomness.
-    pub environment: Environment,
-    /// Seals session ids and cursors. Random by default, so that they expire with the process. Set it if several
-    /// replicas share clients, or if sessions must survive a restart.
-    pub key: SealingKey,
-    /// Opens what was sealed with one of these, too: keys that were replaced recently.
-    pub previous_keys: Vec<SealingKey>,
-    /// The keys in the configuration file.
-    pub named_keys: SealingKeys,
-    /// Who may use the gateway over HTTP; without it, everybody who can connect.
-    pub authentication: Option<Authentication>,
-    /// How clients reach the HTTP listener; from this machine only by default.
-    pub listener: ListenerConfig,
-    /// What clients may see and use; everything by default.
-    pub access: Option<AccessSettings>,
-    /// Whose access tokens may read the operator's page; nobody's by default.
-    pub admin_readers: Option<When>,
-    /// How often clients may do what; without limits by default.
-    pub rates: RateLimits,
-    /// The store that replicas with the same keys share; none by default. A gateway keeps the one that it was opened with.
-    pub store: Option<StoreUrl>,
-    /// What becomes of limited requests while the store is away.
-    pub store_failure: StoreFailure,
-    /// The experiments that run, those that come first preferred; none by default.
-    pub experiments: Vec<ExperimentConfig>,
-    /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
-    pub metrics: Option<MetricsSettings>,
-    /// Counts the tokens of a text, for the status; without it, only metrics have them. A gateway keeps the value that it was
-    /// opened with.
-    pub count_tokens: Option<fn(&str) -> usize>,
-    /// Where the operator's commands go; without it the operator's listener has none. A gateway keeps the value that it was
-    /// opened with.
-    pub operator: Option<Operator>,
-    /// How many servers must be up for `/readyz`; one of them by default.
-    pub ready: Readiness,
-    /// Who the client on standard input is; nobody by default.
-    pub stdio_principal: Option<Arc<Principal>>,
-    /// The audit log that the configuration asks for. [`AuditSettings::start`] starts it.
-    pub audit: Option<AuditSettings>,
-    /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
-    /// with.
-    pub audit_log: Option<AuditLog>,
-    /// The traces that the configuration asks for. [`Tracer::start`] starts them.
-    pub traces: Option<TracesSettings>,
-    /// What begins spans, once it is started; without it there are none. A gateway keeps the one that it was opened with.
-    pub tracer: Option<Arc<Tracer>>,
-    /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
-    pub digest: Option<Arc<str>>,
-    /// A digest of the configuration without the keys that differ between replicas, for the metric that compares them.
-    pub common_digest: Option<Arc<str>>,
+mcp_vary_base::defaults! {
+    /// All settings of a gateway.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_base::environment::Environment;
+    /// use mcp_vary_settings::config::Config;
+    /// use mcp_vary_upstream::{Target, UpstreamConfig};
+    ///
+    /// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
+    /// let outside = Environment::new(|| 0, |bytes| bytes.fill(7));
+    /// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
+    /// assert!(config.negotiation && !config.variants);
+    /// ```
+    #[derive(Clone, Debug)]
+    #[non_exhaustive]
+    pub struct Config {
+        fn defaults(servers: Vec<UpstreamConfig>, environment: Environment);
+        /// The servers behind the gateway. If two offer the same name, the first one gets it.
+        pub servers: Vec<UpstreamConfig> = servers,
+        /// Servers whose entries cannot be used, and why; the status shows them.
+        pub left_out: Vec<(String, String)> = Vec::new(),
+        /// How names show the server that they belong to.
+        pub naming: Naming = Naming::default(),
+        /// Whether the gateway starts even if no server is reachable yet; off by default.
+        pub allow_empty_start: bool = false,
+        /// How long the start waits for servers, which may have to be downloaded; a minute by default.
+        pub start_wait: Duration = Duration::from_secs(60),
+        /// How long a client whose capabilities are new waits for the servers that are started for them; `start_wait` by
+        /// default.
+        pub class_wait: Option<Duration> = None,
+        /// The only client there will be; `None` if any may come. Programs are started with its capabilities, once.
+        pub only_client: Option<OnlyClient> = None,
+        /// Whether the extension server-variants is offered; on by default (EXT-3).
+        pub variants: bool = true,
+        /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
+        pub variant_set: Arc<VariantSet> = Arc::new(VariantSet::built_in()),
+        /// How the default variant of a client is selected, besides its hints.
+        pub selection: SelectionConfig = SelectionConfig::default(),
+        /// The weights of hints when variants are ranked (SV-5): those of the extension, and 80 for `accessLevel`, by
+        /// default.
+        pub weights: Weights = built_in::weights(),
+        /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
+        pub advertised: usize = DEFAULT_ADVERTISED,
+        /// Whether clients can select only variants that they are offered; off by default.
+        pub advertised_only: bool = false,
+        /// Whether errors about an invalid variant name those that the client can use (SV-9); on by default.
+        pub enumerate_variants: bool = true,
+        /// The model that ranks variants for clients that describe themselves (SV-6); none by default.
+        pub model_ranking: Option<ModelRankingConfig> = None,
+        /// Whether the extension content-negotiation is offered; on by default (EXT-3).
+        pub negotiation: bool = true,
+        /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
+        /// required.
+        pub required: Vec<ExtensionId> = Vec::new(),
+        /// The server that answers the methods of an extension, by the identifier of that. It decides where several servers
+        /// declare one that the gateway does not know.
+        pub extension_servers: BTreeMap<String, String> = BTreeMap::new(),
+        /// What a client that asked for JSON alone receives in `content` (CN-9's switch).
+        pub json_content: JsonContent = JsonContent::default(),
+        /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
+        /// (CN-12); on by default.
+        pub lift_json_text: bool = true,
+        /// Whether clients get a tool that reads what was left out of results, for models that cannot read resources; off
+        /// by default.
+        pub read_result: bool = false,
+        /// How results of tools are shaped.
+        pub results: ResultRules = ResultRules::default(),
+        /// How resources are shaped.
+        pub resource_results: ResourceRules = ResourceRules::default(),
+        /// How prompts are shaped.
+        pub prompt_results: PromptRules = PromptRules::default(),
+        /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
+        pub page_size: Option<NonZeroUsize> = None,
+        /// How long a session lasts after `initialize`; 24 hours by default.
+        pub session_lifetime: Duration = Duration::from_secs(24 * 60 * 60),
+        /// The bounds on what clients may use.
+        pub limits: Limits = Limits::default(),
+        /// The gateways in front of this process; none by default.
+        pub ancestors: Ancestors = Ancestors::default(),
+        /// Clock and randomness.
+        pub environment: Environment = environment,
+        /// Seals session ids and cursors. Random by default, so that they expire with the process. Set it if several
+        /// replicas share clients, or if sessions must survive a restart.
+        pub key: SealingKey = SealingKey([0; 32]),
+        /// Opens what was sealed with one of these, too: keys that were replaced recently.
+        pub previous_keys: Vec<SealingKey> = Vec::new(),
+        /// The keys in the configuration file.
+        pub named_keys: SealingKeys = SealingKeys::default(),
+        /// Who may use the gateway over HTTP; without it, everybody who can connect.
+        pub authentication: Option<Authentication> = None,
+        /// How clients reach the HTTP listener; from this machine only by default.
+        pub listener: ListenerConfig = ListenerConfig::default(),
+        /// What clients may see and use; everything by default.
+        pub access: Option<AccessSettings> = None,
+        /// Whose access tokens may read the operator's page; nobody's by default.
+        pub admin_readers: Option<When> = None,
+        /// How often clients may do what; without limits by default.
+        pub rates: RateLimits = RateLimits::default(),
+        /// The store that replicas with the same keys share; none by default. A gateway keeps the one that it was opened with.
+        pub store: Option<StoreUrl> = None,
+        /// What becomes of limited requests while the store is away.
+        pub store_failure: StoreFailure = StoreFailure::default(),
+        /// The experiments that run, those that come first preferred; none by default.
+        pub experiments: Vec<ExperimentConfig> = Vec::new(),
+        /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
+        pub metrics: Option<MetricsSettings> = None,
+        /// Counts the tokens of a text, for the status; without it, only metrics have them. A gateway keeps the value that it was
+        /// opened with.
+        pub count_tokens: Option<fn(&str) -> usize> = None,
+        /// Where the operator's commands go; without it the operator's listener has none. A gateway keeps the value that it was
+        /// opened with.
+        pub operator: Option<Operator> = None,
+        /// How many servers must be up for `/readyz`; one of them by default.
+        pub ready: Readiness = Readiness::default(),
+        /// Who the client on standard input is; nobody by default.
+        pub stdio_principal: Option<Arc<Principal>> = None,
+        /// The audit log that the configuration asks for. [`AuditSettings::start`] starts it.
+        pub audit: Option<AuditSettings> = None,
+        /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
+        /// with.
+        pub audit_log: Option<AuditLog> = None,
+        /// The traces that the configuration asks for. [`Tracer::start`] starts them.
+        pub traces: Option<TracesSettings> = None,
+        /// What begins spans, once it is started; without it there are none. A gateway keeps the one that it was opened with.
+        pub tracer: Option<Arc<Tracer>> = None,
+        /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
+        pub digest: Option<Arc<str>> = None,
+        /// A digest of the configuration without the keys that differ between replicas, for the metric that compares them.
+        pub common_digest: Option<Arc<str>> = None,
+    }
 }
 
 /// The only client of a gateway.
@@ -190,60 +194,7 @@ impl Config {
     /// The defaults in front of several servers.
     #[must_use]
     pub fn with_servers(servers: Vec<UpstreamConfig>, environment: Environment) -> Self {
-        let config = Self {
-            key: SealingKey([0; 32]),
-            previous_keys: Vec::new(),
-            named_keys: SealingKeys::default(),
-            servers,
-            left_out: Vec::new(),
-            naming: Naming::default(),
-            allow_empty_start: false,
-            start_wait: Duration::from_secs(60),
-            class_wait: None,
-            only_client: None,
-            variants: true,
-            variant_set: Arc::new(VariantSet::built_in()),
-            selection: SelectionConfig::default(),
-            weights: built_in::weights(),
-            advertised: DEFAULT_ADVERTISED,
-            advertised_only: false,
-            enumerate_variants: true,
-            model_ranking: None,
-            negotiation: true,
-            required: Vec::new(),
-            extension_servers: BTreeMap::new(),
-            json_content: JsonContent::default(),
-            lift_json_text: true,
-            read_result: false,
-            results: ResultRules::default(),
-            resource_results: ResourceRules::default(),
-            prompt_results: PromptRules::default(),
-            page_size: None,
-            session_lifetime: Duration::from_secs(24 * 60 * 60),
-            limits: Limits::default(),
-            ancestors: Ancestors::default(),
-            environment,
-            authentication: None,
-            listener: ListenerConfig::default(),
-            access: None,
-            admin_readers: None,
-            rates: RateLimits::default(),
-            store: None,
-            store_failure: StoreFailure::default(),
-            experiments: Vec::new(),
-            metrics: None,
-            count_tokens: None,
-            operator: None,
-            ready: Readiness::default(),
-            stdio_principal: None,
-            audit: None,
-            audit_log: None,
-            traces: None,
-            tracer: None,
-            digest: None,
-            common_digest: None,
-        };
-        config.with_environment(environment)
+        Self::defaults(servers, environment).with_environment(environment)
     }
 
     /// Replaces clock and randomness, and draws a new random key.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_vary_base::limit::{Limit as _, quantity};
 use mcp_vary_base::setters;
 
 /// Passes all limits to the macro `$with`: what each bounds, its key under `limits`, its default, its field and its kind.
@@ -100,42 +101,6 @@ type Size = usize;
 type Count = usize;
 /// Zero if it is `off`.
 type DurationOrOff = Duration;
-
-/// The value of a limit.
-trait Limit {
-    /// The value of this many bytes or seconds, or this count.
-    fn of(quantity: u32) -> Self;
-}
-
-impl Limit for usize {
-    fn of(quantity: u32) -> Self {
-        quantity as Self
-    }
-}
-
-impl Limit for Duration {
-    fn of(quantity: u32) -> Self {
-        Self::from_secs(quantity.into())
-    }
-}
-
-/// The bytes, the seconds or the count that a default means.
-const fn quantity(text: &str) -> u32 {
-    let mut number = 0;
-    let mut unit = text.as_bytes();
-    while let [digit @ b'0'..=b'9', others @ ..] = unit {
-        number = number * 10 + (*digit - b'0') as u32;
-        unit = others;
-    }
-    match unit {
-        b"" | b"s" | b"off" => number,
-        b" KiB" => number << 10,
-        b" MiB" => number << 20,
-        b"m" => number * 60,
-        b"h" => number * 3600,
-        _ => panic!("a default has another unit"),
-    }
-}
 
 impl Limits {
     setters! {

@@ -26,74 +26,78 @@ use super::connect_error::ConnectError;
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 
-/// One server: its name in logs and errors, where it is, and its limits.
-#[derive(Clone, Debug)]
-pub struct UpstreamConfig {
-    /// The name that the operator gave it.
-    pub name: String,
-    /// Its address.
-    pub target: Target,
-    /// The command of the target as an error shows it.
-    pub command_line: Option<crate::command_line::CommandLine>,
-    /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
-    pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
-    /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
-    pub credentials: Vec<Credential>,
-    /// The credentials of each client. Each principal has connections of its own then.
-    pub client_credentials: Option<Arc<dyn ClientCredentials>>,
-    /// Why no connection is opened; `None` for an ordinary server.
-    pub refusal: Option<ConnectError>,
-    /// Its limits.
-    pub limits: Limits,
-    /// The client capabilities that are declared to it, JSON text; `{}` by default.
-    pub capabilities: String,
-    /// The `clientInfo` that is declared to it, JSON text; that of the gateway by default.
-    pub client_info: Option<String>,
-    /// Which clients share a connection to it.
-    pub isolation: Isolation,
-    /// How many processes of a program there may be, or pipes to a server in this process.
-    pub processes: Processes,
-    /// Whether this is a connection beside the first one to the server.
-    pub is_further: bool,
-    /// Which calls are retried if the server is lost while it works on them.
-    pub retry: RetryPolicy,
-    /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
-    pub variant: Option<VariantId>,
-    /// Whether the feature tags of clients are forwarded to it, so that it shapes its results itself.
-    pub passthrough: bool,
-    /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
-    pub forwarded_extensions: Vec<String>,
-    /// The methods of extensions that are forwarded although the client's variant hides something.
-    pub allowed_methods: Vec<String>,
-    /// Whether each connection serves one client only, so that server requests can be forwarded to it.
-    pub is_dedicated: bool,
-    /// Whether clients lease such a connection one after the other, so that a server request belongs to the current lease.
-    pub is_pooled: bool,
-    /// Whether a server of both eras is used in the legacy era.
-    pub legacy_first: bool,
-    /// How long a new, unknown process waits for its first request, until the era of the first client is known.
-    pub era_wait: Duration,
-    /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
-    /// is not random: pauses between attempts are then as long as they can be.
-    pub fill_random: fn(&mut [u8]),
-    /// The environment variables that name proxies. The default has none.
-    pub variables: Variables,
-    /// The file of further authorities, in PEM, whose certificates are trusted.
-    pub ca: Option<PathBuf>,
-    /// Whether it is reached over HTTP with SSE, the transport of 2024-11-05, without trying streamable HTTP first.
-    pub is_sse: bool,
-    /// The certificate that is shown to the server.
-    pub client_certificate: Option<ClientCertificate>,
-    /// Counts dropped messages.
-    pub counters: Arc<Counters>,
-    /// What its processes wrote last, for the operator.
-    pub last_output: Arc<ScopedLock<LastOutput>>,
-    /// Why it refused `notifications/initialized`, as logged last.
-    pub refused_notification: Arc<ScopedLock<Option<String>>>,
-    /// The gateways in front of it.
-    pub chain: OutgoingChain,
-    /// Set if the server is a gateway that leads back to this one.
-    pub loop_error: Arc<OnceLock<ConnectError>>,
+mcp_vary_base::defaults! {
+    /// One server: its name in logs and errors, where it is, and its limits.
+    #[derive(Clone, Debug)]
+    pub struct UpstreamConfig {
+        /// The server `name` at `target`, with the default limits.
+        pub fn new(name: impl Into<String>, target: Target);
+        /// The name that the operator gave it.
+        pub name: String = name.into(),
+        /// Its address.
+        pub target: Target = target,
+        /// The command of the target as an error shows it.
+        pub command_line: Option<crate::command_line::CommandLine> = None,
+        /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
+        pub claim_headers: Vec<(HeaderName, HeaderTemplate)> = Vec::new(),
+        /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
+        pub credentials: Vec<Credential> = Vec::new(),
+        /// The credentials of each client. Each principal has connections of its own then.
+        pub client_credentials: Option<Arc<dyn ClientCredentials>> = None,
+        /// Why no connection is opened; `None` for an ordinary server.
+        pub refusal: Option<ConnectError> = None,
+        /// Its limits.
+        pub limits: Limits = Limits::default(),
+        /// The client capabilities that are declared to it, JSON text; `{}` by default.
+        pub capabilities: String = "{}".to_owned(),
+        /// The `clientInfo` that is declared to it, JSON text; that of the gateway by default.
+        pub client_info: Option<String> = None,
+        /// Which clients share a connection to it.
+        pub isolation: Isolation = Isolation::default(),
+        /// How many processes of a program there may be, or pipes to a server in this process.
+        pub processes: Processes = Processes::default(),
+        /// Whether this is a connection beside the first one to the server.
+        pub is_further: bool = false,
+        /// Which calls are retried if the server is lost while it works on them.
+        pub retry: RetryPolicy = RetryPolicy::default(),
+        /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
+        pub variant: Option<VariantId> = None,
+        /// Whether the feature tags of clients are forwarded to it, so that it shapes its results itself.
+        pub passthrough: bool = false,
+        /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
+        pub forwarded_extensions: Vec<String> = DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
+        /// The methods of extensions that are forwarded although the client's variant hides something.
+        pub allowed_methods: Vec<String> = Vec::new(),
+        /// Whether each connection serves one client only, so that server requests can be forwarded to it.
+        pub is_dedicated: bool = false,
+        /// Whether clients lease such a connection one after the other, so that a server request belongs to the current lease.
+        pub is_pooled: bool = false,
+        /// Whether a server of both eras is used in the legacy era.
+        pub legacy_first: bool = false,
+        /// How long a new, unknown process waits for its first request, until the era of the first client is known.
+        pub era_wait: Duration = Duration::ZERO,
+        /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
+        /// is not random: pauses between attempts are then as long as they can be.
+        pub fill_random: fn(&mut [u8]) = |bytes| bytes.fill(u8::MAX),
+        /// The environment variables that name proxies. The default has none.
+        pub variables: Variables = |_| None,
+        /// The file of further authorities, in PEM, whose certificates are trusted.
+        pub ca: Option<PathBuf> = None,
+        /// Whether it is reached over HTTP with SSE, the transport of 2024-11-05, without trying streamable HTTP first.
+        pub is_sse: bool = false,
+        /// The certificate that is shown to the server.
+        pub client_certificate: Option<ClientCertificate> = None,
+        /// Counts dropped messages.
+        pub counters: Arc<Counters> = Arc::default(),
+        /// What its processes wrote last, for the operator.
+        pub last_output: Arc<ScopedLock<LastOutput>> = Arc::default(),
+        /// Why it refused `notifications/initialized`, as logged last.
+        pub refused_notification: Arc<ScopedLock<Option<String>>> = Arc::default(),
+        /// The gateways in front of it.
+        pub chain: OutgoingChain = OutgoingChain::default(),
+        /// Set if the server is a gateway that leads back to this one.
+        pub loop_error: Arc<OnceLock<ConnectError>> = Arc::default(),
+    }
 }
 
 /// Which clients share a connection to a server.
@@ -149,44 +153,6 @@ pub struct LastOutput {
 }
 
 impl UpstreamConfig {
-    /// The server `name` at `target`, with the default limits.
-    pub fn new(name: impl Into<String>, target: Target) -> Self {
-        Self {
-            name: name.into(),
-            target,
-            command_line: None,
-            claim_headers: Vec::new(),
-            credentials: Vec::new(),
-            client_credentials: None,
-            refusal: None,
-            limits: Limits::default(),
-            capabilities: "{}".to_owned(),
-            client_info: None,
-            isolation: Isolation::default(),
-            processes: Processes::default(),
-            is_further: false,
-            retry: RetryPolicy::default(),
-            variant: None,
-            passthrough: false,
-            forwarded_extensions: DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
-            allowed_methods: Vec::new(),
-            is_dedicated: false,
-            is_pooled: false,
-            legacy_first: false,
-            era_wait: Duration::ZERO,
-            fill_random: |bytes| bytes.fill(u8::MAX),
-            variables: |_| None,
-            ca: None,
-            is_sse: false,
-            client_certificate: None,
-            counters: Arc::default(),
-            last_output: Arc::default(),
-            refused_notification: Arc::default(),
-            chain: OutgoingChain::default(),
-            loop_error: Arc::default(),
-        }
-    }
-
     setters! {
         /// The same server, with these declared client capabilities: the JSON text of an object.
         with_capabilities(capabilities: impl Into<String>): capabilities = capabilities.into();

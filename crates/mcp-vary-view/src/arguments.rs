@@ -275,23 +275,12 @@ impl Arguments {
         })
     }
 
-    /// The arguments of a call in the server's form.
+    /// The arguments of a call, whose members are `given`, in the server's form.
     pub(super) fn to_upstream<'t>(
-        &self,
-        arguments: &'t str,
-        back: Option<&ArgumentDecoder>,
-        fill: bool,
-    ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
-        self.members_to_upstream(arguments, &read_members(arguments)?, back, fill)
-    }
-
-    /// Like [`to_upstream`](Self::to_upstream), for arguments that were read already.
-    pub(super) fn members_to_upstream<'t>(
         &self,
         arguments: &'t str,
         given: &Members<'t>,
         back: Option<&ArgumentDecoder>,
-        fill: bool,
     ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
         let mut used = Vec::new();
         let mut there = BTreeSet::new();
@@ -315,17 +304,14 @@ impl Arguments {
                 used.push((native, returned));
             }
         }
-        if fill {
-            faults.extend(self.missing_arguments(&there));
-        }
+        faults.extend(self.missing_arguments(&there));
         if !faults.is_empty() {
             faults.truncate(MAX_ERRORS);
             return Err(faults);
         }
-        for (native, change) in self.overrides.iter().filter(|_| fill) {
-            if let Some(value) = change
-                .implied_value()
-                .filter(|_| !there.contains(native.as_str()))
+        for (native, change) in &self.overrides {
+            if !there.contains(native.as_str())
+                && let Some(value) = change.implied_value()
             {
                 used.push((native, Cow::Owned(value.to_json())));
                 changed = true;

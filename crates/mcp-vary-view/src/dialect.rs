@@ -4,6 +4,7 @@
 
 mod back;
 mod gemini;
+mod members;
 mod reading;
 pub(super) mod sentences;
 mod strict;
@@ -18,6 +19,8 @@ use sha2::{Digest as _, Sha256};
 pub(super) use back::ArgumentDecoder;
 
 use mcp_vary::json::{Json, JsonError};
+
+use super::word_list::word_list;
 
 /// The dialect of JSON Schema that a family of models accepts for a tool's arguments.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
@@ -55,8 +58,8 @@ impl Dialect {
     #[must_use]
     pub const fn keywords(self) -> &'static [&'static str] {
         match self {
-            Self::Gemini => &GEMINI,
-            Self::OpenaiStrict => &OPENAI_STRICT,
+            Self::Gemini => GEMINI,
+            Self::OpenaiStrict => OPENAI_STRICT,
         }
     }
 
@@ -146,12 +149,6 @@ impl Dialect {
         }
         Cow::Owned(other)
     }
-
-    /// Like [`Self::name`], for a name that another item already has: it ends with a hash of the original.
-    #[must_use]
-    pub fn unique_name(self, name: &str) -> String {
-        hashed(&self.name(name), name)
-    }
 }
 
 /// The beginning of `text`, and a hash of `whole`.
@@ -169,49 +166,7 @@ fn hashed(text: &str, whole: &str) -> String {
 const MAX_NAME: usize = 64;
 
 /// The fields of `google.ai.generativelanguage.v1beta.Schema` that are used here.
-const GEMINI: [&str; 20] = [
-    "anyOf",
-    "default",
-    "description",
-    "enum",
-    "example",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minimum",
-    "nullable",
-    "pattern",
-    "properties",
-    "propertyOrdering",
-    "required",
-    "title",
-    "type",
-];
+const GEMINI: &[&str] = word_list!("dialect/gemini_keywords.txt");
 
 /// The keywords that OpenAI's guide to structured outputs lists as supported.
-const OPENAI_STRICT: [&str; 20] = [
-    "$defs",
-    "$ref",
-    "additionalProperties",
-    "anyOf",
-    "description",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maximum",
-    "minItems",
-    "minimum",
-    "multipleOf",
-    "pattern",
-    "properties",
-    "required",
-    "title",
-    "type",
-];
+const OPENAI_STRICT: &[&str] = word_list!("dialect/openai_strict_keywords.txt");

@@ -43,6 +43,7 @@ mod uri;
 mod uri_check;
 mod uri_forms;
 mod uri_match;
+mod word_list;
 
 pub use arguments::ArgumentOverride;
 pub use call_check::escape_invisible;

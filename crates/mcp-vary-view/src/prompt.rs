@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
-use super::arguments::{ArgumentOverride, Arguments};
+use super::arguments::{ArgumentOverride, Arguments, read_members};
 use super::changes::Changes;
 use super::derive;
 use super::diagnostic::ViewDiagnostic;
@@ -142,7 +142,8 @@ impl PreparedPrompt {
         if self.arguments.is_identity() {
             return Ok(Cow::Borrowed(given));
         }
-        self.arguments.to_upstream(given, None, true)
+        self.arguments
+            .to_upstream(given, &read_members(given)?, None)
     }
 
     /// The server's name of a view's argument; `None` if the view has no such argument.

@@ -222,9 +222,7 @@ impl PreparedTool {
         }
         let members = read_members(given)?;
         let decoder = self.decoder.as_ref();
-        let arguments = self
-            .arguments
-            .members_to_upstream(given, &members, decoder, true)?;
+        let arguments = self.arguments.to_upstream(given, &members, decoder)?;
         let faults = match self.check() {
             Some(Ok(check)) => check.errors(&self.arguments, &members, &arguments),
             _ => Vec::new(),

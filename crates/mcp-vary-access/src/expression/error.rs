@@ -15,37 +15,37 @@ pub const MAX_EXPRESSION_BRACKETS: usize = 8;
 #[non_exhaustive]
 pub enum ExpressionError {
     /// The text is longer than [`MAX_EXPRESSION`].
-    #[error("`if` has more than {MAX_EXPRESSION} bytes")]
+    #[error("it has more than {MAX_EXPRESSION} bytes")]
     TooLong,
     /// The expression nests deeper than [`MAX_EXPRESSION_DEPTH`].
-    #[error("`if` nests deeper than {MAX_EXPRESSION_DEPTH} operations, or 4 macros")]
+    #[error("it nests deeper than {MAX_EXPRESSION_DEPTH} operations, or 4 macros")]
     TooDeep,
     /// The brackets nest deeper than [`MAX_EXPRESSION_BRACKETS`].
-    #[error("`if` nests deeper than {MAX_EXPRESSION_BRACKETS} brackets")]
+    #[error("it nests deeper than {MAX_EXPRESSION_BRACKETS} brackets")]
     TooManyBrackets,
     /// The text is not CEL.
-    #[error("`if` is not an expression in CEL: {0}")]
+    #[error("it is not an expression in CEL: {0}")]
     Syntax(String),
     /// A variable does not exist.
     #[error(
-        "`if` uses `{0}`, which does not exist; there are args, claims, kind, name, principal, server, tool, variant"
+        "it uses `{0}`, which does not exist; there are args, claims, kind, name, principal, server, tool, variant"
     )]
     UnknownVariable(String),
     /// A function does not exist here.
     #[error(
-        "`if` calls `{0}`, which does not exist here; see the documentation of rules for the functions"
+        "it calls `{0}`, which does not exist here; see the documentation of rules for the functions"
     )]
     UnknownFunction(String),
     /// A macro whose results could grow without bounds.
-    #[error("`if` uses `map` or `filter`; use `exists`, `exists_one` or `all`")]
+    #[error("it uses `map` or `filter`; use `exists`, `exists_one` or `all`")]
     UnboundedMacro,
     /// `claims` is used other than with a name.
-    #[error("`if` uses `claims` without a name; write `claims.NAME` or `claims[\"NAME\"]`")]
+    #[error("it uses `claims` without a name; write `claims.NAME` or `claims[\"NAME\"]`")]
     AllClaims,
     /// `principal` has no such member.
-    #[error("`if` uses `principal.{0}`; there are principal.kind, .id, .key and .client")]
+    #[error("it uses `principal.{0}`; there are principal.kind, .id, .key and .client")]
     UnknownMember(String),
     /// The result cannot be a boolean.
-    #[error("`if` is not a condition: its result is not true or false")]
+    #[error("it is not a condition: its result is not true or false")]
     NotBoolean,
 }

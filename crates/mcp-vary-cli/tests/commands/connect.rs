@@ -6,6 +6,38 @@ use std::process::Command;
 use crate::program::{Run, VARY, command};
 use crate::text::{assert_contains, assert_ends, assert_lacks};
 
+/// Each client with its title, its file in the directory of its user on Linux, and the key of its servers.
+pub(crate) const CLIENTS: [(&str, &str, &str, &str); 8] = [
+    ("claude-code", "Claude Code", ".claude.json", "mcpServers"),
+    (
+        "claude-desktop",
+        "Claude Desktop",
+        ".config/Claude/claude_desktop_config.json",
+        "mcpServers",
+    ),
+    ("cursor", "Cursor", ".cursor/mcp.json", "mcpServers"),
+    ("vscode", "VS Code", ".config/Code/User/mcp.json", "servers"),
+    ("codex", "Codex", ".codex/config.toml", "mcp_servers"),
+    (
+        "gemini-cli",
+        "Gemini CLI",
+        ".gemini/settings.json",
+        "mcpServers",
+    ),
+    (
+        "opencode",
+        "opencode",
+        ".config/opencode/opencode.json",
+        "mcp",
+    ),
+    (
+        "windsurf",
+        "Windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        "mcpServers",
+    ),
+];
+
 /// A user's directory for one test, with a project in it.
 pub(crate) struct Home(pub(crate) PathBuf);
 
@@ -313,17 +345,7 @@ fn the_file_of_a_client_is_about_the_directory_above() {
 fn the_page_has_the_entry_of_each_client() {
     const PAGE: &str = include_str!("../../../../docs/how-to/connect.md");
     let sections: Vec<&str> = PAGE.split("\n## ").collect();
-    let titles = [
-        ("claude-code", "Claude Code"),
-        ("claude-desktop", "Claude Desktop"),
-        ("cursor", "Cursor"),
-        ("vscode", "VS Code"),
-        ("codex", "Codex"),
-        ("gemini-cli", "Gemini CLI"),
-        ("opencode", "opencode"),
-        ("windsurf", "Windsurf"),
-    ];
-    for (client, title) in titles {
+    for (client, title, ..) in CLIENTS {
         let section = sections
             .iter()
             .find(|section| section.starts_with(&format!("{title}\n")));

@@ -4,31 +4,12 @@ use std::io::{BufRead as _, BufReader};
 
 use serde_json::{Value, json};
 
-use crate::connect::Home;
+use crate::connect::{CLIENTS, Home};
 use crate::program::{Run, Server, VARY, file, run, sky};
 use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// What the client starts in these tests.
 const SKY: [&str; 3] = ["--", VARY, "weather"];
-
-const CLIENTS: [(&str, &str, &str); 8] = [
-    ("claude-code", ".claude.json", "mcpServers"),
-    (
-        "claude-desktop",
-        ".config/Claude/claude_desktop_config.json",
-        "mcpServers",
-    ),
-    ("cursor", ".cursor/mcp.json", "mcpServers"),
-    ("vscode", ".config/Code/User/mcp.json", "servers"),
-    ("codex", ".codex/config.toml", "mcp_servers"),
-    ("gemini-cli", ".gemini/settings.json", "mcpServers"),
-    ("opencode", ".config/opencode/opencode.json", "mcp"),
-    (
-        "windsurf",
-        ".codeium/windsurf/mcp_config.json",
-        "mcpServers",
-    ),
-];
 
 impl Run {
     /// Checks that the command did its work, and said each of `parts`.
@@ -54,7 +35,7 @@ fn own_files(home: &Home, file: &str) -> [bool; 2] {
 #[test]
 fn each_client_gets_vary_keeps_the_rest_and_is_itself_again() {
     let home = Home::new("round");
-    for (client, file, container) in CLIENTS {
+    for (client, _, file, container) in CLIENTS {
         let before = match client {
             "codex" => {
                 "# mine\nmodel = \"x\" # fast\n\n[mcp_servers.other]\ncommand = 'y'\n".to_owned()
@@ -89,7 +70,7 @@ fn each_client_gets_vary_keeps_the_rest_and_is_itself_again() {
 #[test]
 fn a_client_without_a_file_gets_one_and_loses_it_again() {
     let home = Home::new("fresh");
-    for (client, file, _) in CLIENTS {
+    for (client, _, file, _) in CLIENTS {
         home.connect(&[&[client, "--write"], &SKY[..]].concat())
             .says(&["; the file is new", "connected: "]);
         assert_contains(&home.read(file), &["vary"]);

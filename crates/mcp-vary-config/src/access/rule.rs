@@ -10,8 +10,8 @@ use super::pattern::{self, PlacedPattern};
 use super::when;
 use crate::clients::{self, Named};
 use crate::key_spec::ValueKind::{Other, Scalar, Switch};
-use crate::key_spec::{KeySpec, keys};
-use crate::reader::{Located, Reader, unusable};
+use crate::key_spec::{KeySpec, keys, value};
+use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 pub(super) const EXAMPLE: &str = "{when: {groups: dev}, allow: [\"git_*\"]}";
@@ -68,8 +68,7 @@ impl PartialRule {
 /// Reports why a rule is not possible, at the key that it is about.
 fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &PolicyError) {
     let PolicyError::Rule { error, .. } = error else {
-        let (what, fix) = unusable(error);
-        return reader.report(item, what, &fix);
+        return reader.refuse(item, error);
     };
     match error {
         RuleError::ConditionWithoutItems => {
@@ -101,12 +100,7 @@ fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &PolicyError) {
 }
 
 fn read_scopes(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Scope> {
-    let items = reader.list(field);
-    let items = reader.at_most(MAX_RULE_SCOPES, field, items);
-    let scopes = items.iter();
-    scopes
-        .filter_map(|item| reader.value(item, Scope::parse))
-        .collect()
+    reader.values(MAX_RULE_SCOPES, field, Scope::parse)
 }
 
 /// Compiles the expression. An error shows parts of it, unless they come from a variable.
@@ -121,10 +115,7 @@ fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expres
         reader.report(field, "cannot be used: it is not an expression in CEL", fix);
         return None;
     }
-    // The path of the key is before the message already.
-    let text = error.to_string().replacen("`if`", "it", 1);
-    let (what, fix) = unusable(&text);
-    reader.report(field, what, &fix);
+    reader.refuse(field, &error);
     None
 }
 
@@ -133,17 +124,17 @@ pub(super) const SETTINGS: &[KeySpec<PartialRule>] = keys![
     "name" => Scalar(|rule| &mut rule.name),
     /// the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must match, or
     /// `anyone: on`; required
-    "when" => Other(when::shape, |reader, field, rule| rule.when = when::read(reader, field)),
+    "when" => value!(when::shape, when::read, |rule| rule.when),
     /// what they may see and use: patterns, one of which must match
     "allow" => Other(pattern::shape, |reader, field, rule| rule.allow = pattern::read(reader, field, true)),
     /// what they may not, whatever another rule allows, likewise; also by the server's own name
     "deny" => Other(pattern::shape, |reader, field, rule| rule.deny = pattern::read(reader, field, false)),
     /// the scopes that a token needs for what this rule allows, at most 32; without them a call gets 403 and the client
     /// can ask its user
-    "scopes" => Other(SchemaBuilder::strings, |reader, field, rule| rule.scopes = read_scopes(reader, field)),
+    "scopes" => value!(SchemaBuilder::strings, read_scopes, |rule| rule.scopes),
     /// `allow` and `deny` of this rule apply only to calls for which this expression (CEL) is true: `args.environment
     /// != "production"`
-    "if" => Other(SchemaBuilder::word, |reader, field, rule| rule.condition = read_condition(reader, field)),
+    "if" => value!(SchemaBuilder::word, read_condition, |rule| rule.condition),
     /// the variants that they are offered; all if no rule that applies names any
     "variants" => Other(clients::variants_shape, |reader, field, rule| {
         rule.variants = Some(clients::variants(reader, field, &mut rule.named))

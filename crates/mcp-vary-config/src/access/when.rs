@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::diagnostic::nearest;
 use crate::document::Value;
-use crate::reader::{Located, Reader, did_you_mean, unusable};
+use crate::reader::{Located, Reader, did_you_mean};
 use crate::schema_builder::{ANYTHING, SchemaBuilder};
 use crate::variants::selection::pattern;
 
@@ -68,11 +68,10 @@ fn note_reserved(reader: &mut Reader<'_>, member: &Located<'_>, claim: &str) {
 }
 
 fn refuse(reader: &mut Reader<'_>, member: &Located<'_>, error: &WhenError) {
-    let (what, fix) = match error {
-        WhenError::Claim(error) => unusable(error),
-        error => unusable(error),
-    };
-    reader.report(member, what, &fix);
+    match error {
+        WhenError::Claim(error) => reader.refuse(member, error),
+        error => reader.refuse(member, error),
+    }
 }
 
 /// Reads `absent`, a pattern, or a list of patterns.

@@ -8,10 +8,10 @@ use mcp_vary_auth::key::{KeyDigest, KeyEntry, KeyFault, KeyTable, MAX_API_KEYS, 
 
 use super::principal::read_claims;
 use super::tables;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::Position;
 use crate::document::Value;
-use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::ValueKind::Scalar;
+use crate::key_spec::{KeySpec, keys, value};
 use crate::reader::{Located, Placed, Reader, unusable};
 use crate::schema_builder::SchemaBuilder;
 
@@ -67,8 +67,7 @@ impl PartialKey {
         match KeyTable::new(vec![entry.clone()]) {
             Ok(_) => Some(entry),
             Err(error) => {
-                let (what, fix) = unusable(&error.fault);
-                reader.report(&item.deepest(&["name"]), what, &fix);
+                reader.refuse(&item.deepest(&["name"]), &error.fault);
                 None
             }
         }
@@ -93,8 +92,7 @@ pub(super) fn check(reader: &mut Reader<'_>, keys: &[Placed<KeyEntry>]) {
         if let Some((first, fault)) = repeated_name.or(repeated_digest) {
             let (what, fix) = unusable(&fault);
             let what = format!("{what} (line {})", first.line);
-            let diagnostic = Diagnostic::new(key.at, key.path.as_str(), what).with_fix(fix);
-            reader.diagnostics.push(diagnostic);
+            reader.report_at(key.at, &key.path, what, &fix);
         }
     }
 }
@@ -116,17 +114,11 @@ const SETTINGS: &[KeySpec<PartialKey>] = keys![
     /// whose key it is, at most 64 bytes, for rules, limits and logs; required
     "name" => Scalar(|key| &mut key.name),
     /// the SHA-256 digest of the key, 64 hexadecimal digits; required
-    "sha256" => Other(
-        |schema| schema.pattern("^[0-9A-Fa-f]{64}$"),
-        |reader, field, key| key.digest = read_digest(reader, field),
-    ),
+    "sha256" => value!(|schema| schema.pattern("^[0-9A-Fa-f]{64}$"), read_digest, |key| key.digest),
     /// claims for rules, as in a token: `{groups: [build]}`
-    "claims" => Other(SchemaBuilder::values, |reader, field, key| key.claims = read_claims(reader, field)),
+    "claims" => value!(SchemaBuilder::values, read_claims, |key| key.claims),
     /// the last day, in UTC, on which the key is accepted, as `2027-01-31`
-    "expires" => Other(
-        |schema| schema.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
-        |reader, field, key| key.expires = read_day(reader, field),
-    ),
+    "expires" => value!(|schema| schema.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), read_day, |key| key.expires),
 ];
 
 fn read_day(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Date> {

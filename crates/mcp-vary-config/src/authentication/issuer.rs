@@ -12,9 +12,9 @@ use mcp_vary_auth::token::{MAX_ISSUERS, TrustedIssuer};
 use mcp_vary_settings::authentication::{IssuerConfig, IssuerKeySource, KeySource};
 
 use super::tables;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::Position;
 use crate::key_spec::ValueKind::Other;
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, value};
 use crate::reader::{Located, Placed, Reader};
 use crate::schema_builder::SchemaBuilder;
 use crate::units;
@@ -29,26 +29,15 @@ const REFRESH_INTERVALS: RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(24 * 3600);
 
 /// An issuer while it is read.
+#[derive(Default)]
 struct PartialIssuer {
     issuer: Option<Issuer>,
     audiences: Vec<String>,
     scopes: Vec<Scope>,
     claims: ClaimMapping,
     scope_claims: Option<Vec<ClaimPath>>,
-    keys: IssuerKeySource,
-}
-
-impl Default for PartialIssuer {
-    fn default() -> Self {
-        Self {
-            issuer: None,
-            audiences: Vec::new(),
-            scopes: Vec::new(),
-            claims: ClaimMapping::default(),
-            scope_claims: None,
-            keys: KeySource::Discovery.into(),
-        }
-    }
+    key_source: Option<KeySource>,
+    key_refresh: Option<Duration>,
 }
 
 /// Reads the list of issuers.
@@ -75,10 +64,9 @@ impl PartialIssuer {
             scopes: self.scopes,
             claims,
         };
-        Some(IssuerConfig {
-            trusted,
-            keys: self.keys,
-        })
+        let mut keys = IssuerKeySource::from(self.key_source.unwrap_or(KeySource::Discovery));
+        keys.refresh = self.key_refresh.unwrap_or(keys.refresh);
+        Some(IssuerConfig { trusted, keys })
     }
 }
 
@@ -89,23 +77,10 @@ pub(super) fn check(reader: &mut Reader<'_>, issuers: &[Placed<IssuerConfig>]) {
         let name = issuer.value.trusted.issuer.as_str();
         if let Some(first) = known.insert(name, issuer.at) {
             let what = format!("has the issuer of line {}", first.line);
-            let diagnostic = Diagnostic::new(issuer.at, issuer.path.as_str(), what);
             let fix = "put its audiences and scopes into one entry";
-            reader.diagnostics.push(diagnostic.with_fix(fix));
+            reader.report_at(issuer.at, &issuer.path, what, fix);
         }
     }
-}
-
-/// Reads a list of at most [`MOST_NAMES`] names.
-fn names<T, E: std::fmt::Display>(
-    reader: &mut Reader<'_>,
-    field: &Located<'_>,
-    parse: impl Fn(&str) -> Result<T, E>,
-) -> Vec<T> {
-    let items = reader.list(field);
-    let items = reader.at_most(MOST_NAMES, field, items);
-    let read = items.iter().filter_map(|item| reader.value(item, &parse));
-    read.collect()
 }
 
 fn audience(text: &str) -> Result<String, &'static str> {
@@ -159,27 +134,27 @@ const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     "issuer" => Other(SchemaBuilder::url, |reader, field, issuer| issuer.issuer = reader.value(field, Issuer::parse)),
     /// what its tokens may have in `aud` besides the address of the request, at most 64: for issuers without RFC 8707
     "audiences" => Other(SchemaBuilder::strings, |reader, field, issuer| {
-        issuer.audiences = names(reader, field, audience)
+        issuer.audiences = reader.values(MOST_NAMES, field, audience)
     }),
     /// the scopes that every request needs, at most 64; a token without one of them gets 403
     "scopes" => Other(SchemaBuilder::strings, |reader, field, issuer| {
-        issuer.scopes = names(reader, field, Scope::parse)
+        issuer.scopes = reader.values(MOST_NAMES, field, Scope::parse)
     }),
     /// where the scopes are in its tokens
     "scope-claims" = "[scope, scp]" => Other(SchemaBuilder::strings, |reader, field, issuer| {
-        issuer.scope_claims = Some(names(reader, field, str::parse::<ClaimPath>))
+        issuer.scope_claims = Some(reader.values(MOST_NAMES, field, str::parse::<ClaimPath>))
     }),
     /// the claims that rules use, and where its tokens have them: `{groups: realm_access.roles}`. A dot leads into an
     /// object; `\.` is a dot in a name
-    "claims" => Other(SchemaBuilder::named_strings, |reader, field, issuer| issuer.claims = read_claims(reader, field)),
+    "claims" => value!(SchemaBuilder::named_strings, read_claims, |issuer| issuer.claims),
     /// the URL or file of its keys. By default its metadata name it (RFC 8414, OpenID Connect Discovery)
     "jwks" => Other(SchemaBuilder::word, |reader, field, issuer| {
-        reader.parse(field, key_source, &mut issuer.keys.source)
+        reader.parse(field, key_source, &mut issuer.key_source)
     }),
     /// how often its keys are fetched, `10s` to `24h`: a withdrawn key is accepted no longer than this. A reload
     /// (`SIGHUP`) fetches them at once
     "jwks-refresh" = "1h" => Other(SchemaBuilder::duration, |reader, field, issuer| {
-        reader.parse(field, refresh_interval, &mut issuer.keys.refresh)
+        reader.parse(field, refresh_interval, &mut issuer.key_refresh)
     }),
 ];
 

@@ -6,8 +6,8 @@ use mcp_vary_access::{Claims, Principal};
 
 use crate::document::Value;
 use crate::json_value;
-use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::ValueKind::Scalar;
+use crate::key_spec::{KeySpec, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -54,7 +54,7 @@ const SETTINGS: &[KeySpec<PartialPrincipal>] = keys![
     /// the name of the principal; required
     "name" => Scalar(|principal| &mut principal.name),
     /// what rules know of the principal, as in a token: `{groups: [build]}`
-    "claims" => Other(SchemaBuilder::values, |reader, field, principal| principal.claims = read_claims(reader, field)),
+    "claims" => value!(SchemaBuilder::values, read_claims, |principal| principal.claims),
 ];
 
 /// The schema of `stdio-principal`.

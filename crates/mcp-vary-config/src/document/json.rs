@@ -111,20 +111,19 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     if what.starts_with("EOF") {
         return unfinished(text, at, what.ends_with("string"));
     }
-    let what = match what {
+    let is_of_control = what.starts_with("control character");
+    let shown = match what {
         "key must be a string" => "a key has to begin with a double quotation mark",
-        what if what.starts_with("control character") => {
-            "a text goes on in the next line, or has another control character"
-        }
+        _ if is_of_control => "a text goes on in the next line, or has another control character",
         what => what,
     };
-    let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {what}"));
+    let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {shown}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The column of the parser counts bytes.
     match line.as_bytes().get(at.column - 1) {
         Some(b'/' | b'#') => diagnostic.with_fix("comments begin with `//`"),
         Some(b'\'') => diagnostic.with_fix("write `\"` for `'`"),
-        _ if what.starts_with("a text goes on") => {
+        _ if is_of_control => {
             diagnostic.with_fix("look for a quotation mark that is missing in this line")
         }
         _ if what.starts_with("invalid escape") => {

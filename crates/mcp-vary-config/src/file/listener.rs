@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use mcp_vary_settings::listener::{ClientCa, ListenerError, TlsConfig};
 
-use crate::key_spec::ValueKind::Other;
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::{KeySpec, choice, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -33,12 +32,7 @@ pub(super) fn read_list<T: FromStr<Err = ListenerError>>(
     reader: &mut Reader<'_>,
     field: &Located<'_>,
 ) -> Vec<T> {
-    let items = reader.list(field);
-    let items = reader.at_most(MOST, field, items);
-    let values = items.iter();
-    values
-        .filter_map(|item| reader.value(item, str::parse::<T>))
-        .collect()
+    reader.values(MOST, field, str::parse::<T>)
 }
 
 /// `tls` while it is read.
@@ -92,11 +86,11 @@ fn read_path(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PathBuf> {
 /// The settings under `tls`.
 const TLS: &[KeySpec<PartialTls>] = keys![
     /// the file of the certificate, followed by those of intermediate authorities, in PEM; required
-    "certificate" => Other(SchemaBuilder::program, |reader, field, tls| tls.certificate = read_path(reader, field)),
+    "certificate" => value!(SchemaBuilder::program, read_path, |tls| tls.certificate),
     /// the file of its private key, in PEM; required
-    "key" => Other(SchemaBuilder::program, |reader, field, tls| tls.key = read_path(reader, field)),
+    "key" => value!(SchemaBuilder::program, read_path, |tls| tls.key),
     /// the file of the authorities of client certificates, in PEM; without it clients are not asked for one
-    "client-ca" => Other(SchemaBuilder::program, |reader, field, tls| tls.client_ca = read_path(reader, field)),
+    "client-ca" => value!(SchemaBuilder::program, read_path, |tls| tls.client_ca),
     /// with `client-ca`: whether clients without a certificate can connect, and identify by a key or token. A
     /// certificate of another authority is refused in any case
     "client-certificates" = "required" => choice!(CLIENT_CERTIFICATES, |tls| &mut tls.is_required),

@@ -8,11 +8,12 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_operator::{AdminToken, TokenError};
 use mcp_vary_settings::config::Config;
-use mcp_vary_settings::listener::TrustedProxies;
+use mcp_vary_settings::listener::{HostName, Origin, TrustedProxies};
 use mcp_vary_settings::metrics::Readiness;
+use mcp_vary_traces::TracesSettings;
 use serde_json::{Value, json};
 
-use super::listener;
+use super::{ProgramSettings, listener};
 use crate::access::{self, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
 use crate::clients::{self, Named};
@@ -20,8 +21,8 @@ use crate::diagnostic::Position;
 use crate::experiments;
 use crate::extensions::Chosen;
 use crate::key_spec::ValueKind::{Duration, Other, Switch};
-use crate::key_spec::{KeySpec, choice, keys};
-use crate::log::{self, LogSettings};
+use crate::key_spec::{KeySpec, choice, count, keys, set, table, value};
+use crate::log;
 use crate::ranking;
 use crate::rates::{self, PartialRates};
 use crate::reader::{Located, MOST, Reader};
@@ -32,55 +33,27 @@ use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
 use crate::{admin_readers, audit, extensions, limits, require, sealing_keys, store, traces};
 
-/// A file while it is read.
-pub(super) struct PartialFile {
-    pub(super) servers: Servers,
-    pub(super) variants: Declared,
-    /// References to variants that must be declared.
-    pub(super) named: Vec<Named>,
-    pub(super) required: Vec<Required>,
-    pub(super) extensions: Vec<Chosen>,
-    pub(super) access: PartialAccess,
-    pub(super) rates: PartialRates,
-    pub(super) authentication: PartialAuthentication,
-    pub(super) is_behind_proxy: bool,
-    pub(super) public_url: Option<PublicUrl>,
-    pub(super) listen: Option<String>,
-    pub(super) admin: Option<String>,
-    pub(super) admin_token: Option<AdminToken>,
-    pub(super) admin_calls: bool,
-    pub(super) probes: Option<String>,
-    pub(super) addresses_at: BTreeMap<&'static str, Position>,
-    pub(super) start_wait: Option<std::time::Duration>,
-    pub(super) log: LogSettings,
-    /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
-    /// defaults.
-    pub(super) config: Config,
-}
-
-impl Default for PartialFile {
-    fn default() -> Self {
-        Self {
-            servers: Servers::default(),
-            variants: Declared::default(),
-            named: Vec::new(),
-            required: Vec::new(),
-            extensions: Vec::new(),
-            access: PartialAccess::default(),
-            rates: PartialRates::default(),
-            authentication: PartialAuthentication::default(),
-            is_behind_proxy: false,
-            public_url: None,
-            listen: None,
-            admin: None,
-            admin_token: None,
-            admin_calls: false,
-            probes: None,
-            addresses_at: BTreeMap::new(),
-            start_wait: None,
-            log: LogSettings::default(),
-            config: Config::with_servers(Vec::new(), NO_ENVIRONMENT),
-        }
+mcp_vary_base::defaults! {
+    /// A file while it is read.
+    pub(super) struct PartialFile {
+        /// What is read of an empty file.
+        pub(super) fn new();
+        pub(super) servers: Servers = Servers::default(),
+        pub(super) variants: Declared = Declared::default(),
+        /// References to variants that must be declared.
+        pub(super) named: Vec<Named> = Vec::new(),
+        pub(super) required: Vec<Required> = Vec::new(),
+        pub(super) extensions: Vec<Chosen> = Vec::new(),
+        pub(super) access: PartialAccess = PartialAccess::default(),
+        pub(super) rates: PartialRates = PartialRates::default(),
+        pub(super) authentication: PartialAuthentication = PartialAuthentication::default(),
+        pub(super) is_behind_proxy: bool = false,
+        pub(super) public_url: Option<PublicUrl> = None,
+        pub(super) program: ProgramSettings = ProgramSettings::default(),
+        pub(super) addresses_at: BTreeMap<&'static str, Position> = BTreeMap::new(),
+        /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
+        /// defaults.
+        pub(super) config: Config = Config::with_servers(Vec::new(), NO_ENVIRONMENT),
     }
 }
 
@@ -114,66 +87,43 @@ fn admin_token_shape(schema: &mut SchemaBuilder) -> Value {
 /// The top-level settings of a file.
 pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// the servers by name; at least one
-    "servers" => Other(server::shape, |reader, field, draft| server::read_all(reader, field, &mut draft.servers)),
+    "servers" => set!(server::shape, server::read_all, |draft| &mut draft.servers),
     /// whether names of tools and prompts have the prefix of their server. `as-needed`: `name_tool` if there are
     /// several servers. `always`: `name_tool`. `never`: none; of two with one name, a variant that shows both has
     /// that of the first server. `on-collision`: `name_tool` only for names that several servers have
     "naming" = "as-needed" => choice!(NAMINGS, |draft| &mut draft.config.naming),
     /// where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need [`auth` and
     /// encryption](other-machines.md). `--listen` wins
-    "listen" = "127.0.0.1:8800" => Other(SchemaBuilder::address, |reader, field, draft| {
-        draft.addresses_at.insert("listen", field.node.at);
-        draft.listen = read_address(reader, field)
-    }),
+    "listen" = "127.0.0.1:8800" => value!(SchemaBuilder::address, read_address, |draft| draft.program.listen),
     /// where `vary status`, `vary reload`, `vary drain` and [the page](../../how-to/page.md) reach the gateway, such as
     /// `8801`; by default nowhere. Only on this machine. `GET /status` needs no token. `--admin` wins
-    "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
-        draft.addresses_at.insert("admin", field.node.at);
-        draft.admin = read_address(reader, field)
-    }),
+    "admin" => value!(SchemaBuilder::address, read_address, |draft| draft.program.admin),
     /// the secret for `POST /reload` and `POST /drain` at `admin`, as `Authorization: Bearer TOKEN`; at least 16
     /// characters. Without it Vary makes one at each start, in a file that only its user can read
-    "admin-token" => Other(admin_token_shape, |reader, field, draft| {
-        draft.admin_token = read_admin_token(reader, field)
-    }),
+    "admin-token" => value!(admin_token_shape, read_admin_token, |draft| draft.program.admin_token),
     /// whether [the page](../../how-to/page.md#call-tools-from-the-page) at `admin` may call tools, as clients would
-    "admin-calls" = "off" => Switch(|draft| &mut draft.admin_calls),
+    "admin-calls" = "off" => Switch(|draft| &mut draft.program.admin_calls),
     /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims,
     /// such as `{groups: operators}`: as `when` of [`access`](access.md), without `anyone`. Needs `auth`
-    "admin-readers" => Other(admin_readers::shape, |reader, field, draft| {
-        draft.config.admin_readers = admin_readers::read(reader, field)
-    }),
+    "admin-readers" => value!(admin_readers::shape, admin_readers::read, |draft| draft.config.admin_readers),
     /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect, also from other machines:
     /// HOST:PORT, or a port of this machine. By default nowhere, and nothing is [measured](../../how-to/metrics.md).
     /// They show names of servers and tools, also those that `access` hides. `--probes` wins
-    "probes" => Other(SchemaBuilder::address, |reader, field, draft| {
-        draft.addresses_at.insert("probes", field.node.at);
-        draft.probes = read_address(reader, field)
-    }),
+    "probes" => value!(SchemaBuilder::address, read_address, |draft| draft.program.probes),
     /// how many servers must be up for `/readyz`: `any`, `all`, or `none`
     "ready" = "any" => choice!(READINESS, |draft| &mut draft.config.ready),
     /// [who may use](auth.md) the gateway over HTTP; everybody who can connect without it
-    "auth" => Other(authentication::shape, |reader, field, draft| {
-        authentication::read(reader, field, &mut draft.authentication)
-    }),
+    "auth" => set!(authentication::shape, authentication::read, |draft| &mut draft.authentication),
     /// the URL under which clients reach the gateway, without `/mcp`; tokens are for it. Required with `auth.issuers`
-    "public-url" => Other(SchemaBuilder::url, |reader, field, draft| {
-        draft.public_url = authentication::read_public_url(reader, field)
-    }),
+    "public-url" => value!(SchemaBuilder::url, authentication::read_public_url, |draft| draft.public_url),
     /// further names of the gateway that clients may send in `Host`, without ports, besides that of `public-url`.
     /// Loopback names work on this machine
-    "hosts" => Other(SchemaBuilder::strings, |reader, field, draft| {
-        draft.config.listener.hosts = listener::read_list(reader, field)
-    }),
+    "hosts" => value!(SchemaBuilder::strings, listener::read_list::<HostName>, |draft| draft.config.listener.hosts),
     /// origins of web pages that may use the gateway, such as `https://app.example.com`; by default none, but pages of
     /// this machine can use a gateway on this machine
-    "origins" => Other(SchemaBuilder::strings, |reader, field, draft| {
-        draft.config.listener.origins = listener::read_list(reader, field)
-    }),
+    "origins" => value!(SchemaBuilder::strings, listener::read_list::<Origin>, |draft| draft.config.listener.origins),
     /// the files of a [certificate](other-machines.md), to serve https
-    "tls" => Other(listener::tls_shape, |reader, field, draft| {
-        draft.config.listener.tls = listener::read_tls(reader, field)
-    }),
+    "tls" => value!(listener::tls_shape, listener::read_tls, |draft| draft.config.listener.tls),
     /// whether only proxies connect, which speak https with clients; needs `trusted-proxies`
     "behind-proxy" = "off" => Switch(|draft| &mut draft.is_behind_proxy),
     /// [addresses and networks](other-machines.md) from which proxies connect; other connections are refused. The
@@ -183,9 +133,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.config.listener.trusted_proxies = Some(TrustedProxies::new(networks));
     }),
     /// [who the client](auth.md) on standard input is, for rules and logs: `{name, claims}`
-    "stdio-principal" => Other(authentication::principal_shape, |reader, field, draft| {
-        draft.config.stdio_principal = authentication::read_principal(reader, field)
-    }),
+    "stdio-principal" => value!(
+        authentication::principal_shape, authentication::read_principal, |draft| draft.config.stdio_principal
+    ),
     /// [rules](access.md): which clients may see and use what, and which variants they are offered. What no rule allows
     /// is not allowed
     "access" => Other(access::shape, |reader, field, draft| {
@@ -193,28 +143,23 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     }),
     /// [rate limits](rates.md): how often clients may call tools, read, change their variant, or present wrong
     /// credentials
-    "rates" => Other(rates::shape, |reader, field, draft| rates::read(reader, field, &mut draft.rates)),
+    "rates" => set!(rates::shape, rates::read, |draft| &mut draft.rates),
     /// the [log](log.md) of the program on standard error
-    "log" => Other(log::shape, |reader, field, draft| draft.log = log::read(reader, field)),
+    "log" => table!("`log`", &[log::SETTINGS], "{level: info}", |draft| &mut draft.program.log),
     /// the [log](audit.md) of who did what; none without it
-    "audit" => Other(audit::shape, |reader, field, draft| {
-        let to = field.deepest(&["to"]);
-        draft.addresses_at.insert("audit.to", to.node.at);
-        draft.config.audit = Some(audit::read(reader, field));
-    }),
+    "audit" => value!(audit::shape, audit::read, |draft| draft.config.audit),
     /// the [spans](traces.md) of requests, and their collector; none without it
-    "traces" => Other(traces::shape, |reader, field, draft| {
-        draft.config.traces = Some(traces::read(reader, field))
-    }),
+    "traces" => table!(
+        "`traces`", &[traces::SETTINGS], "{endpoint: http://localhost:4318}",
+        |draft| draft.config.traces.insert(TracesSettings::default())
+    ),
     /// [variants that are compared](experiments.md)
     "experiments" => Other(experiments::shape, |reader, field, draft| {
         experiments::read(reader, field, &mut draft.config.experiments, &mut draft.named)
     }),
     /// the [variants](variants.md) that are offered; by default `standard`, `compact`, `directory` and `read-only`.
     /// `off`: none
-    "variants" = "on" => Other(variants::shape, |reader, field, draft| {
-        variants::read(reader, field, &mut draft.variants)
-    }),
+    "variants" = "on" => set!(variants::shape, variants::read, |draft| &mut draft.variants),
     /// the variant of clients that select none and match no rule of `clients`; without it their hints decide.
     /// `--variant` wins
     "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
@@ -228,12 +173,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// shows them
     "known-clients" = "off" => Switch(|draft| &mut draft.config.selection.known_clients),
     /// [how hints order variants](ranking.md) for a client, and a model that reads its description
-    "ranking" => Other(
-        |schema| schema.table("`ranking`", &[ranking::SETTINGS]),
-        |reader, field, draft| {
-            reader.settings(field, &[ranking::SETTINGS], &mut draft.config, ranking::EXAMPLE);
-        },
-    ),
+    "ranking" => table!("`ranking`", &[ranking::SETTINGS], ranking::EXAMPLE, |draft| &mut draft.config),
     /// whether a header `MCP-Server-Variant` that contradicts `_meta` or the address `/mcp/v/<id>` is an error;
     /// otherwise these win
     "strict-header" = "off" => Switch(|draft| &mut draft.config.selection.strict_header),
@@ -251,19 +191,16 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// `format=json`, if the tool has no `outputSchema`
     "lift-json-text" = "on" => Switch(|draft| &mut draft.config.lift_json_text),
     /// extensions without which no client is served: `negotiation`, `variants`, or other identifiers
-    "require" => Other(require::shape, |reader, field, draft| draft.required = require::read(reader, field)),
+    "require" => value!(require::shape, require::read, |draft| draft.required),
     /// the server that answers the methods of an extension that Vary does not know, by its identifier:
     /// `{com.example/units: SERVER}`. Without it, nobody answers and nobody is offered an [extension of several
     /// servers](../extensions.md#other-extensions)
-    "extensions" => Other(extensions::shape, |reader, field, draft| {
-        draft.extensions = extensions::read(reader, field)
-    }),
+    "extensions" => value!(extensions::shape, extensions::read, |draft| draft.extensions),
     /// whether clients have the tool `read_result`, which reads what was left out of
     /// [results](results.md#the-rest-of-a-result)
     "read-result" = "off" => Switch(|draft| &mut draft.config.read_result),
     /// rules that transform [results](results.md) of tools: other values, other texts, for some clients
     "results" => Other(results::shape, |reader, field, draft| {
-        draft.addresses_at.insert("results", field.node.at);
         draft.config.results = results::read(reader, field, &mut draft.named);
     }),
     /// rules that transform [resources](resources-and-prompts.md): other formats, other texts
@@ -276,41 +213,28 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     }),
     /// how long clients wait for servers that are starting. After that they get the lists of those that are ready, and
     /// a notification when others are. With a single server `8s` at the start
-    "start-wait" = "2s" => Other(SchemaBuilder::duration, |reader, field, draft| {
-        reader.duration(field, &mut draft.start_wait)
-    }),
+    "start-wait" = "2s" => set!(SchemaBuilder::duration, Reader::duration, |draft| &mut draft.program.start_wait),
     /// items on one page of a list; all without it
-    "page-size" => Other(
-        |schema| schema.count(1..=MOST),
-        |reader, field, draft| {
-            let most = NonZeroUsize::new(MOST).unwrap_or(NonZeroUsize::MAX);
-            reader.number(field, NonZeroUsize::MIN..=most, &mut draft.config.page_size);
-        },
-    ),
+    "page-size" => count!(NonZeroUsize::MIN..=MOST_ON_PAGE, |draft| &mut draft.config.page_size),
     /// how long a session lasts after `initialize`
     "session-lifetime" = "24h" => Duration(|draft| &mut draft.config.session_lifetime),
     /// secrets that seal sessions and cursors: the first seals new ones, each opens what it has sealed. By default each
     /// process makes its own, and sessions end with it
-    "keys" => Other(sealing_keys::shape, |reader, field, draft| {
-        draft.config.named_keys = sealing_keys::read(reader, field)
-    }),
+    "keys" => value!(sealing_keys::shape, sealing_keys::read, |draft| draft.config.named_keys),
     /// the Redis or Valkey that [replicas](../../how-to/replicas.md) share, as
     /// `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or by Redis Sentinel
     /// `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`; `rediss` for TLS; best in a variable. Needs
     /// `keys`
-    "store" => Other(store::shape, |reader, field, draft| draft.config.store = store::read(reader, field)),
+    "store" => value!(store::shape, store::read, |draft| draft.config.store),
     /// requests with a limit of `rates` while the store is away. `open`: each replica counts by itself. `closed`: they
     /// are refused with status 503
     "store-failure" = "open" => choice!(store::FAILURES, |draft| &mut draft.config.store_failure),
     /// what clients [may use](limits.md) at most
-    "limits" => Other(
-        |schema| schema.table("`limits`", &[limits::SETTINGS]),
-        |reader, field, draft| {
-            let limits = &mut draft.config.limits;
-            reader.settings(field, &[limits::SETTINGS], limits, "{connections: 1024}");
-        },
-    ),
+    "limits" => table!("`limits`", &[limits::SETTINGS], "{connections: 1024}", |draft| &mut draft.config.limits),
 ];
+
+/// The most items on a page.
+const MOST_ON_PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(MOST - 1);
 
 /// The values of `ready`.
 const READINESS: &[(&str, Readiness)] = &[

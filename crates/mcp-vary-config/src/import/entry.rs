@@ -95,7 +95,7 @@ pub(super) fn read(
 ) {
     let Value::Table(entries) = &field.node.value else {
         found.left_out.push(name.to_owned());
-        return found.note(field, "is not a server", "it is left out");
+        return found.leave_out(field, "is not a server");
     };
     let server = Server {
         name: name.to_owned(),
@@ -143,8 +143,8 @@ impl ServerReader<'_> {
             "url" | "serverUrl" | "httpUrl" => self.text("url", field),
             "headers" | "http_headers" => self.named_strings("headers", field),
             "type" | "transport" => self.kind(field),
-            "disabled" => self.server.disabled |= is_true(field),
-            "enabled" => self.server.disabled |= is_false(field),
+            "disabled" => self.server.disabled |= field.written() == "true",
+            "enabled" => self.server.disabled |= field.written() == "false",
             "env_vars" => self.inherited(field),
             "env_http_headers" => self.headers_of_variables(field),
             "bearer_token_env_var" => self.bearer(field),
@@ -176,11 +176,9 @@ impl ServerReader<'_> {
     fn finish(mut self, field: &Located<'_>) {
         let unused: &[&str] = match (self.server.has("command"), self.server.has("url")) {
             (false, false) => {
-                let fix = "it is left out";
                 self.found.left_out.push(self.server.name);
-                return self
-                    .found
-                    .note(field, "has neither a command nor an address", fix);
+                let what = "has neither a command nor an address";
+                return self.found.leave_out(field, what);
             }
             (true, true) => &["url", "headers", "type"],
             (true, false) => &["headers", "type"],
@@ -189,7 +187,7 @@ impl ServerReader<'_> {
         for key in unused {
             if self.server.has(key) {
                 let what = format!("has `{key}`, which is of no use here");
-                self.found.note(field, what, "it is left out");
+                self.found.leave_out(field, what);
                 self.server.settings.retain(|(known, _)| known != key);
             }
         }
@@ -211,7 +209,7 @@ impl ServerReader<'_> {
             Value::Text(text) => Some(converted(self.format, self.inputs, field, text, self.found)),
             Value::Null => None,
             Value::List(_) | Value::Table(_) => {
-                self.found.note(field, "is not text", "it is left out");
+                self.found.leave_out(field, "is not text");
                 None
             }
         }
@@ -242,31 +240,24 @@ impl ServerReader<'_> {
             self.hint(field, &format!("{}_KEY", self.server.name));
         }
         if text.is_empty() {
-            return self.found.note(field, "is empty", "it is left out");
+            return self.found.leave_out(field, "is empty");
         }
         self.set(key, Out::Text(text));
     }
 
     fn items<'t>(&mut self, field: &Located<'t>) -> Vec<Located<'t>> {
-        let Value::List(items) = &field.node.value else {
-            self.found.note(field, "is not a list", "it is left out");
-            return Vec::new();
-        };
-        let located = items.iter().enumerate().map(|(index, node)| Located {
-            path: format!("{}[{index}]", field.path),
-            node,
-        });
-        located.collect()
+        if !matches!(field.node.value, Value::List(_)) {
+            self.found.leave_out(field, "is not a list");
+        }
+        field.items()
     }
 
     fn members<'t>(&mut self, field: &Located<'t>) -> Vec<(&'t str, Located<'t>)> {
-        let Value::Table(entries) = &field.node.value else {
-            self.found
-                .note(field, "is not a table of keys", "it is left out");
-            return Vec::new();
-        };
+        if !matches!(field.node.value, Value::Table(_)) {
+            self.found.leave_out(field, "is not a table of keys");
+        }
+        let entries = field.node.entries().iter();
         entries
-            .iter()
             .map(|entry| (entry.key.as_str(), field.member(entry)))
             .collect()
     }
@@ -315,11 +306,8 @@ impl ServerReader<'_> {
         let mut table = Vec::new();
         for (name, member) in self.members(field) {
             if matches!(member.node.value, Value::Null) {
-                self.found.note(
-                    &member,
-                    "takes a variable away, which is not possible here",
-                    "it is left out",
-                );
+                self.found
+                    .leave_out(&member, "takes a variable away, which is not possible here");
                 continue;
             }
             let Some(word) = self.word(&member) else {
@@ -355,9 +343,7 @@ impl ServerReader<'_> {
             "stdio" | "local" | "http" | "remote" | "streamable-http" | "streamable_http"
             | "streamableHttp" => {}
             "sse" => self.set("type", Out::Text("sse".to_owned())),
-            _ => self
-                .found
-                .note(field, "is not a known transport", "it is left out"),
+            _ => self.found.leave_out(field, "is not a known transport"),
         }
     }
 
@@ -383,8 +369,7 @@ impl ServerReader<'_> {
                 self.found.needs(variable, "");
                 headers.push((name.to_owned(), Out::Text(format!("${{{variable}}}"))));
             } else {
-                self.found
-                    .note(&member, "is not a variable name", "it is left out");
+                self.found.leave_out(&member, "is not a variable name");
             }
         }
         self.extend("headers", headers, field);
@@ -393,9 +378,7 @@ impl ServerReader<'_> {
     fn bearer(&mut self, field: &Located<'_>) {
         let variable = field.written();
         if !is_variable(variable) {
-            return self
-                .found
-                .note(field, "is not a variable name", "it is left out");
+            return self.found.leave_out(field, "is not a variable name");
         }
         self.found.needs(variable, "");
         let value = Out::Text(format!("Bearer ${{{variable}}}"));
@@ -438,14 +421,6 @@ impl ServerReader<'_> {
         }
         tools
     }
-}
-
-fn is_true(field: &Located<'_>) -> bool {
-    field.written() == "true"
-}
-
-fn is_false(field: &Located<'_>) -> bool {
-    field.written() == "false"
 }
 
 /// The text as a comment on one line.

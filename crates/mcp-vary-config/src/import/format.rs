@@ -161,7 +161,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     }
     if has("mcp") {
         let (_, servers) = servers(root, Format::Opencode).ok_or_else(|| unknown(root))?;
-        let is_opencode = entries(&servers).iter().any(|entry| {
+        let is_opencode = servers.node.entries().iter().any(|entry| {
             let kind = servers.member(entry).deepest(&["type"]);
             matches!(kind.written(), "local" | "remote")
         });
@@ -186,7 +186,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
             .any(|key| keys.contains(key))
     };
     // The content of `mcpServers`, copied without that key.
-    let all = entries(root);
+    let all = root.node.entries();
     if !all.is_empty() && all.iter().all(is_server) {
         return Ok(Format::McpServers);
     }
@@ -196,7 +196,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
 fn unknown<'t>(root: &Located<'t>) -> Diagnostic {
     let meant =
         |entry: &'t Entry| Some((entry, nearest(&entry.key, &["mcpServers", "mcp_servers"])?));
-    if let Some((entry, meant)) = entries(root).iter().find_map(meant) {
+    if let Some((entry, meant)) = root.node.entries().iter().find_map(meant) {
         let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
         return diagnostic.with_fix(did_you_mean(meant));
     }
@@ -205,19 +205,12 @@ fn unknown<'t>(root: &Located<'t>) -> Diagnostic {
     Diagnostic::new(root.node.at, "", what).with_fix("name the format with `--format`")
 }
 
-fn entries<'t>(field: &Located<'t>) -> &'t [Entry] {
-    match &field.node.value {
-        Value::Table(entries) => entries,
-        _ => &[],
-    }
-}
-
 /// The value that contains the servers, and the keys that lead to it.
 fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>, Located<'t>)> {
     for path in format.paths() {
         let mut at = root.deepest(&[]);
         let found = path.iter().all(|key| {
-            let entry = entries(&at).iter().find(|entry| entry.key == *key);
+            let entry = at.node.entries().iter().find(|entry| entry.key == *key);
             let next = entry.map(|entry| at.member(entry));
             next.map(|next| at = next).is_some()
         });
@@ -225,27 +218,24 @@ fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>,
             return Some((path.to_vec(), at));
         }
     }
-    let has_names = format == Format::McpServers && !entries(root).is_empty();
+    let has_names = format == Format::McpServers && !root.node.entries().is_empty();
     let is_bare = has_names && !root.keys().contains(&"mcp");
     is_bare.then(|| (Vec::new(), root.deepest(&[])))
 }
 
 /// The servers with their names, from a table, or from a list whose items have names.
 fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'t>)> {
-    if let Value::List(items) = &servers.node.value {
-        let named_items = items.iter().enumerate().map(|(index, node)| {
-            let path = format!("{}[{index}]", servers.path);
-            let item = Located { path, node };
-            (item.deepest(&["name"]).written().to_owned(), item)
-        });
+    if let Value::List(_) = servers.node.value {
+        let items = servers.items().into_iter();
+        let named_items = items.map(|item| (item.deepest(&["name"]).written().to_owned(), item));
         return named_items.collect();
     }
-    let all = entries(servers).iter();
+    let all = servers.node.entries().iter();
     let (keys, all): (Vec<_>, Vec<_>) = all
         .map(|entry| (entry.key.clone(), servers.member(entry)))
         .partition(|(key, _)| key.starts_with('$'));
     for (_, key) in keys {
-        found.note(&key, "is not a server", "it is left out");
+        found.leave_out(&key, "is not a server");
     }
     all
 }

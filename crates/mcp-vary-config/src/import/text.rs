@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Format, Found};
-use crate::document::Value;
+use crate::document::Node;
 use crate::reader::Located;
 use crate::variables::variable_name;
 
@@ -24,18 +24,15 @@ impl Inputs {
         let mut above: Vec<&str> =
             path_to_servers[..path_to_servers.len().saturating_sub(1)].to_vec();
         above.push("inputs");
-        let Value::List(items) = &root.deepest(&above).node.value else {
-            return Self::default();
-        };
         let mut all = BTreeMap::new();
-        for node in items {
-            let path = String::new();
-            let item = Located { path, node };
-            let member =
-                |key: &str| Some(item.deepest(&[key])).filter(|it| !std::ptr::eq(it.node, node));
+        for item in root.deepest(&above).node.items() {
+            let member = |key: &str| {
+                let mut entries = item.entries().iter();
+                entries.find(|entry| entry.key == key)
+            };
             let text = |key: &str| {
                 member(key)
-                    .map(|member| member.written().to_owned())
+                    .map(|member| member.node.written().to_owned())
                     .filter(|text| !text.is_empty())
             };
             let mut about = text("description").unwrap_or_default();
@@ -45,20 +42,10 @@ impl Inputs {
             if text("type").as_deref() == Some("command") {
                 about.push_str(" (the output of a command of the editor)");
             }
-            if let Some(Value::List(options)) = member("options").map(|member| &member.node.value) {
-                let path = String::new();
-                let names = options.iter().map(|node| {
-                    Located {
-                        path: path.clone(),
-                        node,
-                    }
-                    .written()
-                    .to_owned()
-                });
-                about.push_str(&format!(
-                    " (one of {})",
-                    names.collect::<Vec<_>>().join(", ")
-                ));
+            let options = member("options").map_or(&[][..], |member| member.node.items());
+            if !options.is_empty() {
+                let names: Vec<_> = options.iter().map(Node::written).collect();
+                about.push_str(&format!(" (one of {})", names.join(", ")));
             }
             if let Some(id) = text("id") {
                 let default = text("default");

@@ -6,7 +6,7 @@ use mcp_vary_settings::config::Config;
 use mcp_vary_settings::model_ranking::ModelRankingConfig;
 
 use crate::key_spec::ValueKind::{Count, Duration, Other, Switch};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, set};
 use crate::rates;
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -84,13 +84,9 @@ const SETTINGS: &[KeySpec<ModelRankingConfig>] = keys![
     /// the most requests at a time
     "in-flight" = "2" => Count(1..=MOST_IN_FLIGHT, |model| &mut model.in_flight),
     /// how often the model is asked for the clients of one principal
-    "per-principal" = "10/h" => Other(rates::rate_shape, |reader, field, model| {
-        reader.parse(field, rates::parse_rate, &mut model.per_principal)
-    }),
+    "per-principal" = "10/h" => set!(rates::rate_shape, rates::read_rate, |model| &mut model.per_principal),
     /// how often it is asked for all clients together
-    "in-all" = "600/h" => Other(rates::rate_shape, |reader, field, model| {
-        reader.parse(field, rates::parse_rate, &mut model.in_all)
-    }),
+    "in-all" = "600/h" => set!(rates::rate_shape, rates::read_rate, |model| &mut model.in_all),
     /// the most answers that are remembered, each for a day; they are in memory, so a restart forgets them
     "cache" = "10000" => Count(1..=MOST_ANSWERS, |model| &mut model.cache),
     /// whether the model is also asked for clients without a principal

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{PartialRule, Section, audience, has_key, items, template, variants, when};
 use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
-use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::ValueKind::Scalar;
+use crate::key_spec::{KeySpec, choice, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -100,7 +100,7 @@ const KEYS: &[KeySpec<PartialRule<PromptAction>>] = keys![
     /// `negotiating`: clients that declared features, or whose variant has some. `everyone`: all
     "for" = "negotiating" => audience(),
     /// a template for the text that replaces the prompt's texts; required
-    "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.text = template(reader, field)),
+    "text" => value!(SchemaBuilder::text, template, |rule| rule.action.text),
     /// the role of the message: `user` or `assistant`
     "role" = "user" => choice!(ROLES, |rule| &mut rule.action.role),
     /// what the prompt is for, instead of the server's words

@@ -8,8 +8,7 @@ use serde_json::json;
 use super::{PartialRule, Section, audience, has_key, items, template, variants, when};
 use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
-use crate::key_spec::ValueKind::Other;
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::{KeySpec, choice, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -180,22 +179,10 @@ const KEYS: &[KeySpec<PartialRule<ResourceAction>>] = keys![
     /// and distances. `served`: as the server has it, for clients that meet `when`
     "as" => choice!(AS, |rule| &mut rule.action.format),
     /// a template of the text instead
-    "template" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.template = template(reader, field)),
+    "template" => value!(SchemaBuilder::text, template, |rule| rule.action.template),
     /// the media type of what `template` makes, such as `text/markdown`
-    "type" => Other(
+    "type" => value!(
         |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
-        |reader, field, rule| {
-            let Some(word) = reader.word(field) else {
-                return;
-            };
-            match word.parse() {
-                Ok(media_type) => rule.action.media_type = Some(media_type),
-                Err(_) => reader.report(
-                    field,
-                    "is not a media type",
-                    "write one like `text/markdown`",
-                ),
-            }
-        },
+        Reader::media_type, |rule| rule.action.media_type
     ),
 ];

@@ -13,8 +13,8 @@ use super::{PartialRule, Section, audience, has_key, items, template, variants, 
 use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
 use crate::json_value;
-use crate::key_spec::ValueKind::{Bound, Other, Scalar};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, count, keys, table, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -186,11 +186,9 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
         rule.action.output_schema = json_value::read(reader, field).map(|schema| schema.to_json());
     }),
     /// a template of the text for clients that read markdown, or name no format
-    "markdown" => Other(SchemaBuilder::text, |reader, field, rule| {
-        rule.action.transform.markdown = template(reader, field)
-    }),
+    "markdown" => value!(SchemaBuilder::text, template, |rule| rule.action.transform.markdown),
     /// a template of the text for clients that read plain text; without `markdown` also for those that read markdown
-    "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.transform.text = template(reader, field)),
+    "text" => value!(SchemaBuilder::text, template, |rule| rule.action.transform.text),
     /// templates of reasoning hints, for clients that declared `sampling`; empty ones are left out
     "hints" => Other(
         |schema| {
@@ -206,23 +204,19 @@ const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
     /// the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it
     "hints-under" = "hints" => Scalar(|rule| &mut rule.action.transform.hints_property),
     /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these
-    "limits" => Other(
-        |schema| schema.table("`limits` of a rule", &[BOUNDS]),
-        |reader, field, rule| {
-            let bounds = &mut rule.action.transform.bounds;
-            reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
-        },
+    "limits" => table!(
+        "`limits` of a rule", &[BOUNDS], "{elements: 50, tokens: 2000}", |rule| &mut rule.action.transform.bounds
     ),
 ];
 
 /// The limits on how much of a result clients receive.
 const BOUNDS: &[KeySpec<Bounds>] = keys![
     /// elements of any array; members of an object that has more than 64
-    "elements" => Bound(ELEMENTS, |bounds| &mut bounds.elements),
+    "elements" => count!(ELEMENTS, |bounds| &mut bounds.elements),
     /// levels of arrays and objects; with 1 the value has scalars alone
-    "depth" => Bound(DEPTH, |bounds| &mut bounds.depth),
+    "depth" => count!(DEPTH, |bounds| &mut bounds.depth),
     /// tokens of the texts together, and of the structured value
-    "tokens" => Bound(TOKENS, |bounds| &mut bounds.tokens),
+    "tokens" => count!(TOKENS, |bounds| &mut bounds.tokens),
 ];
 
 const ELEMENTS: RangeInclusive<usize> = 1..=1_000_000;

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document;
 use crate::key_spec::ValueKind::{Other, Switch};
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::{KeySpec, choice, count, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -355,17 +355,11 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
         },
     ),
     /// a service authenticates with its own credentials (OAuth 2.1, client credentials)
-    "client-credentials" => Other(
-        |schema| {
-            let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
-            schema.with_required(table, &["client-id"])
-        },
-        |reader, field, auth| {
-            auth.method = Some(Method::ClientCredentials);
-            let example = "{client-id: ..., client-secret: ..., issuer: ...}";
-            reader.settings(field, &[SERVICE, COMMON], auth, example);
-        },
-    ),
+    "client-credentials" => Other(service_shape, |reader, field, auth| {
+        auth.method = Some(Method::ClientCredentials);
+        let example = "{client-id: ..., client-secret: ..., issuer: ...}";
+        reader.settings(field, &[SERVICE, COMMON], auth, example);
+    }),
     /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for one of the
     /// server (RFC 8693). Each user has its own connections. Needs `issuers` in `auth`; users without an access token,
     /// such as those with API keys, cannot use the server
@@ -386,30 +380,23 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
 const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     /// the authorization server that exchanges the tokens, character for character as its metadata names it. Required
     /// without `token-endpoint`
-    "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
+    "issuer" => value!(SchemaBuilder::url, filled, |auth| auth.issuer),
     /// its token endpoint, if it has no metadata
-    "token-endpoint" => Other(SchemaBuilder::url, |reader, field, auth| auth.token_endpoint = filled(reader, field)),
+    "token-endpoint" => value!(SchemaBuilder::url, filled, |auth| auth.token_endpoint),
     /// `token-exchange`: RFC 8693. `on-behalf-of`: a JWT bearer grant (RFC 7523) with
     /// `requested_token_use=on_behalf_of`, as Microsoft Entra ID has it; it needs `scopes`
     "form" = "token-exchange" => choice!(FORMS, |auth| &mut auth.form),
     /// the parameter `resource` (RFC 8707). By default `url` without its query; with `on-behalf-of` none
-    "resource" => Other(SchemaBuilder::text, |reader, field, auth| auth.resource = filled(reader, field)),
+    "resource" => value!(SchemaBuilder::text, filled, |auth| auth.resource),
     /// the parameter `audience`, if the authorization server wants one
-    "audience" => Other(SchemaBuilder::text, |reader, field, auth| auth.audience = filled(reader, field)),
+    "audience" => value!(SchemaBuilder::text, filled, |auth| auth.audience),
     /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
     /// the keys of `client-credentials`. Without it, Vary reads them for each user
-    "for-lists" => Other(
-        |schema| {
-            let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
-            schema.with_required(table, &["client-id"])
-        },
-        |reader, field, auth| {
-            let mut service = PartialAuth::default();
-            let example = "{client-id: ..., client-secret: ...}";
-            reader.settings(field, &[SERVICE, COMMON], &mut service, example);
-            auth.for_lists = Some(Box::new(service));
-        },
-    ),
+    "for-lists" => Other(service_shape, |reader, field, auth| {
+        let service = auth.for_lists.insert(Box::default());
+        let example = "{client-id: ..., client-secret: ...}";
+        reader.settings(field, &[SERVICE, COMMON], service, example);
+    }),
 ];
 
 const FORMS: &[(&str, ExchangeForm)] = &[
@@ -427,14 +414,11 @@ const SCOPES: &[KeySpec<PartialAuth>] = keys![
 const LOGIN: &[KeySpec<PartialAuth>] = keys![
     /// the client that you registered at the authorization server, or the URL of its metadata document; by default Vary
     /// registers one
-    "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
+    "client-id" => value!(SchemaBuilder::text, filled, |auth| auth.client_id),
     /// its secret, if it has one, such as `${file:secret}`
-    "client-secret" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_secret = filled(reader, field)),
+    "client-secret" => value!(SchemaBuilder::text, filled, |auth| auth.client_secret),
     /// the port of the redirect `http://127.0.0.1:PORT/callback`, if the client was registered with one
-    "redirect-port" => Other(
-        |schema| schema.count(1..=u16::MAX),
-        |reader, field, auth| reader.number(field, 1..=u16::MAX, &mut auth.redirect_port),
-    ),
+    "redirect-port" => count!(1..=u16::MAX, |auth| &mut auth.redirect_port),
     /// whether `vary login` prints a code to enter on another device, and opens no browser
     "device" = "off" => Switch(|auth| &mut auth.is_device),
 ];
@@ -442,14 +426,14 @@ const LOGIN: &[KeySpec<PartialAuth>] = keys![
 /// The keys of a service.
 const SERVICE: &[KeySpec<PartialAuth>] = keys![
     /// the id of the service at the authorization server; required
-    "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
+    "client-id" => value!(SchemaBuilder::text, filled, |auth| auth.client_id),
     /// its secret, such as `${file:secret}`; required without `private-key`
-    "client-secret" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_secret = filled(reader, field)),
+    "client-secret" => value!(SchemaBuilder::text, filled, |auth| auth.client_secret),
     /// its private key in PEM, such as `${file:key.pem}`, to sign assertions (`private_key_jwt`): P-256 in PKCS#8, or
     /// RSA of 2048 bits or more
-    "private-key" => Other(SchemaBuilder::text, |reader, field, auth| auth.private_key = filled(reader, field)),
+    "private-key" => value!(SchemaBuilder::text, filled, |auth| auth.private_key),
     /// the `kid` of the private key, if the service has several
-    "key-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.key_id = filled(reader, field)),
+    "key-id" => value!(SchemaBuilder::text, filled, |auth| auth.key_id),
 ];
 
 /// The keys that both have.
@@ -459,8 +443,13 @@ const COMMON: &[KeySpec<PartialAuth>] = keys![
     /// the authorization server, character for character as its metadata name it. Required with `client-secret`, which
     /// goes to no other; needed, too, if the server names several, if it is in a private network, or if the server names
     /// it with another end: with `/` or without. `for-lists` has that of the exchange
-    "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
+    "issuer" => value!(SchemaBuilder::url, filled, |auth| auth.issuer),
 ];
+
+fn service_shape(schema: &mut SchemaBuilder) -> Value {
+    let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
+    schema.with_required(table, &["client-id"])
+}
 
 fn read_scopes(reader: &mut Reader<'_>, field: &Located<'_>, auth: &mut PartialAuth) {
     let is_scope = |text: &String| !Scopes::from_names([text.as_str()]).is_empty();

@@ -16,24 +16,28 @@ use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
 
-/// An entry while it is read.
-pub(super) struct PartialServer {
-    pub(super) disabled: bool,
-    /// The keys that the entry has, even with invalid values.
-    pub(super) given: BTreeSet<&'static str>,
-    pub(super) program: Option<String>,
-    pub(super) args: Vec<String>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) cwd: Option<PathBuf>,
-    pub(super) kind: Option<Kind>,
-    pub(super) url: Option<Uri>,
-    pub(super) headers: Vec<(HeaderName, PartialHeader)>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-    pub(super) auth: Option<PartialAuth>,
-    pub(super) trusts_annotations: bool,
-    /// The settings that need no check against other keys. The target is not the one of the entry.
-    pub(super) config: UpstreamConfig,
+mcp_vary_base::defaults! {
+    /// An entry while it is read.
+    pub(super) struct PartialServer {
+        /// An empty entry.
+        pub(super) fn new(name: &str);
+        pub(super) disabled: bool = false,
+        /// The keys that the entry has, even with invalid values.
+        pub(super) given: BTreeSet<String> = BTreeSet::new(),
+        pub(super) program: Option<String> = None,
+        pub(super) args: Vec<String> = Vec::new(),
+        pub(super) env: BTreeMap<String, String> = BTreeMap::new(),
+        pub(super) cwd: Option<PathBuf> = None,
+        pub(super) kind: Option<Kind> = None,
+        pub(super) url: Option<Uri> = None,
+        pub(super) headers: Vec<(HeaderName, PartialHeader)> = Vec::new(),
+        pub(super) certificate: Option<PathBuf> = None,
+        pub(super) key: Option<PathBuf> = None,
+        pub(super) auth: Option<PartialAuth> = None,
+        pub(super) trusts_annotations: bool = false,
+        /// The settings that need no check against other keys. The target is not the one of the entry.
+        pub(super) config: UpstreamConfig = UpstreamConfig::new(name, Target::command("", [])),
+    }
 }
 
 /// The values of `type`.
@@ -45,27 +49,6 @@ pub(super) enum Kind {
 }
 
 impl PartialServer {
-    /// An empty entry.
-    pub(super) fn new(name: &str) -> Self {
-        let target = Target::command("", []);
-        Self {
-            disabled: false,
-            given: BTreeSet::new(),
-            program: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            cwd: None,
-            kind: None,
-            url: None,
-            headers: Vec::new(),
-            certificate: None,
-            key: None,
-            auth: None,
-            trusts_annotations: false,
-            config: UpstreamConfig::new(name, target),
-        }
-    }
-
     /// Builds the server, unless its program or address is invalid.
     pub(super) fn finish(
         mut self,
@@ -172,7 +155,7 @@ impl PartialServer {
 
     /// Reports a client certificate without its key, or without TLS.
     fn check_certificate(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
-        let has = |key| self.given.contains(key);
+        let has = |key: &str| self.given.contains(key);
         for (one, other) in [("certificate", "key"), ("key", "certificate")] {
             if has(one) && !has(other) {
                 let what = format!("has `{one}` without `{other}`");
@@ -202,38 +185,19 @@ impl PartialServer {
 /// The program and its arguments, with variables as the file has them.
 fn written_command(field: &Located<'_>) -> Vec<String> {
     let command = field.deepest(&["command"]).written().to_owned();
-    let args = field.deepest(&["args"]);
-    let items = match &args.node.value {
-        document::Value::List(items) => items.as_slice(),
-        _ => &[],
-    };
-    let located = items.iter().map(|node| Located {
-        path: String::new(),
-        node,
-    });
-    let texts = located.map(|item| item.written().to_owned());
+    let args = field.deepest(&["args"]).node.items().iter();
+    let texts = args.map(|item| item.written().to_owned());
     std::iter::once(command).chain(texts).collect()
 }
 
 /// The variables that its environment gets, as the file has them.
 fn written_variables<'a>(field: &'a Located<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let entries = |located: &Located<'a>| match &located.node.value {
-        document::Value::Table(entries) => entries.as_slice(),
-        _ => &[],
-    };
-    let mut members = entries(field).iter();
-    let member = members.find(|entry| entry.key == "env");
-    let env = member.map_or(&[][..], |entry| entries(&field.member(entry)));
-    env.iter().map(|entry| {
-        let value = Located {
-            path: String::new(),
-            node: &entry.node,
-        };
-        (&*entry.key, value.written())
-    })
+    let members = field.node.entries().iter();
+    let env = members.filter(|entry| entry.key == "env");
+    let variables = env.flat_map(|entry| entry.node.entries());
+    variables.map(|entry| (&*entry.key, entry.node.written()))
 }
 
-/// A server whose headers have claims has a connection for each user.
 /// Reports another isolation than by principal: a session of one user at the server must not be another's.
 fn check_exchange_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {
     let written = match isolation {
@@ -266,6 +230,7 @@ fn check_processes(reader: &mut Reader<'_>, field: &Located<'_>, config: &Upstre
     reader.report(&field.deepest(&["processes"]), what, fix);
 }
 
+/// A server whose headers have claims has a connection for each user.
 fn check_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {
     if isolation == Isolation::Shared {
         let what =

@@ -99,14 +99,6 @@ fn read_one(
     Some((name, header))
 }
 
-/// A header with `command` while it is read.
-struct PartialCommand {
-    command: Vec<String>,
-    scheme: Option<String>,
-    cache: Duration,
-    timeout: Duration,
-}
-
 /// A value that a program prints.
 fn command(
     reader: &mut Reader<'_>,
@@ -114,43 +106,30 @@ fn command(
     name: &HeaderName,
 ) -> Option<HeaderCommandSettings> {
     check_reserved(reader, field, name, "a command")?;
-    let mut draft = PartialCommand {
-        command: Vec::new(),
+    let mut draft = HeaderCommandSettings {
+        program: String::new(),
+        args: Vec::new(),
         scheme: None,
         cache: Duration::from_secs(300),
         timeout: Duration::from_secs(30),
     };
-    reader.settings(
-        field,
-        &[COMMAND],
-        &mut draft,
-        "{command: [PROGRAM, ARGUMENT]}",
-    );
-    reader.require(
-        field,
-        &[(
-            "command",
-            "add `command: [...]`, a program and its arguments",
-        )],
-    );
-    let mut command = draft.command.into_iter();
-    Some(HeaderCommandSettings {
-        program: command.next()?,
-        args: command.collect(),
-        scheme: draft.scheme,
-        cache: draft.cache,
-        timeout: draft.timeout,
-    })
+    let example = "{command: [PROGRAM, ARGUMENT]}";
+    reader.settings(field, &[COMMAND], &mut draft, example);
+    let fix = "add `command: [...]`, a program and its arguments";
+    reader.require(field, &[("command", fix)]);
+    Some(draft)
 }
 
 /// The settings of a header with `command`.
-const COMMAND: &[KeySpec<PartialCommand>] = keys![
+const COMMAND: &[KeySpec<HeaderCommandSettings>] = keys![
     /// the program, a path or a name on `PATH`, and its arguments, a list; required. It runs where Vary was started,
     /// with its environment, and prints the value on one line; an exit code other than 0 is an error
     "command" => Other(SchemaBuilder::strings, |reader, field, command| {
-        command.command = reader.strings(field);
+        let mut texts = reader.strings(field).into_iter();
+        command.program = texts.next().unwrap_or_default();
+        command.args = texts.collect();
         let is_list = matches!(field.node.value, document::Value::List(_));
-        if is_list && command.command.first().is_none_or(String::is_empty) {
+        if is_list && command.program.is_empty() {
             reader.report(field, "names no program", "write [PROGRAM, ARGUMENT]");
         }
     }),

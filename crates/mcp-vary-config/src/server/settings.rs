@@ -5,22 +5,21 @@ use std::path::PathBuf;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::endpoint_url::{endpoint_example, parse_endpoint};
-use mcp_vary_upstream::{Isolation, Limits, Processes, RetryPolicy};
+use mcp_vary_upstream::{Isolation, Processes, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 
 use super::draft::{Kind, PartialServer};
+use super::limits::{CONNECTIONS, MESSAGES, RESTART, STARTING};
 use super::{auth, headers};
-use crate::document;
-use crate::key_spec::ValueKind::{Count, Duration, Other, Size, Switch};
-use crate::key_spec::{KeySpec, choice, keys};
-use crate::reader::{Located, MOST, Reader};
+use crate::key_spec::ValueKind::{Other, Switch};
+use crate::key_spec::{KeySpec, choice, keys, set, value};
+use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 /// The settings that every client supports.
 pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     /// the program, a path or a name on `PATH`
     "command" => Other(SchemaBuilder::program, |reader, field, draft| {
-        draft.given.insert("command");
         draft.program = read_path(reader, field);
         if draft.program.as_deref() == Some("") {
             reader.report(field, "is empty", "write the program to start");
@@ -28,18 +27,13 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     }),
     /// its arguments, a list
     "args" => Other(SchemaBuilder::strings, |reader, field, draft| {
-        draft.given.insert("args");
         draft.args = reader.strings(field);
         check_paths(reader, field, &draft.args);
     }),
     /// environment variables that are added to those that it inherits
-    "env" => Other(SchemaBuilder::named_strings, |reader, field, draft| {
-        draft.given.insert("env");
-        draft.env = reader.named_strings(field);
-    }),
+    "env" => value!(SchemaBuilder::named_strings, Reader::named_strings, |draft| draft.env),
     /// its working directory; by default that of Vary: where you start it, or `--directory`
     "cwd" => Other(SchemaBuilder::text, |reader, field, draft| {
-        draft.given.insert("cwd");
         draft.cwd = read_path(reader, field).map(PathBuf::from);
     }),
     /// the endpoint
@@ -47,10 +41,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     /// sent with every request. `${claims.NAME}` is a [verified claim](../authentication.md#headers-from-claims) of the
     /// user who sends the request, and needs `auth` or `stdio-principal`. A table with `command` is a value that a
     /// program prints, such as a token
-    "headers" => Other(headers::shape, |reader, field, draft| {
-        draft.given.insert("headers");
-        headers::read(reader, field, &mut draft.headers);
-    }),
+    "headers" => set!(headers::shape, headers::read, |draft| &mut draft.headers),
     /// `stdio` (or `local`, as Copilot writes it) with `command`, `http` with `url`; may be left out. `sse` with `url`:
     /// the transport of 2024-11-05, without trying streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),
@@ -58,56 +49,34 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     "disabled" = "off" => Switch(|draft| &mut draft.disabled),
 ];
 
-/// The settings that Vary adds.
-pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
-    /// how long a call may run without a message from the server, such as a progress notification
-    "timeout" = "10m" => Duration(|draft| &mut draft.config.limits.idle),
-    /// how long the server may take to start, with downloads by `npx` and `uvx`, to finish the handshake, and to send each list; a program that speaks 2025-11-25 and 2026-07-28, and needs more than 5 s for its first answer, is started twice
-    "start-timeout" = "1m" => Duration(|draft| &mut draft.config.limits.handshake),
-    /// opening a connection to `url`
-    "connect-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.connect),
+/// All settings, in the order of the reference.
+pub(super) const SETTINGS: &[&[KeySpec<PartialServer>]] = &[
+    COMMON,
+    STARTING,
+    AT_URL,
+    CONNECTIONS,
+    SHARING,
+    MESSAGES,
+    LOSS,
+];
+
+/// How a server is reached at `url`.
+const AT_URL: &[KeySpec<PartialServer>] = keys![
     /// the file of further authorities, in PEM, that are trusted for `url` beside those of the system
-    "ca" => Other(SchemaBuilder::text, |reader, field, draft| {
-        draft.given.insert("ca");
-        draft.config.ca = read_file(reader, field);
-    }),
+    "ca" => value!(SchemaBuilder::text, read_file, |draft| draft.config.ca),
     /// the file of the client certificate for `url`, followed by those of intermediate authorities, in PEM; needs
     /// `key`. Vary reads both files again when they change
-    "certificate" => Other(SchemaBuilder::text, |reader, field, draft| {
-        draft.given.insert("certificate");
-        draft.certificate = read_file(reader, field);
-    }),
+    "certificate" => value!(SchemaBuilder::text, read_file, |draft| draft.certificate),
     /// the file of its private key, in PEM
-    "key" => Other(SchemaBuilder::text, |reader, field, draft| {
-        draft.given.insert("key");
-        draft.key = read_file(reader, field);
-    }),
+    "key" => value!(SchemaBuilder::text, read_file, |draft| draft.key),
     /// how Vary authenticates at `url`: `login`, or a table with one [method](../../how-to/remote-servers.md). Without
     /// it and without `Authorization` in `headers`, Vary uses the login of the person who started it, unless the file
     /// has `auth` at its top
-    "auth" => Other(auth::shape, |reader, field, draft| {
-        draft.given.insert("auth");
-        draft.auth = auth::read(reader, field);
-    }),
-    /// concurrent calls of all clients; at most 16 times as many wait
-    "concurrency" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.concurrency),
-    /// how long a call waits for a free slot, or for a server that is starting
-    "ready-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.ready_timeout),
-    /// shared connections at most; one user has at most a quarter of them. If all are in use, an idle one is closed for
-    /// another user, except with `isolation: principal` and `session`; with `session` one of them is for clients
-    /// without sessions
-    "connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.connections),
-    /// dedicated connections at most, in addition, each for one client that accepts server requests. If all are in use,
-    /// an idle one is closed, or else the call is rejected
-    "dedicated-connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.dedicated_connections),
-    /// how long an idle connection stays open; the first connection always does
-    "idle-timeout" = "5m" => Duration(|draft| &mut draft.config.limits.idle_timeout),
-    /// how long a list is shown before it is read again, in the background, if the server does not declare
-    /// `listChanged`. The `ttlMs` of a server of 2026-07-28 wins. `off`: it is read only when the server announces a
-    /// change
-    "list-ttl" = "60s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
-        reader.duration_or_off(field, &mut draft.config.limits.list_ttl)
-    }),
+    "auth" => value!(auth::shape, auth::read, |draft| draft.auth),
+];
+
+/// How clients share a server, and what reaches it.
+const SHARING: &[KeySpec<PartialServer>] = keys![
     /// `automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless
     /// the server is stateless over HTTP. `shared`: all clients share, even different users. `principal`: each user has
     /// its own. `session`: each session has its own until it ends or was idle for `idle-timeout`; clients without
@@ -123,9 +92,8 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     "retry" = "never" => choice!(REPEATS, |draft| &mut draft.config.retry),
     /// extensions whose settings the server gets from clients that declare them, besides those that it declares itself; not
     /// those that Vary negotiates
-    "forward-extensions" = "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]" => Other(
-        SchemaBuilder::strings,
-        |reader, field, draft| draft.config.forwarded_extensions = read_forwarded(reader, field),
+    "forward-extensions" = "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]" => value!(
+        SchemaBuilder::strings, read_forwarded, |draft| draft.config.forwarded_extensions
     ),
     /// the variant that Vary selects with every request, if the server [offers
     /// variants](../../decisions/0047-passthrough.md). Without it the server's default. A server that does not offer it
@@ -143,28 +111,18 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     /// whether rules of `access` can allow tools by the hints that this server declares; otherwise they only deny by
     /// them
     "trust-annotations" = "off" => Switch(|draft| &mut draft.trusts_annotations),
-    /// one line of a program, or one event of a stream
-    "max-message" = "16 MiB" => Size(|draft| &mut draft.config.limits.message),
-    /// one body of an HTTP reply
-    "max-body" = "64 MiB" => Size(|draft| &mut draft.config.limits.body),
-    /// how long the server may be silent before Vary pings it; `off` for no pings
-    "ping" = "30s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
-        reader.duration_or_off(field, &mut draft.config.limits.ping)
-    }),
-    /// how long a ping may stay unanswered while no call is running, before the server counts as lost
-    "hang-timeout" = "20s" => Duration(|draft| &mut draft.config.limits.hang_timeout),
+];
+
+/// What is done about a lost server.
+const LOSS: &[KeySpec<PartialServer>] = keys![
     /// the pauses before Vary reconnects to a lost server
-    "restart" => Other(
-        |schema| schema.table("`restart`", &[RESTART]),
-        |reader, field, draft| {
-            let limits = &mut draft.config.limits;
-            reader.settings(field, &[RESTART], limits, "{first: 250ms, longest: 30s}");
-            if limits.backoff > limits.max_backoff {
-                let what = "has a first pause that is longer than the longest";
-                reader.report(field, what, "raise `longest`");
-            }
-        },
-    ),
+    "restart" => Other(|schema| schema.table("`restart`", &[RESTART]), |reader, field, draft| {
+        reader.settings(field, &[RESTART], draft, "{first: 250ms, longest: 30s}");
+        if draft.config.limits.backoff > draft.config.limits.max_backoff {
+            let what = "has a first pause that is longer than the longest";
+            reader.report(field, what, "raise `longest`");
+        }
+    }),
 ];
 
 /// Reads the extensions to forward. Those that Vary negotiates itself are none of them.
@@ -179,13 +137,6 @@ fn read_forwarded(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<String> {
     }
     reader.strings(field)
 }
-
-const RESTART: &[KeySpec<Limits>] = keys![
-    /// the first pause; doubled after each failed attempt
-    "first" = "250ms" => Duration(|limits| &mut limits.backoff),
-    /// the longest pause
-    "longest" = "30s" => Duration(|limits| &mut limits.max_backoff),
-];
 
 const REPEATS: &[(&str, RetryPolicy)] = &[
     ("never", RetryPolicy::Never),
@@ -222,7 +173,6 @@ fn read_allowed_methods(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mu
 }
 
 fn read_url(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.given.insert("url");
     let Some(text) = reader.text(field) else {
         return;
     };
@@ -239,13 +189,9 @@ const BACKSLASHES: &str =
 
 /// Reports arguments that are paths with lost backslashes.
 fn check_paths(reader: &mut Reader<'_>, field: &Located<'_>, arguments: &[String]) {
-    let document::Value::List(items) = &field.node.value else {
-        return;
-    };
-    for (index, (node, argument)) in items.iter().zip(arguments).enumerate() {
+    for (item, argument) in field.items().iter().zip(arguments) {
         if argument.get(1..2) == Some(":") && argument.contains(char::is_control) {
-            let path = format!("{}[{index}]", field.path);
-            reader.report(&Located { path, node }, CONTROL_CHARACTER, BACKSLASHES);
+            reader.report(item, CONTROL_CHARACTER, BACKSLASHES);
         }
     }
 }

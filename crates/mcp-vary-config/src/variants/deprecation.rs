@@ -4,7 +4,7 @@ use mcp_vary::variant::{DeprecationInfo, VariantId};
 
 use crate::document::Value;
 use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -47,5 +47,5 @@ pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = keys![
         }
     }),
     /// when you will take it out of the file, as `2027-01-31`
-    "removal-date" => Other(SchemaBuilder::date, |reader, field, info| info.removal_date = reader.word(field)),
+    "removal-date" => value!(SchemaBuilder::date, Reader::word, |info| info.removal_date),
 ];

@@ -10,7 +10,7 @@ use mcp_vary_view::{ArgumentOverride, UriMap};
 
 use crate::json_value;
 use crate::key_spec::ValueKind::{Other, Scalar};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, set, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -29,7 +29,7 @@ struct Change {
     title: Option<String>,
     description: Option<String>,
     uri: Option<String>,
-    mime_type: Option<String>,
+    mime_type: Option<MediaType>,
     annotations: BTreeMap<String, Json<'static>>,
     arguments: BTreeMap<String, Argument>,
 }
@@ -69,7 +69,8 @@ impl Overrides {
             replace(&mut resource.title, &change.title);
             replace(&mut resource.description, &change.description);
             replace(&mut resource.uri, &change.uri);
-            replace(&mut resource.mime_type, &change.mime_type);
+            let mime_type = change.mime_type.as_ref().map(MediaType::to_string);
+            replace(&mut resource.mime_type, &mime_type);
             resource.annotations.extend(change.annotations.clone());
         }
     }
@@ -112,18 +113,8 @@ fn replace<T: Clone>(what: &mut Option<T>, reported: &Option<T>) {
     }
 }
 
-/// Reads `overrides`.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Overrides) {
-    let example = "{tools: {NAME: {description: ...}}}";
-    reader.settings(field, &[OVERRIDES], into, example);
-}
-
-/// The schema of `overrides`.
-pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table("`overrides`", &[OVERRIDES])
-}
-
-const OVERRIDES: &[KeySpec<Overrides>] = keys![
+/// The settings under `overrides`.
+pub(super) const SETTINGS: &[KeySpec<Overrides>] = keys![
     /// tools by the names that `standard` has
     "tools" => Other(
         |schema| schema.items("an override of a tool", TOOL),
@@ -178,7 +169,7 @@ const TOOL: &[KeySpec<Change>] = keys![
     /// what it says of itself
     "description" => Scalar(|tool| &mut tool.description),
     /// MCP's hints; those given here replace the server's
-    "annotations" => Other(SchemaBuilder::values, |reader, field, tool| tool.annotations = values(reader, field)),
+    "annotations" => value!(SchemaBuilder::values, values, |tool| tool.annotations),
     /// its arguments by the names that the server gives them
     "arguments" => Other(
         |schema| schema.items("an argument", ARGUMENT),
@@ -208,19 +199,11 @@ const RESOURCE: &[KeySpec<Change>] = keys![
     /// what it says of itself
     "description" => Scalar(|resource| &mut resource.description),
     /// its URI in the variant; of a template the template, with the same in braces
-    "uri" => Other(
-        |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
-        |reader, field, resource| resource.uri = reader.word(field),
-    ),
+    "uri" => value!(|schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"), Reader::word, |resource| resource.uri),
     /// the MIME type in the list; the contents carry their own
-    "mimeType" => Other(
-        |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
-        |reader, field, resource| resource.mime_type = media_type(reader, field),
-    ),
+    "mimeType" => value!(|schema| schema.pattern(r"^[^/\s]+/[^/\s]+"), Reader::media_type, |resource| resource.mime_type),
     /// MCP's hints; those given here replace the server's
-    "annotations" => Other(SchemaBuilder::values, |reader, field, resource| {
-        resource.annotations = values(reader, field)
-    }),
+    "annotations" => value!(SchemaBuilder::values, values, |resource| resource.annotations),
 ];
 
 const ARGUMENT: &[KeySpec<Argument>] = keys![
@@ -229,32 +212,14 @@ const ARGUMENT: &[KeySpec<Argument>] = keys![
     /// its description
     "description" => Scalar(|argument| &mut argument.description),
     /// whether it is left out of the list and cannot be given
-    "hidden" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| {
-        reader.switch(field, &mut argument.hidden)
-    }),
+    "hidden" = "off" => set!(SchemaBuilder::switch, Reader::switch, |argument| &mut argument.hidden),
     /// its value in every call; it is not listed and cannot be given
-    "fixed" => Other(SchemaBuilder::any, |reader, field, argument| argument.fixed = json_value::read(reader, field)),
+    "fixed" => value!(SchemaBuilder::any, json_value::read, |argument| argument.fixed),
     /// its value in calls that do not give it
-    "default" => Other(SchemaBuilder::any, |reader, field, argument| {
-        argument.default = json_value::read(reader, field)
-    }),
+    "default" => value!(SchemaBuilder::any, json_value::read, |argument| argument.default),
     /// whether every call must give it
-    "required" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| {
-        reader.switch(field, &mut argument.required)
-    }),
+    "required" = "off" => set!(SchemaBuilder::switch, Reader::switch, |argument| &mut argument.required),
 ];
-
-fn media_type(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
-    let word = reader.word(field)?;
-    if word.parse::<MediaType>().is_err() {
-        reader.report(
-            field,
-            "is not a media type",
-            "write one like `text/markdown`",
-        );
-    }
-    Some(word)
-}
 
 fn values(reader: &mut Reader<'_>, field: &Located<'_>) -> BTreeMap<String, Json<'static>> {
     let entries = reader.table(field, "{NAME: value}").unwrap_or_default();

@@ -1,11 +1,12 @@
 //! Which items a variant shows.
 
+use mcp_vary_view::ToolHint::{DestructiveHint, IdempotentHint, OpenWorldHint, ReadOnlyHint};
 use mcp_vary_view::{HintCondition, Pattern, Rule, Selection, ToolHint};
 use serde_json::json;
 
 use crate::document::Value;
 use crate::key_spec::ValueKind::Other;
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, keys, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -23,9 +24,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
 
 const SELECTION: &[KeySpec<Selection>] = keys![
     /// what is shown: patterns and conditions, one of which must hold; everything without it
-    "include" => Other(some_rules_shape, |reader, field, selection| selection.include = some_rules(reader, field)),
+    "include" => value!(some_rules_shape, some_rules, |selection| selection.include),
     /// what is not shown, although it is included, by name or by the server's own name
-    "exclude" => Other(rules_shape, |reader, field, selection| selection.exclude = rules(reader, field)),
+    "exclude" => value!(rules_shape, rules, |selection| selection.exclude),
 ];
 
 /// Reads at least one rule. An empty list shows nothing in other programs, but would show everything here.
@@ -38,19 +39,17 @@ fn some_rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
 }
 
 pub(super) fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
-    let Value::List(items) = &field.node.value else {
+    if !matches!(field.node.value, Value::List(_)) {
         reader.report(
             field,
             "is not a list",
             "write [\"git_*\", {readOnlyHint: true}]",
         );
         return Vec::new();
-    };
+    }
     let mut rules = Vec::new();
-    for (index, node) in items.iter().enumerate() {
-        let path = format!("{}[{index}]", field.path);
-        let item = Located { path, node };
-        if let Value::Table(_) = node.value {
+    for item in field.items() {
+        if let Value::Table(_) = item.node.value {
             let mut rule = Rule::default();
             let example = "{server: git, readOnlyHint: true}";
             reader.settings(&item, &[Rule::KEYS], &mut rule, example);
@@ -70,26 +69,18 @@ pub(crate) trait Conditions: Sized + 'static {
     /// The keys of the conditions.
     const KEYS: &'static [KeySpec<Self>] = keys![
         /// a pattern for the name or URI; together with `server`, also for the server's own name of it
-        "name" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().name = pattern(reader, field)),
+        "name" => value!(SchemaBuilder::word, pattern, |rule| rule.rule().name),
         /// a pattern on the server's name in this file
-        "server" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().server = pattern(reader, field)),
+        "server" => value!(SchemaBuilder::word, pattern, |rule| rule.rule().server),
         /// the tool's own hint: `true`, `false`, or `absent`. Without one, MCP's defaults apply: it writes, is
         /// destructive, and is open to the world
-        "readOnlyHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::ReadOnlyHint, rule.rule())
-        }),
+        "readOnlyHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, ReadOnlyHint, rule)),
         /// likewise
-        "destructiveHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::DestructiveHint, rule.rule())
-        }),
+        "destructiveHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, DestructiveHint, rule)),
         /// likewise
-        "idempotentHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::IdempotentHint, rule.rule())
-        }),
+        "idempotentHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, IdempotentHint, rule)),
         /// likewise
-        "openWorldHint" => Other(hint_shape, |reader, field, rule| {
-            read_hint(reader, field, ToolHint::OpenWorldHint, rule.rule())
-        }),
+        "openWorldHint" => Other(hint_shape, |reader, field, rule| read_hint(reader, field, OpenWorldHint, rule)),
     ];
 }
 
@@ -103,11 +94,16 @@ fn hint_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.choice(CONDITIONS)
 }
 
-fn read_hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
+fn read_hint(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    hint: ToolHint,
+    conditions: &mut impl Conditions,
+) {
     let mut condition = None;
     reader.choice(field, CONDITIONS, &mut condition);
-    rule.hints
-        .extend(condition.map(|condition: HintCondition| (hint, condition)));
+    let read = condition.map(|condition: HintCondition| (hint, condition));
+    conditions.rule().hints.extend(read);
 }
 
 /// Reads a pattern.

@@ -10,23 +10,21 @@ use serde_json::json;
 use super::deprecation::{DEPRECATION, Deprecation};
 use super::draft::PartialVariant;
 use super::{on_demand, overrides, selection};
-use crate::key_spec::ValueKind::{Bound, Other, Scalar};
-use crate::key_spec::{KeySpec, choice, keys};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, choice, count, keys, table, value};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     /// another variant, or one of the four, whose settings this one inherits. Yours replace them; overrides are merged,
     /// item by item and argument by argument. Without it: the one of the four with the same name, otherwise everything
-    "from" => Other(SchemaBuilder::variant_id, |reader, field, draft| draft.from = reader.word(field)),
+    "from" => value!(SchemaBuilder::variant_id, Reader::word, |draft| draft.from),
     /// for people and models that choose: what it is good for, and what not. By default Vary describes what it shows,
     /// such as `Some of the tools: git_*.`
     "description" => Scalar(|draft| &mut draft.description),
     /// what it is made for, for [ranking](ranking.md): `useCase`, `contextSize`, `modelFamily` and others. By default
     /// those of `from`
-    "hints" => Other(SchemaBuilder::named_strings, |reader, field, draft| {
-        draft.hints = Some(reader.named_strings(field))
-    }),
+    "hints" => value!(SchemaBuilder::named_strings, Reader::named_strings, |draft| draft.hints),
     /// `stable`, `experimental` or `deprecated`; at least one variant is stable
     "status" = "stable" => choice!(STATUSES, |draft| &mut draft.status),
     /// how to move on
@@ -43,19 +41,14 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
         },
     ),
     /// decides between variants of equal score; the lower comes first
-    "priority" = "0" => Other(
-        |schema| schema.count(0..=1000),
-        |reader, field, draft| reader.number(field, 0..=1000_u32, &mut draft.priority),
-    ),
+    "priority" = "0" => count!(0..=1000_u32, |draft| &mut draft.priority),
     /// which tools it shows: a list of patterns and conditions, one of which must match, or `include` and `exclude`,
     /// each such a list. All without it
-    "tools" => Other(selection::shape, |reader, field, draft| draft.tools = Some(selection::read(reader, field))),
+    "tools" => value!(selection::shape, selection::read, |draft| draft.tools),
     /// which resources and templates, likewise, by URI
-    "resources" => Other(selection::shape, |reader, field, draft| {
-        draft.resources = Some(selection::read(reader, field))
-    }),
+    "resources" => value!(selection::shape, selection::read, |draft| draft.resources),
     /// which prompts, likewise
-    "prompts" => Other(selection::shape, |reader, field, draft| draft.prompts = Some(selection::read(reader, field))),
+    "prompts" => value!(selection::shape, selection::read, |draft| draft.prompts),
     /// `full`, or `first-sentence`
     "descriptions" = "full" => choice!(DESCRIPTIONS, |draft| &mut draft.descriptions),
     /// `full`, or `compact`: what decides which arguments are accepted, and of the prose what callers need.
@@ -64,9 +57,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     "schemas" = "full" => choice!(SCHEMAS, |draft| &mut draft.schemas),
     /// with `schemas: on-demand`: the tools whose compact schemas are listed, a list of patterns and conditions, such
     /// as `[{destructiveHint: true}]`; also those that have a user interface
-    "keep-schemas" => Other(selection::some_rules_shape, |reader, field, draft| {
-        draft.keep_schemas = Some(on_demand::keep_schemas(reader, field))
-    }),
+    "keep-schemas" => value!(selection::some_rules_shape, on_demand::keep_schemas, |draft| draft.keep_schemas),
     /// with `schemas: on-demand`: `required` lists only the arguments that a tool requires. Calls may give the others
     "arguments" = "all" => choice!(ARGUMENTS, |draft| &mut draft.arguments),
     /// with `schemas: on-demand`: `on` answers calls that do not fit the server's own schema with what is wrong and the
@@ -74,7 +65,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     /// everything
     "check" = "on" => choice!(CHECKS, |draft| &mut draft.check),
     /// with `schemas: on-demand`: clients get `search_tools` if there are more tools than this
-    "search-above" = "300" => Bound(0..=100_000, |draft| &mut draft.search_above),
+    "search-above" = "300" => count!(0..=100_000_usize, |draft| &mut draft.search_above),
     /// `gemini`, `openai-strict`: keywords that those [models refuse](../dialects.md) are rewritten or taken out, and
     /// arguments are checked against the server's own schema
     "dialect" = "none" => choice!(DIALECTS, |draft| &mut draft.dialect),
@@ -82,9 +73,11 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     /// of a user interface stay; `content` lists no `outputSchema`
     "result" = "both" => choice!(RESULTS, |draft| &mut draft.result),
     /// the feature tags of clients that declare none, such as `[human, format=markdown]`
-    "features" => Other(SchemaBuilder::strings, |reader, field, draft| draft.features = Some(features(reader, field))),
+    "features" => value!(SchemaBuilder::strings, features, |draft| draft.features),
     /// what it makes of single `tools`, `prompts` and `resources`
-    "overrides" => Other(overrides::shape, |reader, field, draft| overrides::read(reader, field, &mut draft.overrides)),
+    "overrides" => table!(
+        "`overrides`", &[overrides::SETTINGS], "{tools: {NAME: {description: ...}}}", |draft| &mut draft.overrides
+    ),
 ];
 
 const STATUSES: &[(&str, Status)] = &[

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::VariantId;
 
 use crate::diagnostic::{Diagnostic, Position};
-use crate::document::{Value, join};
 use crate::reader::Located;
 
 /// The positions of a file's settings for variants, for errors that are only found when the servers are connected.
@@ -29,23 +28,14 @@ impl VariantSpans {
     }
 
     fn collect(&mut self, field: &Located<'_>) {
-        match &field.node.value {
-            Value::Table(entries) => {
-                for entry in entries {
-                    let path = join(&field.path, &entry.key);
-                    self.all.insert(path.clone(), entry.at);
-                    let node = &entry.node;
-                    self.collect(&Located { path, node });
-                }
-            }
-            Value::List(items) => {
-                for (index, node) in items.iter().enumerate() {
-                    let path = format!("{}[{index}]", field.path);
-                    self.all.insert(path.clone(), node.at);
-                    self.collect(&Located { path, node });
-                }
-            }
-            Value::Null | Value::Scalar(_) | Value::Text(_) => {}
+        for entry in field.node.entries() {
+            let member = field.member(entry);
+            self.all.insert(member.path.clone(), entry.at);
+            self.collect(&member);
+        }
+        for item in field.items() {
+            self.all.insert(item.path.clone(), item.node.at);
+            self.collect(&item);
         }
     }
 

@@ -6,12 +6,12 @@ use super::*;
 
 #[track_caller]
 fn log(table: &str) -> LogSettings {
-    read_lines(&format!("log: {table}")).log
+    read_lines(&format!("log: {table}")).program.log
 }
 
 #[test]
 fn without_log_the_program_decides() {
-    assert_eq!(read_lines("").log, LogSettings::default());
+    assert_eq!(read_lines("").program.log, LogSettings::default());
 }
 
 #[test]

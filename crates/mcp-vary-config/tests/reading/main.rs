@@ -251,7 +251,7 @@ fn says_everything(name: &str, text: &str) {
         (Duration::from_secs(3), 2 << 20)
     );
     assert_eq!(
-        (file.listen.as_deref(), file.notes.len()),
+        (file.program.listen.as_deref(), file.notes.len()),
         (Some("8800"), 0)
     );
     let config = config(&file);
@@ -287,7 +287,7 @@ fn what_a_file_does_not_say_stays_as_it_is() {
     let plain = format!("{:?}", mcp_vary_upstream::Limits::default());
     assert_eq!(format!("{:?}", file.servers[0].limits), plain);
     let config = config(&file);
-    assert!(config.variants && config.negotiation && file.listen.is_none());
+    assert!(config.variants && config.negotiation && file.program.listen.is_none());
     assert_eq!(config.session_lifetime, Duration::from_secs(24 * 3600));
     let mirrored = ["ui", "tasks"].map(|name| format!("io.modelcontextprotocol/{name}"));
     assert_eq!(file.servers[0].forwarded_extensions, mirrored);

@@ -16,7 +16,7 @@ async fn a_refused_token_is_refreshed_once() {
     let service = scene.service();
     let unauthorized = StatusCode::UNAUTHORIZED;
     let retry = refuse(&service, unauthorized, "Bearer").await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     assert_eq!(access_token(&service).await, "access-2");
     let again = refuse(&service, unauthorized, "Bearer").await.unwrap_err();
     assert!(again.contains("has just issued"), "{again}");
@@ -32,7 +32,7 @@ async fn a_refusal_of_an_older_token_needs_no_refresh() {
     let old = HeaderValue::from_static("Bearer old");
     for sent in [None, Some(&old)] {
         let refused = service.refused(sent, status, &[]).await;
-        assert_eq!(refused.unwrap(), Retry::Worthwhile);
+        assert_eq!(refused.unwrap(), Retry::Once);
     }
     assert_eq!(scene.peer.requests("POST /token").len(), 1);
 }
@@ -56,7 +56,7 @@ async fn other_refusals_are_not_about_authorization() {
         (StatusCode::FORBIDDEN, "Bearer error=\"insufficient_scope\""),
     ] {
         let refused = refuse(&scene.service(), status, challenge).await;
-        assert_eq!(refused, Ok(Retry::Pointless), "{status} {challenge}");
+        assert_eq!(refused, Ok(Retry::Never), "{status} {challenge}");
     }
 }
 
@@ -68,12 +68,12 @@ async fn a_missing_scope_is_requested_with_those_that_were_granted() {
     let terminal = Credentials::Login(scene.terminal(scene.settings()));
     let forbidden = StatusCode::FORBIDDEN;
     let retry = refuse(&terminal, forbidden, INSUFFICIENT).await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     let opened = scene.person.opened.lock().unwrap().clone();
     assert_eq!(parameter(&opened[1], "scope"), "write%20read");
     // It was requested: to request it again would change nothing.
     let retry = refuse(&terminal, forbidden, INSUFFICIENT).await;
-    assert_eq!(retry, Ok(Retry::Pointless));
+    assert_eq!(retry, Ok(Retry::Never));
     assert_eq!(scene.person.opened.lock().unwrap().len(), 2);
 }
 
@@ -122,7 +122,7 @@ async fn a_person_logs_in_at_the_new_authorization_server() {
     let terminal = Credentials::Login(scene.terminal(scene.settings()));
     let unauthorized = StatusCode::UNAUTHORIZED;
     let retry = refuse(&terminal, unauthorized, "Bearer").await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     let other = LoginServer::start().await;
     scene
         .peer
@@ -132,7 +132,7 @@ async fn a_person_logs_in_at_the_new_authorization_server() {
         .peer
         .next_token("400 Bad Request", &json!({"error": "invalid_grant"}));
     let retry = refuse(&terminal, unauthorized, "Bearer").await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     assert_eq!(other.requests("POST /register").len(), 1);
     let form = &other.requests("POST /token")[0].body;
     assert_eq!(parameter(form, "grant_type"), "authorization_code");

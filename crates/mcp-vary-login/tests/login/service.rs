@@ -132,7 +132,7 @@ async fn a_refused_token_is_replaced_once() {
     let service = with_secret(&peer);
     let unauthorized = StatusCode::UNAUTHORIZED;
     let retry = refuse(&service, unauthorized, "Bearer").await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     assert_eq!(access_token(&service).await, "access-2");
     let again = refuse(&service, unauthorized, "Bearer").await.unwrap_err();
     assert!(again.contains("has just issued"), "{again}");
@@ -147,9 +147,9 @@ async fn a_missing_scope_is_requested_once() {
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
     let forbidden = StatusCode::FORBIDDEN;
     let retry = refuse(&service, forbidden, challenge).await;
-    assert_eq!(retry, Ok(Retry::Worthwhile));
+    assert_eq!(retry, Ok(Retry::Once));
     let form = peer.requests("POST /token").pop().unwrap().body;
     assert_eq!(parameter(&form, "scope"), "write");
     let retry = refuse(&service, forbidden, challenge).await;
-    assert_eq!(retry, Ok(Retry::Pointless));
+    assert_eq!(retry, Ok(Retry::Never));
 }

@@ -35,7 +35,7 @@ impl Shown {
         let file = Source::new("vary.yaml", &text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
-        let calls = file.admin_calls;
+        let calls = file.program.admin_calls;
         let mut config = file.into_config(environment);
         let (operator, requests) = channel(Some(&token()));
         config.operator = Some(operator.clone());

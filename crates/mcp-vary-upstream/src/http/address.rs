@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use http::{StatusCode, Uri};
-use mcp_vary_http_client::failure::root_cause;
+use mcp_vary_http_client::failure::{is_connection_refused, root_cause};
 use mcp_vary_http_client::origin::origin;
 use mcp_vary_http_client::tls;
 
@@ -36,7 +36,7 @@ impl Address {
         let cause = root_cause(error);
         match (&self.proxy, tls::advice(error, self.ca.as_deref())) {
             (None, None) if let Some(why) = self.unused_proxy => format!("{to}: {cause}; {why}"),
-            (None, None) if cause == "connection refused" => {
+            (None, None) if is_connection_refused(error) => {
                 format!("{to}: {cause}; start the server, or correct host and port")
             }
             (None, None) if cause == HANDSHAKE_EOF => format!("{to}: {NO_TLS}"),

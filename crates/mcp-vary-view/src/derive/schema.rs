@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::json::{Json, JsonError};
 
+use crate::word_list::word_list;
+
 use super::essential::{self, ArgumentContext, SchemaFacts, Vocabulary};
 
 mod simplify;
@@ -451,29 +453,7 @@ const PORTABLE_DIALECTS: &[&str] = DIALECTS.split_at(3).0;
 ///
 /// Not included: `$ref` (its siblings are ignored in some drafts), `format` and `content*` (asserted in some),
 /// `definitions`, `dependencies`, and keywords that one of the drafts lacks.
-const PORTABLE: [&str; 21] = [
-    "const",
-    "default",
-    "deprecated",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "pattern",
-    "readOnly",
-    "required",
-    "type",
-    "uniqueItems",
-    "writeOnly",
-];
+const PORTABLE: &[&str] = word_list!("schema/portable.txt");
 
 #[cfg(test)]
 mod tests;

@@ -2,26 +2,21 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::json::Json;
+use mcp_vary::json::{Json, string as string_json};
 
+use super::members::{Member, push, push_enum, push_number, push_text};
 use super::reading::{Reader, References};
 use super::sentences;
 use super::value_schema::{Choice, Kind, Number, Object, Text, ValueSchema};
-
-type Member<'j> = (Cow<'j, str>, Json<'j>);
 
 /// The schema of a tool's arguments with only the keywords of Gemini's `Schema`.
 pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
     let (value_schema, object) = Reader::new(schema, References::Inline).root();
     let mut members = Vec::new();
-    push_text(&mut members, "title", value_schema.title.map(Cow::Borrowed));
-    push_text(
-        &mut members,
-        "description",
-        value_schema.description.map(Cow::Borrowed),
-    );
-    push_text(&mut members, "type", Some(Cow::Borrowed("object")));
-    members.push((Cow::Borrowed("properties"), properties(&object)));
+    push_text(&mut members, "title", value_schema.title);
+    push_text(&mut members, "description", value_schema.description);
+    push_text(&mut members, "type", Some("object"));
+    push(&mut members, "properties", properties(&object));
     push_required(&mut members, &object);
     Json::Object(members)
 }
@@ -59,21 +54,17 @@ fn choice_schema<'j>(choice: &Choice<'j>, value_schema: &ValueSchema<'j>, null: 
     }
     let mut remaining = Vec::new();
     let name = kind(&choice.kind, &mut remaining, &mut notes);
-    push_text(
-        &mut members,
-        "title",
-        choice.title.or(value_schema.title).map(Cow::Borrowed),
-    );
+    push_text(&mut members, "title", choice.title.or(value_schema.title));
     let description =
         sentences::with_sentences(choice.description.or(value_schema.description), &notes);
-    push_text(&mut members, "description", description.map(Cow::Owned));
-    push_text(&mut members, "type", Some(Cow::Borrowed(name)));
+    push_text(&mut members, "description", description);
+    push_text(&mut members, "type", Some(name));
     members.append(&mut remaining);
     if null {
-        members.push((Cow::Borrowed("nullable"), Json::Bool(true)));
+        push(&mut members, "nullable", Json::Bool(true));
     }
     if let Some(default) = value_schema.default {
-        members.push((Cow::Borrowed("default"), default.clone()));
+        push(&mut members, "default", default.clone());
     }
     Json::Object(members)
 }
@@ -103,14 +94,14 @@ fn kind<'j>(
             "boolean"
         }
         Kind::Array(array) => {
-            members.push((Cow::Borrowed("items"), value(&array.items)));
+            push(members, "items", value(&array.items));
             push_number(members, "minItems", array.min_items);
             push_number(members, "maxItems", array.max_items);
             "array"
         }
         Kind::Object(object) => {
             if !object.properties.is_empty() {
-                members.push((Cow::Borrowed("properties"), properties(object)));
+                push(members, "properties", properties(object));
             }
             push_required(members, object);
             "object"
@@ -123,30 +114,21 @@ fn kind<'j>(
 fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, notes: &mut Vec<String>) {
     match &text.values {
         // Gemini rejects an empty text as a value.
-        Some(values) if !values.contains(&"") => {
-            let options = values
-                .iter()
-                .map(|value| Json::String(Cow::Borrowed(*value)));
-            members.push((Cow::Borrowed("enum"), Json::Array(options.collect())));
-        }
-        Some(values) => {
-            let quoted: Vec<String> = values
-                .iter()
-                .map(|value| mcp_vary::json::string(value))
-                .collect();
-            notes.push(sentences::one_of(quoted.iter().map(String::as_str)));
-        }
+        Some(values) if !values.contains(&"") => push_enum(members, values, Json::String, false),
+        Some(values) => notes.push(sentences::one_of(
+            values.iter().map(|value| string_json(value)),
+        )),
         None => {}
     }
     match text.format {
         Some("date-time") if text.values.is_none() => {
-            push_text(members, "format", Some(Cow::Borrowed("date-time")));
+            push_text(members, "format", Some("date-time"));
         }
         other => notes.extend(other.and_then(sentences::format)),
     }
     match text.pattern {
         Some(pattern) if sentences::is_plain(pattern) => {
-            push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
+            push_text(members, "pattern", Some(pattern));
         }
         other => notes.extend(other.and_then(sentences::pattern)),
     }
@@ -158,23 +140,17 @@ fn numeric<'j>(number: &Number<'j>, members: &mut Vec<Member<'j>>, notes: &mut V
     let only = match number.values.as_deref() {
         Some([only]) => Some(*only),
         Some(values) => {
-            notes.push(sentences::one_of(values.iter().copied()));
+            notes.push(sentences::one_of(values));
             None
         }
         None => None,
     };
     notes.extend(sentences::exclusive(number));
     notes.extend(number.multiple_of.map(sentences::multiple_of));
-    push_number(
-        members,
-        "minimum",
-        only.or(number.minimum).or(number.exclusive_minimum),
-    );
-    push_number(
-        members,
-        "maximum",
-        only.or(number.maximum).or(number.exclusive_maximum),
-    );
+    let minimum = only.or(number.minimum).or(number.exclusive_minimum);
+    let maximum = only.or(number.maximum).or(number.exclusive_maximum);
+    push_number(members, "minimum", minimum);
+    push_number(members, "maximum", maximum);
 }
 
 fn properties<'j>(object: &Object<'j>) -> Json<'j> {
@@ -243,14 +219,6 @@ fn push_required<'j>(members: &mut Vec<Member<'j>>, object: &Object<'j>) {
         .map(|property| Json::String(Cow::Borrowed(property.name)))
         .collect();
     if !names.is_empty() {
-        members.push((Cow::Borrowed("required"), Json::Array(names)));
+        push(members, "required", Json::Array(names));
     }
-}
-
-fn push_text<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, text: Option<Cow<'j, str>>) {
-    members.extend(text.map(|text| (Cow::Borrowed(keyword), Json::String(text))));
-}
-
-fn push_number<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, number: Option<&'j str>) {
-    members.extend(number.map(|n| (Cow::Borrowed(keyword), Json::Number(Cow::Borrowed(n)))));
 }

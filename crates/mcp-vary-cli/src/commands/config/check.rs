@@ -274,10 +274,11 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
     let anywhere = |_| Ok(());
     let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 3] =
         [&configured, &serving::only_loopback, &anywhere];
+    let program = &file.program;
     let addresses = [
-        ("listen", &file.listen),
-        ("admin", &file.admin),
-        ("probes", &file.probes),
+        ("listen", &program.listen),
+        ("admin", &program.admin),
+        ("probes", &program.probes),
     ];
     for ((key, address), allows) in addresses.into_iter().zip(allows) {
         let written = address.as_deref();
@@ -305,7 +306,7 @@ fn is_own(server: &UpstreamConfig, file: &File) -> bool {
     let Target::Http { url, .. } = &server.target else {
         return false;
     };
-    let listen = file.listen.as_deref().unwrap_or(LISTEN);
+    let listen = file.program.listen.as_deref().unwrap_or(LISTEN);
     let port = listen.rsplit(':').next();
     let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
     is_loopback

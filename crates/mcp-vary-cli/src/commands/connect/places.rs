@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_its_file_on_each_system() {
+    fn each_kind_of_file_is_found_on_each_system() {
         let home = |path: &str| ["/h", "/h", "/u"].map(|home| format!("{home}/{path}"));
         let application = |path: &str| {
             ["/h/.config", "/h/Library/Application Support", "/a"]
@@ -190,14 +190,10 @@ mod tests {
         let expected = [
             ("claude-code", home(".claude.json")),
             ("claude-desktop", application(desktop)),
-            ("cursor", home(".cursor/mcp.json")),
-            ("vscode", application("Code/User/mcp.json")),
             ("codex", home(".codex/config.toml")),
             ("gemini-cli", home(".gemini/settings.json")),
             ("opencode", home(".config/opencode/opencode.json")),
-            ("windsurf", home(".codeium/windsurf/mcp_config.json")),
         ];
-        assert_eq!(expected.len(), ClientName::value_variants().len());
         let set = [("HOME", "/h"), ("USERPROFILE", "/u"), ("APPDATA", "/a")];
         let systems = [System::Linux, System::MacOs, System::Windows];
         for (name, files) in expected {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcp_vary_base::io_error;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_config::File;
+use mcp_vary_config::ProgramSettings;
 use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
@@ -52,15 +52,13 @@ pub(crate) struct OperatorAddresses {
 
 impl OperatorAddresses {
     /// The addresses of the command line, or else those of the file.
-    pub(crate) fn new(args: &Serve, file: Option<&File>) -> Self {
-        let admin = || file.and_then(|file| file.admin.clone());
-        let probes = || file.and_then(|file| file.probes.clone());
+    pub(crate) fn new(args: &Serve, program: &ProgramSettings) -> Self {
         Self {
-            admin: args.admin.clone().or_else(admin),
-            admin_token: file.and_then(|file| file.admin_token.clone()),
-            admin_calls: file.is_some_and(|file| file.admin_calls),
+            admin: args.admin.clone().or_else(|| program.admin.clone()),
+            admin_token: program.admin_token.clone(),
+            admin_calls: program.admin_calls,
             file: None,
-            probes: args.probes.clone().or_else(probes),
+            probes: args.probes.clone().or_else(|| program.probes.clone()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is served, and where: from the flags alone, or from a file.
 
-use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
+use mcp_vary_config::{Position, ProgramSettings, SecretFiles, VariantSpans};
 use mcp_vary_gateway::{Config, Naming};
 
 use crate::failure::Failure;
@@ -50,11 +50,12 @@ impl ServeConfig {
             }
             ServerTarget::Command(command) => server_target::command(command)?,
         };
-        log.start_serving(args.log_format, &LogSettings::default())?;
+        let program = ProgramSettings::default();
+        log.start_serving(args.log_format, &program.log)?;
         Ok(Self {
             config: server_config(args, server)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
-            operator: OperatorAddresses::new(args, None),
+            operator: OperatorAddresses::new(args, &program),
             reloader: None,
             source: ConfigSource::default(),
         })
@@ -63,17 +64,13 @@ impl ServeConfig {
     fn from_file(target: &TargetFile, args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
         let secrets = SecretFiles::beside(&target.path);
         let file = target.read_with(&secrets, args.listen.as_deref())?;
-        log.start_serving(args.log_format, &file.log)?;
-        let typed = args.listen.clone();
-        let written = file.listen.clone();
-        let is_written = typed.is_none() && !args.stdio;
+        let program = file.program.clone();
+        log.start_serving(args.log_format, &program.log)?;
+        let listen = args.listen.clone().or_else(|| program.listen.clone());
+        let mut operator = OperatorAddresses::new(args, &program);
+        operator.file = Some(target.path.clone());
         let fixed = StartupSettings {
-            listen: is_written.then(|| written.clone()),
-            admin: args.admin.is_none().then(|| file.admin.clone()),
-            admin_token: file.admin_token.clone(),
-            admin_calls: file.admin_calls,
-            probes: args.probes.is_none().then(|| file.probes.clone()),
-            log: file.log.clone(),
+            program,
             address: None,
             confirmed: target.confirmed_effects()?,
         };
@@ -83,9 +80,6 @@ impl ServeConfig {
         let digest = mcp_vary_config::digest(&target.text);
         let reloader = FileReloader::new(&target.path, target.text.clone(), fixed)?;
         let reloading = reloader.with_secrets(&secrets);
-        let listen = typed.or(written);
-        let mut operator = OperatorAddresses::new(args, Some(&file));
-        operator.file = Some(target.path.clone());
         let mut config = file_config(args, file)?;
         config.digest = Some(digest.into());
         let naming = config.naming;

@@ -15,7 +15,7 @@ use super::args::Serve;
 
 /// The configuration in `file`, changed by the flags.
 pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
-    let start_wait = file.start_wait;
+    let start_wait = file.program.start_wait;
     if args.require_all && !file.left_out.is_empty() {
         let left_out = file.left_out.iter();
         let names: Vec<_> = left_out

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{Effect, File, LogSettings, SecretFiles, Watch, effects};
+use mcp_vary_config::{Effect, File, ProgramSettings, SecretFiles, Watch, effects};
 use mcp_vary_gateway::Gateway;
-use mcp_vary_operator::{AdminToken, Outcome, ReloadRequest, Requests};
+use mcp_vary_operator::{Outcome, ReloadRequest, Requests};
 
 use crate::failure::Failure;
 use crate::file;
@@ -31,21 +31,11 @@ pub(crate) struct FileReloader {
     startup: StartupSettings,
 }
 
-/// The settings of the file that apply at the start only. Each is `None` if the command line overrides it.
+/// The settings that apply at the start only.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartupSettings {
-    /// The address to serve on.
-    pub(crate) listen: Option<Option<String>>,
-    /// The address for the operator.
-    pub(crate) admin: Option<Option<String>>,
-    /// The token of the operator.
-    pub(crate) admin_token: Option<AdminToken>,
-    /// Whether the operator's page may call tools.
-    pub(crate) admin_calls: bool,
-    /// The address for probes and metrics.
-    pub(crate) probes: Option<Option<String>>,
-    /// The log as the file configures it.
-    pub(crate) log: LogSettings,
+    /// Those of the file.
+    pub(crate) program: ProgramSettings,
     /// The address that is served on, once it is known.
     pub(crate) address: Option<SocketAddr>,
     /// What the user confirmed, if the file was not named: nothing else may be started or sent.
@@ -53,22 +43,20 @@ pub(crate) struct StartupSettings {
 }
 
 impl StartupSettings {
-    /// The settings that are different in `file`.
-    fn changed_keys(&self, file: &File) -> Vec<&'static str> {
+    /// The settings that are different in `file`, without those that the command line overrides.
+    fn changed_keys(&self, file: &File, args: &Serve) -> Vec<&'static str> {
+        let (then, now) = (&self.program, &file.program);
+        let may_listen = args.listen.is_none() && !args.stdio;
         let settings = [
-            ("listen", &self.listen, &file.listen),
-            ("admin", &self.admin, &file.admin),
-            ("probes", &self.probes, &file.probes),
+            ("listen", may_listen && then.listen != now.listen),
+            ("admin", args.admin.is_none() && then.admin != now.admin),
+            ("probes", args.probes.is_none() && then.probes != now.probes),
+            ("admin-token", then.admin_token != now.admin_token),
+            ("admin-calls", then.admin_calls != now.admin_calls),
+            ("log", then.log != now.log),
         ];
-        let is_another = |(_, then, now): &(_, &Option<Option<String>>, &Option<String>)| {
-            then.as_ref().is_some_and(|then| then != *now)
-        };
-        let changed = settings.into_iter().filter(is_another);
-        let token = (self.admin_token != file.admin_token).then_some("admin-token");
-        let calls = (self.admin_calls != file.admin_calls).then_some("admin-calls");
-        let log = (self.log != file.log).then_some("log");
-        let keys = changed.map(|(key, ..)| key);
-        keys.chain(token).chain(calls).chain(log).collect()
+        let changed = settings.into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.map(|(key, _)| key).collect()
     }
 }
 
@@ -188,7 +176,7 @@ async fn reload(
         Ok(parsed) => parsed,
         Err(why) => return refused(&why),
     };
-    let others = fixed.changed_keys(&file);
+    let others = fixed.changed_keys(&file, args);
     let places = file.places.clone();
     let config = match flags::file_config(args, file) {
         Ok(mut config) => {

@@ -1,12 +1,13 @@
 //! Words and phrases by which [`rules`](super::rules) recognise a sentence. Each list is a text file beside this one.
 
+use crate::word_list::word_list;
+
 /// A constant for each list, and all of them for the tests.
 macro_rules! lists {
     ($($(#[$about:meta])+ $name:ident = $file:literal,)*) => {
         $(
             $(#[$about])+
-            pub(super) const $name: &[&str] =
-                &lines::<{ count(include_str!($file)) }>(include_str!($file));
+            pub(super) const $name: &[&str] = word_list!($file);
         )*
         #[cfg(test)]
         const ALL: &[(&str, &[&str])] = &[$(($file, $name)),*];
@@ -62,38 +63,8 @@ lists! {
     RESULT_CONDITIONS = "cues/result_conditions.txt",
     /// A sentence with a link is only about the link.
     REFERENCES = "cues/references.txt",
-}
-
-/// The number of lines in `text`.
-const fn count(text: &str) -> usize {
-    let mut count = 0;
-    let mut at = 0;
-    while at < text.len() {
-        if text.as_bytes()[at] == b'\n' {
-            count += 1;
-        }
-        at += 1;
-    }
-    count
-}
-
-/// The `N` lines of `text`, each of which ends with a line break.
-const fn lines<const N: usize>(mut text: &'static str) -> [&'static str; N] {
-    let mut lines = [""; N];
-    let mut index = 0;
-    let mut length = 0;
-    while index < N {
-        if text.as_bytes()[length] == b'\n' {
-            let (line, others) = text.split_at(length);
-            lines[index] = line;
-            text = others.split_at(1).1;
-            index += 1;
-            length = 0;
-        } else {
-            length += 1;
-        }
-    }
-    lines
+    /// The labels of sections that callers do not need.
+    LEFT_OUT_LABELS = "cues/left_out_labels.txt",
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The sentences and list items of a description.
 
+use super::cues::LEFT_OUT_LABELS;
 use crate::derive::sentence::{
     end, is_heading, is_label, is_ornament, is_symbol, reads_on, starts_item, without_marker,
 };
@@ -172,27 +173,5 @@ fn is_bare_label(line: &str) -> bool {
     line.trim_end_matches('*').ends_with(':')
 }
 
-const LEFT_OUT_LABELS: [&str; 20] = [
-    "benefits",
-    "error responses",
-    "errors",
-    "expected output",
-    "features",
-    "key features",
-    "output",
-    "outputs",
-    "raises",
-    "response",
-    "responses",
-    "result",
-    "results",
-    "return",
-    "return value",
-    "returns",
-    "throws",
-    "use cases",
-    "when to use this tool",
-    "yields",
-];
 /// Bytes in which the end of a sentence is searched, so that brackets that never close cost little.
 const WINDOW: usize = 1000;

@@ -301,7 +301,8 @@ fn typed_branches<'a>(branches: &Json<'a>) -> Option<Vec<Member<'a>>> {
         for (keyword, value) in branch.as_object()?.iter().filter(|it| it.0 != "type") {
             let applies = |name: &Json<'_>| {
                 let kind = name.as_str().unwrap_or_default();
-                TYPE_KEYWORDS.contains(&(kind, keyword.as_ref()))
+                let mut of_kind = TYPE_KEYWORDS.iter().filter(|(known, _)| *known == kind);
+                of_kind.any(|(_, keywords)| keywords.split(' ').any(|known| known == &**keyword))
             };
             if !names.iter().any(applies) || merged.iter().any(|(other, _)| other == keyword) {
                 return None;
@@ -332,28 +333,17 @@ fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
 
 const NULL_TYPE: Json<'_> = Json::String(Cow::Borrowed("null"));
 /// Types, and keywords that say something of values of this type alone.
-const TYPE_KEYWORDS: [(&str, &str); 21] = [
-    ("array", "items"),
-    ("array", "maxItems"),
-    ("array", "minItems"),
-    ("array", "uniqueItems"),
-    ("integer", "exclusiveMaximum"),
-    ("integer", "exclusiveMinimum"),
-    ("integer", "maximum"),
-    ("integer", "minimum"),
-    ("number", "exclusiveMaximum"),
-    ("number", "exclusiveMinimum"),
-    ("number", "maximum"),
-    ("number", "minimum"),
-    ("object", "additionalProperties"),
-    ("object", "maxProperties"),
-    ("object", "minProperties"),
-    ("object", "properties"),
-    ("object", "propertyNames"),
-    ("object", "required"),
-    ("string", "maxLength"),
-    ("string", "minLength"),
-    ("string", "pattern"),
+const TYPE_KEYWORDS: [(&str, &str); 5] = [
+    ("array", "items maxItems minItems uniqueItems"),
+    ("integer", LIMITS),
+    ("number", LIMITS),
+    (
+        "object",
+        "additionalProperties maxProperties minProperties properties propertyNames required",
+    ),
+    ("string", "maxLength minLength pattern"),
 ];
+/// The keywords of numbers.
+const LIMITS: &str = "exclusiveMaximum exclusiveMinimum maximum minimum";
 /// Schemas within one another, after definitions were moved.
 const MAX_DEPTH: usize = 32;

@@ -1,0 +1,45 @@
+//! Limits with defaults as people write them: `256`, `16 MiB`, `30s`, `off`.
+
+use std::time::Duration;
+
+/// The value of a limit.
+pub trait Limit {
+    /// The value of this many bytes or milliseconds, or this count.
+    fn of(quantity: u32) -> Self;
+}
+
+impl Limit for usize {
+    fn of(quantity: u32) -> Self {
+        quantity as Self
+    }
+}
+
+impl Limit for Duration {
+    fn of(quantity: u32) -> Self {
+        Self::from_millis(quantity.into())
+    }
+}
+
+/// The bytes, the milliseconds or the count that a default means.
+///
+/// # Panics
+///
+/// If it has another unit: the program then does not compile, since defaults are constants.
+#[must_use]
+pub const fn quantity(text: &str) -> u32 {
+    let mut number = 0;
+    let mut unit = text.as_bytes();
+    while let [digit @ b'0'..=b'9', others @ ..] = unit {
+        number = number * 10 + (*digit - b'0') as u32;
+        unit = others;
+    }
+    match unit {
+        b"" | b"ms" | b"off" => number,
+        b" KiB" => number << 10,
+        b" MiB" => number << 20,
+        b"s" => number * 1000,
+        b"m" => number * 60_000,
+        b"h" => number * 3_600_000,
+        _ => panic!("a default has another unit"),
+    }
+}
