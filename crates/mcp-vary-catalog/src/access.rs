@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary_access::{
-    AccessClass, AccessPolicy, Decision, Item as AccessItem, Server, ServerAccess,
+    AccessClass, AccessPolicy, Decision, HiddenBy, Item as AccessItem, Server, ServerAccess,
 };
 
 use crate::item::Item;
@@ -64,6 +64,16 @@ impl AccessView {
     pub fn shows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
         let item = AccessItem::unlisted_resource(upstream_uri, server);
         self.decide(&item).is_visible()
+    }
+
+    /// Whether a skill, or a file or directory of one, exists for the class, by its URI on the server. A rule that denies
+    /// the resource hides it, too.
+    #[must_use]
+    pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
+        let resource = AccessItem::unlisted_resource(upstream_uri, server);
+        let is_denied = matches!(self.decide(&resource), Decision::Hidden(HiddenBy::Rule(_)));
+        let skill = AccessItem::skill(upstream_uri, server);
+        !is_denied && self.decide(&skill).is_visible()
     }
 
     /// What the class may be allowed of a server, whatever it lists. `prefix` is that of the names of its tools and

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_wire::extension_methods::declares_extension_of;
+
 use crate::catalog::Lists;
 use crate::layout::Layout;
 use crate::listing::ListKind;
@@ -14,7 +16,7 @@ use crate::server_snapshot::ServerSnapshot;
 /// # Properties
 ///
 /// Whether a server is hidden follows from the rules, from the items that they show, and from whether the server has
-/// resources; never from an item that they do not show.
+/// resources or skills; never from an item that they do not show.
 pub fn hide_servers(
     snapshots: &mut [Arc<ServerSnapshot>],
     servers: &[&str],
@@ -30,7 +32,16 @@ pub fn hide_servers(
         let of_server = access.server_access(server, &prefix);
         let reads_unlisted =
             || of_server.unlisted_resources && snapshot.capabilities().contains("resources");
-        let may_show = || snapshot.is_unknown() || of_server.everything || reads_unlisted();
+        let reads_skills = || {
+            let handshake = snapshot.handshake.as_deref();
+            of_server.skills
+                && handshake
+                    .is_some_and(|it| declares_extension_of(&it.capabilities, "skills/list"))
+        };
+        let may_show = || {
+            let may_read = reads_unlisted() || reads_skills();
+            snapshot.is_unknown() || of_server.everything || may_read
+        };
         let is_shown = shown.contains(server) || of_server.something && may_show();
         if !is_shown {
             *snapshot = Arc::new(ServerSnapshot::hidden());

@@ -42,6 +42,8 @@ pub struct VariantConfig {
     pub resources: Selection,
     /// Which prompts it shows.
     pub prompts: Selection,
+    /// Which skills it shows, by their paths.
+    pub skills: Selection,
     /// The style that applies to all items.
     pub style: Style,
     /// Overrides for single tools, by their names in `standard`.
@@ -74,6 +76,7 @@ impl VariantConfig {
             tools: Selection::default(),
             resources: Selection::default(),
             prompts: Selection::default(),
+            skills: Selection::default(),
             style: Style::default(),
             tool_overrides: BTreeMap::new(),
             prompt_overrides: BTreeMap::new(),
@@ -188,7 +191,7 @@ impl VariantConfig {
         self.base == Base::Standard
             && self.access.is_none()
             && self.style == Style::default()
-            && [&self.tools, &self.resources, &self.prompts]
+            && [&self.tools, &self.resources, &self.prompts, &self.skills]
                 .iter()
                 .all(|selection| **selection == nothing)
             && self.tool_overrides.is_empty()
@@ -201,22 +204,40 @@ impl VariantConfig {
     pub fn hides_something_of(&self, server: &str) -> bool {
         let access = self.access.as_ref();
         let access = access.map(|access| access.server_access(server, ""));
-        let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
+        let selections = [&self.tools, &self.resources, &self.prompts, &self.skills];
         let tools = self.tool_overrides.values().map(|tool| &tool.arguments);
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
             || access.is_some_and(|access| !access.unconditional)
-            || selections.any(|selection| selection.may_hide_of(server))
+            || selections.iter().any(|it| it.may_hide_of(server))
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
     }
 
-    /// Whether the variant may hide a skill of `server`: access rules do not allow everything, or it selects resources,
-    /// which files of skills are.
-    pub fn hides_skills_of(&self, server: &str) -> bool {
+    /// Whether the variant may show a skill of `server`.
+    pub fn may_show_skills_of(&self, server: &str) -> bool {
         let access = self.access.as_ref();
-        let access = access.map(|access| access.server_access(server, ""));
-        access.is_some_and(|access| !access.skills) || self.resources.may_hide_of(server)
+        let may_show = access.is_none_or(|access| access.server_access(server, "").skills);
+        may_show && self.skills.may_select_from(server)
+    }
+
+    /// Whether it shows a skill of `server`, or a file or directory of one, by its URI there. Without a selection of skills, those
+    /// that the selection of resources includes.
+    pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
+        let candidate = Candidate {
+            name: upstream_uri,
+            upstream_name: upstream_uri,
+            server,
+            hints: None,
+        };
+        let nothing = Selection::default();
+        let is_selected = if self.skills != nothing {
+            self.skills.selects_skill(candidate)
+        } else {
+            self.resources == nothing || self.resources.selects_unlisted_resource(candidate)
+        };
+        let access = self.access.as_ref();
+        is_selected && access.is_none_or(|access| access.shows_skill(upstream_uri, server))
     }
 
     /// Whether it shows some resources and hides others.

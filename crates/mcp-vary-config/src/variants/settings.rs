@@ -56,6 +56,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     }),
     /// which prompts, likewise
     "prompts" => Other(selection::shape, |reader, field, draft| draft.prompts = Some(selection::read(reader, field))),
+    /// which [skills](../extensions.md#skills), likewise, by their paths: `pdf` for `skill://pdf/SKILL.md`. Without it,
+    /// those whose URIs `resources` selects
+    "skills" => Other(selection::shape, |reader, field, draft| draft.skills = Some(selection::read(reader, field))),
     /// `full`, or `first-sentence`
     "descriptions" = "full" => choice!(DESCRIPTIONS, |draft| &mut draft.descriptions),
     /// `full`, or `compact`: what decides which arguments are accepted, and of the prose what callers need.

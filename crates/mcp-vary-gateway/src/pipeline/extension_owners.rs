@@ -87,11 +87,10 @@ impl ExtensionOwners {
     }
 }
 
-/// Whether a method of an extension could reach what a variant hides of `server`. Of skills it hides what it hides of
-/// resources.
+/// Whether a method of an extension could reach what a variant hides of `server`. Each skill is hidden by itself.
 pub(crate) fn is_hidden(variant: &VariantConfig, server: &str, method: &str) -> bool {
     match known_extension(method) {
-        Some(_) => variant.hides_skills_of(server),
+        Some(_) => !variant.may_show_skills_of(server),
         None => variant.hides_something_of(server),
     }
 }

@@ -26,8 +26,8 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     let scope = view::enter(context).await?;
     let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
     let view = scope.view;
-    let servers = owners.servers_of(scope.request.method, |_| true);
-    if servers.len() > 1 && known_extension(scope.request.method).is_some() {
+    if known_extension(scope.request.method).is_some() {
+        let servers = owners.servers_of(scope.request.method, |_| true);
         let passes = |server: &ServerIndex| check_allowed(scope, *server).is_ok();
         let passing: Vec<ServerIndex> = servers.into_iter().filter(passes).collect();
         if passing.is_empty() {
