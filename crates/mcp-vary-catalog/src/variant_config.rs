@@ -214,32 +214,6 @@ impl VariantConfig {
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
     }
 
-    /// Whether the variant may show a skill of `server`.
-    pub fn may_show_skills_of(&self, server: &str) -> bool {
-        let access = self.access.as_ref();
-        let may_show = access.is_none_or(|access| access.server_access(server, "").skills);
-        may_show && self.skills.may_select_from(server)
-    }
-
-    /// Whether it shows a skill of `server`, or a file or directory of one, by its URI there. Without a selection of skills, those
-    /// that the selection of resources includes.
-    pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
-        let candidate = Candidate {
-            name: upstream_uri,
-            upstream_name: upstream_uri,
-            server,
-            hints: None,
-        };
-        let nothing = Selection::default();
-        let is_selected = if self.skills != nothing {
-            self.skills.selects_skill(candidate)
-        } else {
-            self.resources == nothing || self.resources.selects_unlisted_resource(candidate)
-        };
-        let access = self.access.as_ref();
-        is_selected && access.is_none_or(|access| access.shows_skill(upstream_uri, server))
-    }
-
     /// Whether it shows some resources and hides others.
     pub fn selects_resources(&self) -> bool {
         self.access.is_some() || self.resources != Selection::default()
@@ -315,7 +289,10 @@ impl VariantConfig {
         let listed = candidate(item, server);
         let json = self.start_of(kind, &item.json)?;
         let is_shown = match kind {
-            ListKind::Resources | ListKind::Templates => self.resources.selects_resource(listed),
+            ListKind::Resources => {
+                self.resources.selects_resource(listed) && self.selects_file(listed)
+            }
+            ListKind::Templates => self.resources.selects_resource(listed),
             ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(listed),
         };
         if !is_shown {

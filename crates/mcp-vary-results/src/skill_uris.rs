@@ -15,31 +15,6 @@ use mcp_vary::json::{self, edit, elements, elements_up_to};
 use mcp_vary_view::{check_uri, normal_uri};
 use tracing::warn;
 
-/// A URI that names its server.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SkillUri<'a> {
-    /// The name of the server.
-    pub server: &'a str,
-    /// The server's URI.
-    pub upstream_uri: String,
-}
-
-impl<'a> SkillUri<'a> {
-    /// Reads a URI as clients see it; `None` for any other.
-    pub fn read(uri: &'a str) -> Option<Self> {
-        let (server, path) = uri.strip_prefix(PREFIX)?.split_once('/')?;
-        let (scheme, after) = path.split_once('/')?;
-        let upstream_uri = match scheme.strip_suffix(':') {
-            Some(scheme) => format!("{scheme}:///{after}"),
-            None => format!("{scheme}://{after}"),
-        };
-        Some(Self {
-            server,
-            upstream_uri,
-        })
-    }
-}
-
 /// A server with skills.
 #[derive(Clone, Debug)]
 pub struct SkillServer {
@@ -52,9 +27,19 @@ pub struct SkillServer {
 impl SkillServer {
     /// The server's URI for `uri` of a client; `None` if that is no skill of the server.
     pub fn upstream_uri(&self, uri: &str) -> Option<String> {
-        let named = SkillUri::read(uri).filter(|read| *read.server == *self.name);
-        let unnamed = || (self.is_only && is_skill_uri(uri)).then(|| uri.to_owned());
-        named.map(|read| read.upstream_uri).or_else(unnamed)
+        let is_its_own = self.is_only && is_skill_uri(uri);
+        self.named_uri(uri)
+            .or_else(|| is_its_own.then(|| uri.to_owned()))
+    }
+
+    /// The server's URI for one that names this server; `None` for any other.
+    fn named_uri(&self, uri: &str) -> Option<String> {
+        let path = uri.strip_prefix(PREFIX)?.strip_prefix(&*self.name)?;
+        let (scheme, after) = path.strip_prefix('/')?.split_once('/')?;
+        Some(match scheme.strip_suffix(':') {
+            Some(of_path) => format!("{of_path}:///{after}"),
+            None => format!("{scheme}://{after}"),
+        })
     }
 
     /// The URI that clients see for `uri` of the server.
@@ -71,8 +56,7 @@ impl SkillServer {
             return None;
         }
         let name = &self.name;
-        let names_server = SkillUri::read(uri).is_some_and(|read| *read.server == **name);
-        if self.is_only && is_skill_uri(uri) && !names_server {
+        if self.is_only && is_skill_uri(uri) && self.named_uri(uri).is_none() {
             return Some(uri.to_owned());
         }
         Some(match after.strip_prefix('/') {
@@ -184,8 +168,8 @@ impl SkillServer {
         let uri = edit::get(item, "uri").and_then(json::unquoted);
         let uri = uri.ok_or("it has no `uri`")?;
         let shown = self.shown_uri(&uri).ok_or_else(|| {
-            let uri = for_display(&uri);
-            format!("the URI `{uri}` could lead elsewhere")
+            let written = for_display(&uri);
+            format!("the URI `{written}` could lead elsewhere")
         })?;
         Ok(shows(&uri).then(|| {
             if *shown == *uri {

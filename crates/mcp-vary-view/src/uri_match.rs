@@ -195,6 +195,9 @@ impl Selection {
     /// Exclusions apply in every encoding. A path of more than 64 segments is not included.
     #[must_use]
     pub fn selects_skill(&self, item: Candidate<'_>) -> bool {
+        if *self == Self::default() {
+            return true;
+        }
         let path = item.name.split_once("://").map_or(item.name, |(_, it)| it);
         let path = path.trim_start_matches('/');
         let ends = path.match_indices('/').map(|(at, _)| at);

@@ -29,7 +29,9 @@ async fn server(name: &'static str, era: Era) -> ScriptedServer {
             ("initialize", Era::Legacy) => introduced(name, capabilities),
             ("server/discover", Era::Modern) => discovered(capabilities),
             ("tools/list", _) => tool_list(&["a"]),
-            ("resources/list", _) => json!({"resources": []}),
+            ("resources/list", _) => {
+                json!({"resources": [{"uri": format!("skill://{name}/SKILL.md"), "name": name}]})
+            }
             ("resources/templates/list", _) => json!({"resourceTemplates": []}),
             ("skills/list", _) if is_second => json!({"skills": [skill(name, json!({}))]}),
             ("skills/list", _) => json!({"skills": [
@@ -174,6 +176,11 @@ async fn a_variant_shows_the_skills_that_it_selects() {
                 let listed = client.ask("skills/list", under(variant, json!({}))).await;
                 let skills = listed["result"]["skills"].as_array().unwrap();
                 assert_eq!(skills.len(), usize::from(shown), "{kind:?} {listed}");
+                let listed = client
+                    .ask("resources/list", under(variant, json!({})))
+                    .await;
+                let files = listed["result"]["resources"].as_array().unwrap();
+                assert_eq!(files.len(), usize::from(!shown), "{kind:?} {listed}");
                 for (method, target) in [
                     ("skills/get", "skill://pdf/SKILL.md"),
                     ("resources/directory/read", "skill://pdf"),

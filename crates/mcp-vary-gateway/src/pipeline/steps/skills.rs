@@ -63,7 +63,7 @@ pub(crate) async fn request(
 /// A skill, or a file or directory of one.
 pub(crate) struct LocatedSkill {
     pub(crate) at: LocatedResource,
-    /// Whether no other server has skills.
+    /// Whether its URIs stay those of the server: no other has skills, or the client read it from a list of resources.
     is_only: bool,
 }
 
@@ -94,25 +94,31 @@ impl LocatedSkill {
     }
 }
 
-/// The skill, file or directory of a URI; `None` for any other, and for one that another server lists.
+/// The skill, file or directory of a URI; `None` for any other, and for one that a server without skills lists.
+///
+/// A server may list files of skills as resources, too, by its URIs.
 pub(crate) fn locate(scope: ViewScope<'_>, uri: &str) -> Option<LocatedSkill> {
     if !is_skill_uri(uri) {
         return None;
     }
     let owners = owners(scope);
-    let is_only = owners.len() == 1;
-    let found = owners.into_iter().find_map(|server| {
-        let skills = skill_server(scope, server, is_only);
-        let upstream_uri = skills.upstream_uri(uri)?;
-        Some(LocatedResource::new(server, upstream_uri))
-    });
-    let at = found?;
     let listed = scope
         .catalog
         .resolve_resource(scope.variant_set(), scope.view, uri);
-    let listed_by = listed.and_then(|target| target.listed_by);
-    let is_of_server = listed_by.is_none_or(|server| server == at.server);
-    is_of_server.then_some(LocatedSkill { at, is_only })
+    if let Some(target) = listed
+        && let Some(server) = target.listed_by
+    {
+        return owners.contains(&server).then(|| LocatedSkill {
+            at: LocatedResource::new(server, target.upstream_uri),
+            is_only: true,
+        });
+    }
+    let is_only = owners.len() == 1;
+    owners.into_iter().find_map(|server| {
+        let upstream_uri = skill_server(scope, server, is_only).upstream_uri(uri)?;
+        let at = LocatedResource::new(server, upstream_uri);
+        Some(LocatedSkill { at, is_only })
+    })
 }
 
 /// The servers with skills.
