@@ -53,14 +53,20 @@ impl VariantConfig {
     /// Whether it shows a skill of `server`, or a file or directory of one, by its URI there. Without a selection of
     /// skills, those that the selection of resources includes.
     pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
+        let selects = self.skills != Selection::default();
+        if !selects && !self.selects_resources() {
+            return true;
+        }
         let skill = unlisted(upstream_uri, server);
-        let access = self.access.as_ref();
-        let is_selected = if self.skills == Selection::default() {
-            self.selects_unlisted(skill)
-        } else {
+        let is_selected = if selects {
             self.skills.selects_skill(skill)
+        } else {
+            self.selects_unlisted(skill)
         };
-        is_selected && access.is_none_or(|access| access.shows_skill(upstream_uri, server))
+        let access = self.access.as_ref();
+        let may_show = access.is_none_or(|access| access.shows_skill(upstream_uri, server));
+        // A server may resolve `..` in what it is asked for.
+        is_selected && may_show && check_uri(upstream_uri).is_ok()
     }
 }
 

@@ -192,7 +192,8 @@ impl Selection {
     /// Whether the selection includes a skill, or a file or directory of one, by its URI on the server.
     ///
     /// A pattern matches the path of a skill, such as `pdf` of `skill://pdf/SKILL.md`, and everything below it.
-    /// Exclusions apply in every encoding. A path of more than 64 segments is not included.
+    /// Exclusions apply in every encoding. A path of more than 64 segments is not included, and none with `@` or `:` in
+    /// its first one, which servers may read as a user or a port.
     #[must_use]
     pub fn selects_skill(&self, item: Candidate<'_>) -> bool {
         if *self == Self::default() {
@@ -208,7 +209,12 @@ impl Selection {
             let mut rules = rules.iter();
             rules.any(|rule| rule.matches_with(item, false, is_any))
         };
+        let has_authority = path
+            .split('/')
+            .next()
+            .is_some_and(|it| it.contains(['@', ':']));
         paths.len() <= MAX_DEPTH
+            && !has_authority
             && (self.include.is_empty()
                 || holds(&self.include, |path, pattern| path.is_included(pattern)))
             && !holds(&self.exclude, |path, pattern| path.is_excluded(pattern))
@@ -329,6 +335,7 @@ mod tests {
             (r#"{"exclude": ["none"]}"#, &deep, false),
             (r#"{"exclude": ["pdf"]}"#, "skill://xls/SKILL.md", true),
             (r#"{"exclude": ["pdf"]}"#, "skill://%70df/SKILL.md", false),
+            (r#"{"exclude": ["pdf"]}"#, "skill://a@pdf/SKILL.md", false),
             (r#"{"exclude": ["acme/pdf"]}"#, "skill://acme/pdf/x", false),
             (r#"{"include": [{"server": "b"}]}"#, "skill://pdf/x", false),
             (

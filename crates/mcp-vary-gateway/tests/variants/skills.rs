@@ -186,6 +186,9 @@ async fn a_variant_shows_the_skills_that_it_selects() {
                     ("resources/directory/read", "skill://pdf"),
                     ("resources/read", "skill://pdf/data.json"),
                 ] {
+                    let climbing = target.replace("skill://", "skill://one/../");
+                    let answer = client.ask(method, under(variant, uri(&climbing))).await;
+                    assert!(answer["error"].is_object(), "{kind:?} {answer}");
                     let answer = client.ask(method, under(variant, uri(target))).await;
                     assert_eq!(answer["result"].is_object(), shown, "{kind:?} {answer}");
                 }
