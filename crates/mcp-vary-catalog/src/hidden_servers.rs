@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary_wire::extension_methods::declares_extension_of;
-
 use crate::catalog::Lists;
 use crate::layout::Layout;
 use crate::listing::ListKind;
@@ -32,12 +30,7 @@ pub fn hide_servers(
         let of_server = access.server_access(server, &prefix);
         let reads_unlisted =
             || of_server.unlisted_resources && snapshot.capabilities().contains("resources");
-        let reads_skills = || {
-            let handshake = snapshot.handshake.as_deref();
-            of_server.skills
-                && handshake
-                    .is_some_and(|it| declares_extension_of(&it.capabilities, "skills/list"))
-        };
+        let reads_skills = || of_server.skills && snapshot.has_skills();
         let may_show = || {
             let may_read = reads_unlisted() || reads_skills();
             snapshot.is_unknown() || of_server.everything || may_read

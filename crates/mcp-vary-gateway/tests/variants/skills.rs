@@ -150,6 +150,7 @@ async fn skills_of_several_servers_are_listed_together() {
 async fn skills_of_one_server_pass_as_they_are() {
     for era in [Era::Legacy, Era::Modern] {
         let harness = Harness::behind_one(server("one", era).await, variants).await;
+        harness.status().has("/servers/0/skills", true);
         for kind in ClientKind::ALL {
             let mut client = Client::open(&harness, kind, &capabilities()).await;
             let listed = client.ask("skills/list", json!({})).await;
