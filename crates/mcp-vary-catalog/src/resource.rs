@@ -43,6 +43,11 @@ impl VariantConfig {
         !is_skill_uri(resource.upstream_name) || self.skills.selects_skill(resource)
     }
 
+    /// Whether it shows a resource of `server`, listed or not, as a file of a skill, if its scheme says that it is one.
+    pub fn shows_file(&self, upstream_uri: &str, server: &str) -> bool {
+        !is_skill_uri(upstream_uri) || self.shows_skill(upstream_uri, server)
+    }
+
     /// Whether the variant may show a skill of `server`.
     pub fn may_show_skills_of(&self, server: &str) -> bool {
         let access = self.access.as_ref();
