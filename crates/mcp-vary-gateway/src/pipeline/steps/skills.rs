@@ -68,6 +68,8 @@ pub(crate) struct LocatedSkill {
 }
 
 impl LocatedSkill {
+    /// Checks that the view shows it, and that access rules allow the request.
+    ///
     /// # Errors
     ///
     /// `hidden` if the view does not show it. That of access rules that refuse the request.
