@@ -6,6 +6,7 @@ mod login;
 mod page;
 mod proof;
 mod replicas;
+mod skills;
 mod suite;
 mod target;
 
@@ -72,6 +73,7 @@ fn run(workspace: &Workspace) -> Result<Found, String> {
         let proofs = scope.spawn(|| {
             let mut outcome = proof::careless(workspace, &programs)?;
             outcome.add(proof::declared(workspace, &programs)?);
+            outcome.add(skills::run(workspace, &programs)?);
             Ok::<_, String>(outcome)
         });
         let servers = server_runs(workspace, &programs);

@@ -28,6 +28,8 @@ pub enum ItemKind {
     ResourceTemplate,
     /// A resource that no server lists, under the URI that a client wrote.
     UnlistedResource,
+    /// A skill, or a file or directory of one.
+    Skill,
 }
 
 impl<'a> Item<'a> {
@@ -73,6 +75,12 @@ impl<'a> Item<'a> {
     pub const fn unlisted_resource(upstream_uri: &'a str, server: &'a str) -> Self {
         let kind = ItemKind::UnlistedResource;
         Self::without_hints(kind, upstream_uri, upstream_uri, server)
+    }
+
+    /// A skill, or a file or directory of one, by its URI on the server.
+    #[must_use]
+    pub const fn skill(upstream_uri: &'a str, server: &'a str) -> Self {
+        Self::without_hints(ItemKind::Skill, upstream_uri, upstream_uri, server)
     }
 
     const fn without_hints(
@@ -123,6 +131,7 @@ impl ItemKind {
             Self::Resource => "resource",
             Self::ResourceTemplate => "resource template",
             Self::UnlistedResource => "unlisted resource",
+            Self::Skill => "skill",
         }
     }
 
@@ -186,6 +195,7 @@ enum Kinds {
     Tools,
     Prompts,
     Resources,
+    Skills,
 }
 
 impl ItemPattern {
@@ -211,6 +221,12 @@ impl ItemPattern {
     #[must_use]
     pub fn resources(rule: Rule) -> Self {
         Self::new(Kinds::Resources, rule)
+    }
+
+    /// A pattern over the paths of skills, such as `pdf` for `skill://pdf/SKILL.md`.
+    #[must_use]
+    pub fn skills(rule: Rule) -> Self {
+        Self::new(Kinds::Skills, rule)
     }
 
     fn new(kinds: Kinds, rule: Rule) -> Self {
@@ -248,9 +264,14 @@ impl ItemPattern {
         pattern.is_none_or(|pattern| pattern.matches(server))
     }
 
-    /// Whether it may match skills: it is of no other kind, and has no condition on hints, which only tools have.
+    /// Whether it is for skills only.
+    pub(crate) fn is_for_skills(&self) -> bool {
+        self.kinds == Kinds::Skills
+    }
+
+    /// Whether it may match skills: it is for no other kind, and has no condition on hints, which only tools have.
     pub(crate) fn may_match_skills(&self) -> bool {
-        self.kinds == Kinds::All && !self.uses_annotations()
+        matches!(self.kinds, Kinds::All | Kinds::Skills) && !self.uses_annotations()
     }
 
     /// Whether it matches all items of its servers.
@@ -265,7 +286,7 @@ impl ItemPattern {
     /// server, their names on the server match as well.
     pub(crate) fn may_match_names(&self, prefix: &str) -> bool {
         let name = self.rule.name.as_ref();
-        self.kinds != Kinds::Resources
+        !matches!(self.kinds, Kinds::Resources | Kinds::Skills)
             && (self.rule.server.is_some() || name.is_none_or(|name| may_begin_with(name, prefix)))
     }
 
@@ -275,7 +296,7 @@ impl ItemPattern {
         match self.kinds {
             Kinds::All => !self.uses_annotations() && is_uri(),
             Kinds::Resources => !self.uses_annotations(),
-            Kinds::Tools | Kinds::Prompts => false,
+            Kinds::Tools | Kinds::Prompts | Kinds::Skills => false,
         }
     }
 
@@ -306,6 +327,7 @@ fn selects(selection: &Selection, kind: ItemKind, candidate: Candidate<'_>) -> b
         ItemKind::Tool | ItemKind::Prompt => selection.selects(candidate),
         ItemKind::Resource | ItemKind::ResourceTemplate => selection.selects_resource(candidate),
         ItemKind::UnlistedResource => selection.selects_unlisted_resource(candidate),
+        ItemKind::Skill => selection.selects_skill(candidate),
     }
 }
 
@@ -316,6 +338,7 @@ impl Kinds {
             Self::Tools => kind == ItemKind::Tool,
             Self::Prompts => kind == ItemKind::Prompt,
             Self::Resources => kind.is_resource(),
+            Self::Skills => kind == ItemKind::Skill,
         }
     }
 }
@@ -328,6 +351,7 @@ impl fmt::Display for ItemPattern {
             Kinds::Tools => "tools ",
             Kinds::Prompts => "prompts ",
             Kinds::Resources => "resources ",
+            Kinds::Skills => "skills ",
         };
         write!(f, "{kinds}{}", self.rule)
     }
@@ -385,21 +409,24 @@ mod tests {
             Item::resource("a", "a", "s"),
             Item::template("a", "a", "s"),
             Item::unlisted_resource("a", "s"),
+            Item::skill("skill://a/SKILL.md", "s"),
         ];
         #[track_caller]
-        fn limits(pattern: &ItemPattern, items: &[Item<'_>], expected: [bool; 5]) {
+        fn limits(pattern: &ItemPattern, items: &[Item<'_>], expected: [bool; 6]) {
             for (item, expected) in items.iter().zip(expected) {
                 is(pattern, item, expected, expected);
             }
         }
         let any = || rule(r#""a""#);
-        limits(&ItemPattern::any(any()), &items, [true; 5]);
-        let tools = [true, false, false, false, false];
+        limits(&ItemPattern::any(any()), &items, [true; 6]);
+        let tools = [true, false, false, false, false, false];
         limits(&ItemPattern::tools(any()), &items, tools);
-        let prompts = [false, true, false, false, false];
+        let prompts = [false, true, false, false, false, false];
         limits(&ItemPattern::prompts(any()), &items, prompts);
-        let resources = [false, false, true, true, true];
+        let resources = [false, false, true, true, true, false];
         limits(&ItemPattern::resources(any()), &items, resources);
+        let skills = [false, false, false, false, false, true];
+        limits(&ItemPattern::skills(any()), &items, skills);
     }
 
     /// SV-20: annotations are declared by servers, so they grant nothing unless the operator trusts them.
@@ -462,7 +489,9 @@ mod tests {
         let kinds = [
             ItemPattern::prompts(rule(r#""p""#)),
             ItemPattern::resources(rule(r#""r""#)),
+            ItemPattern::skills(rule(r#""s""#)),
         ];
-        assert_eq!(kinds.map(|it| it.to_string()), ["prompts p", "resources r"]);
+        let written = ["prompts p", "resources r", "skills s"];
+        assert_eq!(kinds.map(|it| it.to_string()), written);
     }
 }

@@ -29,7 +29,7 @@ pub struct ServerAccess {
     pub everything: bool,
     /// Everything, without a condition on its use.
     pub unconditional: bool,
-    /// Skills: everything is allowed without a condition, and what is denied is of another kind.
+    /// A skill.
     pub skills: bool,
 }
 
@@ -38,7 +38,8 @@ impl AccessPolicy {
     ///
     /// # Properties
     ///
-    /// An item that [`decide`](Self::decide) shows is an item of a server of which this allows something.
+    /// An item that [`decide`](Self::decide) shows is an item of a server of which this allows something; a skill only if
+    /// a pattern is for skills, or could match a name or a URI of the server.
     ///
     /// # Examples
     ///
@@ -75,18 +76,20 @@ impl AccessPolicy {
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
         let is_whole = denying.next().is_none();
-        let mut denied = rules().flat_map(AccessRule::deny).filter(is_of_server);
-        let denies_skills = denied.any(ItemPattern::may_match_skills);
         let may_allow = rules().filter(|rule| rule.condition().is_none());
         let mut may_allow = may_allow.flat_map(AccessRule::allow).filter(is_of_server);
         let allows_all = may_allow.any(ItemPattern::matches_every_name);
+        let may_match = |pattern: &ItemPattern| {
+            pattern.may_match_names(server.prefix)
+                || pattern.may_match_uris()
+                || pattern.is_for_skills()
+        };
         ServerAccess {
-            something: allowing()
-                .any(|pattern| pattern.may_match_names(server.prefix) || pattern.may_match_uris()),
+            something: allowing().any(may_match),
             unlisted_resources: allowing().any(ItemPattern::may_match_uris),
             everything: is_whole && allowing().any(ItemPattern::matches_every_name),
             unconditional: is_whole && allows_all,
-            skills: allows_all && !denies_skills,
+            skills: allowing().any(ItemPattern::may_match_skills),
         }
     }
 }
@@ -184,16 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rule_for_every_kind_hides_skills() {
-        let push = Rule::by_name("git_push".parse().unwrap());
-        for (denied, expected) in [
-            (ItemPattern::tools(push.clone()), true),
-            (ItemPattern::any(push), false),
-            (pattern(r#"{"readOnlyHint":false}"#), true),
-            (pattern(r#"{"server":"web"}"#), true),
+    fn a_rule_for_another_kind_allows_no_skill() {
+        let named = |name: &str| Rule::by_name(name.parse().unwrap());
+        for (allowed, expected) in [
+            (ItemPattern::skills(named("pdf")), true),
+            (ItemPattern::any(named("*")), true),
+            (ItemPattern::tools(named("*")), false),
+            (ItemPattern::resources(named("*")), false),
+            (pattern(r#"{"readOnlyHint":false}"#), false),
+            (pattern(r#"{"server":"web"}"#), false),
         ] {
-            let deny = AccessRule::new(When::anyone()).with_deny([denied]);
-            let policy = AccessPolicy::new(vec![allowing(&[r#""*""#]), deny]).unwrap();
+            let allow = AccessRule::new(When::anyone()).with_allow([allowed]);
+            let policy = AccessPolicy::new(vec![allow]).unwrap();
             let class = policy.class_of(&Principal::anonymous());
             let server = Server {
                 name: "git",

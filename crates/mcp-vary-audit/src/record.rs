@@ -298,6 +298,8 @@ pub enum TargetKind {
     Variant,
     /// A server, where its instructions changed.
     Server,
+    /// A skill, or a directory of one.
+    Skill,
 }
 
 /// A variant and the reason why it is active.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary_access::{
-    AccessClass, AccessPolicy, Decision, Item as AccessItem, Server, ServerAccess,
+    AccessClass, AccessPolicy, Decision, HiddenBy, Item as AccessItem, Server, ServerAccess,
 };
+use mcp_vary_results::skill_uris::is_skill_uri;
 
 use crate::item::Item;
 use crate::listing::ListKind;
@@ -55,15 +56,34 @@ impl AccessView {
     /// Whether the item exists for the class.
     #[must_use]
     pub fn shows(&self, kind: ListKind, item: &Item, server: &str) -> bool {
-        let item = self.item(kind, item, server);
-        self.decide(&item).is_visible()
+        let uri = &*item.item_ref.upstream_name;
+        let is_hidden_file = kind == ListKind::Resources && self.denies_file(uri, server);
+        !is_hidden_file && self.decide(&self.item(kind, item, server)).is_visible()
+    }
+
+    /// Whether a rule denies the skill of a resource, if its scheme says that it is a file of one.
+    fn denies_file(&self, upstream_uri: &str, server: &str) -> bool {
+        is_skill_uri(upstream_uri) && self.denies(&AccessItem::skill(upstream_uri, server))
+    }
+
+    fn denies(&self, item: &AccessItem<'_>) -> bool {
+        matches!(self.decide(item), Decision::Hidden(HiddenBy::Rule(_)))
     }
 
     /// Whether a resource that no server lists exists for the class, by its URI on the server.
     #[must_use]
     pub fn shows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
         let item = AccessItem::unlisted_resource(upstream_uri, server);
-        self.decide(&item).is_visible()
+        self.decide(&item).is_visible() && !self.denies_file(upstream_uri, server)
+    }
+
+    /// Whether a skill, or a file or directory of one, exists for the class, by its URI on the server. A rule that denies
+    /// the resource hides it, too.
+    #[must_use]
+    pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
+        let resource = AccessItem::unlisted_resource(upstream_uri, server);
+        let skill = AccessItem::skill(upstream_uri, server);
+        !self.denies(&resource) && self.decide(&skill).is_visible()
     }
 
     /// What the class may be allowed of a server, whatever it lists. `prefix` is that of the names of its tools and

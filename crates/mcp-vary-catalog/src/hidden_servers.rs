@@ -14,7 +14,7 @@ use crate::server_snapshot::ServerSnapshot;
 /// # Properties
 ///
 /// Whether a server is hidden follows from the rules, from the items that they show, and from whether the server has
-/// resources; never from an item that they do not show.
+/// resources or skills; never from an item that they do not show.
 pub fn hide_servers(
     snapshots: &mut [Arc<ServerSnapshot>],
     servers: &[&str],
@@ -30,7 +30,11 @@ pub fn hide_servers(
         let of_server = access.server_access(server, &prefix);
         let reads_unlisted =
             || of_server.unlisted_resources && snapshot.capabilities().contains("resources");
-        let may_show = || snapshot.is_unknown() || of_server.everything || reads_unlisted();
+        let reads_skills = || of_server.skills && snapshot.has_skills();
+        let may_show = || {
+            let may_read = reads_unlisted() || reads_skills();
+            snapshot.is_unknown() || of_server.everything || may_read
+        };
         let is_shown = shown.contains(server) || of_server.something && may_show();
         if !is_shown {
             *snapshot = Arc::new(ServerSnapshot::hidden());

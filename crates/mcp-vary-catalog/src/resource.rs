@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mcp_vary_results::skill_uris::is_skill_uri;
 use mcp_vary_view::{Candidate, Selection, UriRejection, UriTemplate, check_uri};
 
 use super::index::{ServerIndex, ViewIndex};
@@ -26,16 +27,60 @@ pub struct ResourceTarget<'u> {
 impl VariantConfig {
     /// Whether it shows the unlisted resource with the URI `upstream_uri` of the server `server`.
     pub fn allows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
-        let candidate = Candidate {
-            name: upstream_uri,
-            upstream_name: upstream_uri,
-            server,
-            hints: None,
-        };
+        let listed = unlisted(upstream_uri, server);
         let access = self.access.as_ref();
         let may_show = access.is_none_or(|access| access.shows_unlisted(upstream_uri, server));
+        may_show && self.selects_unlisted(listed) && self.selects_file(listed)
+    }
+
+    fn selects_unlisted(&self, resource: Candidate<'_>) -> bool {
         let selects = self.resources != Selection::default();
-        may_show && (!selects || self.resources.selects_unlisted_resource(candidate))
+        !selects || self.resources.selects_unlisted_resource(resource)
+    }
+
+    /// Whether it selects a resource as a file of a skill, if its scheme says that it is one.
+    pub(crate) fn selects_file(&self, resource: Candidate<'_>) -> bool {
+        !is_skill_uri(resource.upstream_name) || self.skills.selects_skill(resource)
+    }
+
+    /// Whether it shows a resource of `server`, listed or not, as a file of a skill, if its scheme says that it is one.
+    pub fn shows_file(&self, upstream_uri: &str, server: &str) -> bool {
+        !is_skill_uri(upstream_uri) || self.shows_skill(upstream_uri, server)
+    }
+
+    /// Whether the variant may show a skill of `server`.
+    pub fn may_show_skills_of(&self, server: &str) -> bool {
+        let access = self.access.as_ref();
+        let may_show = access.is_none_or(|access| access.server_access(server, "").skills);
+        may_show && self.skills.may_select_from(server)
+    }
+
+    /// Whether it shows a skill of `server`, or a file or directory of one, by its URI there. Without a selection of
+    /// skills, those that the selection of resources includes.
+    pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
+        let selects = self.skills != Selection::default();
+        if !selects && !self.selects_resources() {
+            return true;
+        }
+        let skill = unlisted(upstream_uri, server);
+        let is_selected = if selects {
+            self.skills.selects_skill(skill)
+        } else {
+            self.selects_unlisted(skill)
+        };
+        let access = self.access.as_ref();
+        let may_show = access.is_none_or(|access| access.shows_skill(upstream_uri, server));
+        // A server may resolve `..` in what it is asked for.
+        is_selected && may_show && check_uri(upstream_uri).is_ok()
+    }
+}
+
+const fn unlisted<'a>(upstream_uri: &'a str, server: &'a str) -> Candidate<'a> {
+    Candidate {
+        name: upstream_uri,
+        upstream_name: upstream_uri,
+        server,
+        hints: None,
     }
 }
 

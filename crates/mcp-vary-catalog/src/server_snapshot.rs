@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_vary::json::Members;
+use mcp_vary_wire::extension_methods::declares_extension_of;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::{Era, Revision};
@@ -76,6 +77,12 @@ impl ServerSnapshot {
             names.insert("completions".to_owned());
         }
         names
+    }
+
+    /// Whether the server declares the extension for skills.
+    pub fn has_skills(&self) -> bool {
+        let handshake = self.handshake.as_ref();
+        handshake.is_some_and(|it| declares_extension_of(&it.capabilities, "skills/list"))
     }
 
     /// The protocol era of the server; legacy until it is known.

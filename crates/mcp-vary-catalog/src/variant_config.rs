@@ -46,6 +46,8 @@ mcp_vary_base::defaults! {
         pub resources: Selection = Selection::default(),
         /// Which prompts it shows.
         pub prompts: Selection = Selection::default(),
+        /// Which skills it shows, by their paths.
+        pub skills: Selection = Selection::default(),
         /// The style that applies to all items.
         pub style: Style = Style::default(),
         /// Overrides for single tools, by their names in `standard`.
@@ -173,7 +175,7 @@ impl VariantConfig {
         self.base == Base::Standard
             && self.access.is_none()
             && self.style == Style::default()
-            && [&self.tools, &self.resources, &self.prompts]
+            && [&self.tools, &self.resources, &self.prompts, &self.skills]
                 .iter()
                 .all(|selection| **selection == nothing)
             && self.tool_overrides.is_empty()
@@ -186,22 +188,14 @@ impl VariantConfig {
     pub fn hides_something_of(&self, server: &str) -> bool {
         let access = self.access.as_ref();
         let access = access.map(|access| access.server_access(server, ""));
-        let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
+        let selections = [&self.tools, &self.resources, &self.prompts, &self.skills];
         let tools = self.tool_overrides.values().map(|tool| &tool.arguments);
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
             || access.is_some_and(|access| !access.unconditional)
-            || selections.any(|selection| selection.may_hide_of(server))
+            || selections.iter().any(|it| it.may_hide_of(server))
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
-    }
-
-    /// Whether the variant may hide a skill of `server`: access rules do not allow everything, or it selects resources,
-    /// which files of skills are.
-    pub fn hides_skills_of(&self, server: &str) -> bool {
-        let access = self.access.as_ref();
-        let access = access.map(|access| access.server_access(server, ""));
-        access.is_some_and(|access| !access.skills) || self.resources.may_hide_of(server)
     }
 
     /// Whether it shows some resources and hides others.
@@ -279,7 +273,10 @@ impl VariantConfig {
         let listed = candidate(item, server);
         let json = self.start_of(kind, &item.json)?;
         let is_shown = match kind {
-            ListKind::Resources | ListKind::Templates => self.resources.selects_resource(listed),
+            ListKind::Resources => {
+                self.resources.selects_resource(listed) && self.selects_file(listed)
+            }
+            ListKind::Templates => self.resources.selects_resource(listed),
             ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(listed),
         };
         if !is_shown {

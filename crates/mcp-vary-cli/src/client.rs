@@ -249,7 +249,16 @@ impl Client {
         kind: ListKind,
         variant: Option<&str>,
     ) -> Result<Vec<String>, Failure> {
-        let list = kind.items_key();
+        self.listed(kind.method(), kind.items_key(), variant).await
+    }
+
+    /// All elements of the member `list` of the results of `method`, on all pages.
+    pub(crate) async fn listed(
+        &self,
+        method: &'static str,
+        list: &str,
+        variant: Option<&str>,
+    ) -> Result<Vec<String>, Failure> {
         let mut listed = Vec::new();
         let mut cursor: Option<String> = None;
         let mut seen = BTreeSet::new();
@@ -258,7 +267,7 @@ impl Client {
                 .iter()
                 .map(|cursor| ("cursor", json::string(cursor)))
                 .collect();
-            let request = Request::new(kind.method(), Some(self.params(&members, variant)));
+            let request = Request::new(method, Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
                 let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
                 match meant {
@@ -275,7 +284,7 @@ impl Client {
                 ))
             };
             let page = Members::parse(&page).map_err(unreadable)?;
-            if kind == ListKind::Tools {
+            if method == ListKind::Tools.method() {
                 let meta = page.get("_meta").unwrap_or_default();
                 let meta: Value = serde_json::from_str(meta).unwrap_or_default();
                 let names = |key: &str| serde_json::from_value(meta[key].clone());

@@ -178,6 +178,9 @@ pub struct ServerStatus {
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
+    /// Whether it declares the extension for skills.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skills: bool,
     /// The connections that clients share; absent for an entry that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionStatus>,
@@ -396,7 +399,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
     sources
         .zip(statuses)
         .map(|(source, [connections, dedicated])| {
-            let listed = source.snapshot().listings.get(&ListKind::Tools).cloned();
+            let lists = source.snapshot();
+            let listed = lists.listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
             let (state, reason) = match &*source.connection.state().borrow() {
                 // There is one connection for each user, and none without one.
@@ -422,6 +426,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 login: credential_source::status(&source.connection.config().credentials)
                     .map(LoginStatus::from),
                 tools,
+                skills: lists.has_skills(),
                 connections: Some(connections),
                 dedicated: Some(dedicated),
                 calls: snapshot

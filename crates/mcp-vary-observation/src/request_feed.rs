@@ -185,13 +185,13 @@ impl FinishedRequest {
             ended: Instant::now(),
             method: text(&record.method).unwrap_or_default(),
             target: target.map(|target| match target.kind {
-                TargetKind::Resource => without_secrets(target.name.as_str()),
+                TargetKind::Resource | TargetKind::Skill => without_secrets(target.name.as_str()),
                 _ => target.name.as_str().to_owned(),
             }),
             server: server.map(str::to_owned),
             arguments: None,
             upstream_name: target
-                .filter(|target| target.kind != TargetKind::Resource)
+                .filter(|it| !matches!(it.kind, TargetKind::Resource | TargetKind::Skill))
                 .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
             client: record.client.as_ref().map(|client| WatchedClient {
                 name: client.name.as_str().to_owned(),

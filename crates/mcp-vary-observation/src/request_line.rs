@@ -35,6 +35,7 @@ pub(super) fn write(server: Option<&str>, record: &Record) {
         tool = name(TargetKind::Tool),
         prompt = name(TargetKind::Prompt),
         resource = name(TargetKind::Resource).map(without_secrets),
+        skill = name(TargetKind::Skill).map(without_secrets),
         task = name(TargetKind::Task),
         ms = record.duration.map(milliseconds),
         waited_ms = record.waited.map(milliseconds),

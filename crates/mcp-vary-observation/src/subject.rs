@@ -13,6 +13,8 @@ const TARGETS: &[(&str, TargetKind, &str)] = &[
     ("resources/read", TargetKind::Resource, "uri"),
     ("resources/subscribe", TargetKind::Resource, "uri"),
     ("resources/unsubscribe", TargetKind::Resource, "uri"),
+    ("skills/get", TargetKind::Skill, "uri"),
+    ("resources/directory/read", TargetKind::Skill, "uri"),
     ("tasks/get", TargetKind::Task, "taskId"),
     ("tasks/update", TargetKind::Task, "taskId"),
     ("tasks/cancel", TargetKind::Task, "taskId"),

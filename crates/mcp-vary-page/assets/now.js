@@ -27,7 +27,7 @@ export class Now extends Component {
 }
 
 function Servers({ servers }) {
-  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
+  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95", "skills"];
   const rows = servers.map((server) => [
     html`<${Name} value=${server.name} />`,
     html`<span class=${`state ${server.state}`}>${server.state}</span>`,
@@ -37,6 +37,7 @@ function Servers({ servers }) {
     count(server.calls?.errors),
     milliseconds(server.calls?.p50),
     milliseconds(server.calls?.p95),
+    server.skills ? "yes" : "–",
   ]);
   const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
   return html`<${Table} title="Servers" note=${html`<${Troubles} servers=${servers} />`} ...${{ columns, rows, empty }} />`;

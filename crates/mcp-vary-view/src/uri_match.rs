@@ -188,7 +188,41 @@ impl Selection {
         let is_included = self.include.is_empty() || self.include.iter().any(included);
         is_included && !self.exclude.iter().any(excluded)
     }
+
+    /// Whether the selection includes a skill, or a file or directory of one, by its URI on the server.
+    ///
+    /// A pattern matches the path of a skill, such as `pdf` of `skill://pdf/SKILL.md`, and everything below it.
+    /// Exclusions apply in every encoding. A path of more than 64 segments is not included, and none with `@` or `:` in
+    /// its first one, which servers may read as a user or a port.
+    #[must_use]
+    pub fn selects_skill(&self, item: Candidate<'_>) -> bool {
+        if *self == Self::default() {
+            return true;
+        }
+        let path = item.name.split_once("://").map_or(item.name, |(_, it)| it);
+        let path = path.trim_start_matches('/');
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        let ends = ends.chain([path.len()]).take(MAX_DEPTH + 1);
+        let paths: Vec<_> = ends.map(|end| RequestedUri::new(&path[..end])).collect();
+        let holds = |rules: &[Rule], is: fn(&RequestedUri<'_>, &Pattern) -> bool| {
+            let is_any = |pattern: &Pattern, _: &str| paths.iter().any(|path| is(path, pattern));
+            let mut rules = rules.iter();
+            rules.any(|rule| rule.matches_with(item, false, is_any))
+        };
+        let has_authority = path
+            .split('/')
+            .next()
+            .is_some_and(|it| it.contains(['@', ':']));
+        paths.len() <= MAX_DEPTH
+            && !has_authority
+            && (self.include.is_empty()
+                || holds(&self.include, |path, pattern| path.is_included(pattern)))
+            && !holds(&self.exclude, |path, pattern| path.is_excluded(pattern))
+    }
 }
+
+/// The most segments in the path of a file of a skill that is selected.
+const MAX_DEPTH: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +314,43 @@ mod tests {
             &[],
             &["a:b"],
         );
+    }
+
+    /// SV-11: a skill is selected with all that is below its path, and hidden in every spelling.
+    #[test]
+    fn a_skill_is_selected_by_its_path() {
+        let deep = format!("skill://pdf{}", "/x".repeat(64));
+        for (selection, uri, expected) in [
+            (r#"{"include": ["pdf"]}"#, "skill://pdf/SKILL.md", true),
+            (r#"{"include": ["pdf"]}"#, "skill:///pdf/forms/a.md", true),
+            (r#"{"include": ["pdf"]}"#, "skill://pdf", true),
+            (r#"{"include": ["pdf"]}"#, "skill://pdfs/SKILL.md", false),
+            (
+                r#"{"include": ["pdf"]}"#,
+                "skill://acme/pdf/SKILL.md",
+                false,
+            ),
+            (r#"{"include": ["*/pdf"]}"#, "https://x.dev/pdf/a", true),
+            (r#"{"include": ["pdf"]}"#, &deep, false),
+            (r#"{"exclude": ["none"]}"#, &deep, false),
+            (r#"{"exclude": ["pdf"]}"#, "skill://xls/SKILL.md", true),
+            (r#"{"exclude": ["pdf"]}"#, "skill://%70df/SKILL.md", false),
+            (r#"{"exclude": ["pdf"]}"#, "skill://a@pdf/SKILL.md", false),
+            (r#"{"exclude": ["acme/pdf"]}"#, "skill://acme/pdf/x", false),
+            (r#"{"include": [{"server": "b"}]}"#, "skill://pdf/x", false),
+            (
+                r#"{"include": [{"readOnlyHint": true}]}"#,
+                "skill://p",
+                false,
+            ),
+        ] {
+            let parsed: Selection = serde_json::from_str(selection).unwrap();
+            assert_eq!(
+                parsed.selects_skill(item(uri)),
+                expected,
+                "{selection} {uri}"
+            );
+        }
     }
 
     #[test]

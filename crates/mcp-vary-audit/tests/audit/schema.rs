@@ -39,12 +39,13 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Cancelled,
 ];
 
-const KINDS: [TargetKind; 5] = [
+const KINDS: [TargetKind; 6] = [
     TargetKind::Tool,
     TargetKind::Prompt,
     TargetKind::Resource,
     TargetKind::Task,
     TargetKind::Variant,
+    TargetKind::Skill,
 ];
 
 fn text() -> impl Strategy<Value = String> {

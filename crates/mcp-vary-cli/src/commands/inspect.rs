@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use mcp_vary::json::Members;
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_gateway::Explanation;
+use mcp_vary_wire::extension_methods::declares_extension_of;
 use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 
@@ -135,11 +136,21 @@ async fn other_tokens(client: &Client, variant: Option<&str>) -> Vec<(&'static s
             others.push((name, tokens::count_whole(&items)));
         }
     }
+    if declares_extension_of(&client.handshake().capabilities, SKILLS) {
+        let skills = client.listed(SKILLS, "skills", variant).await;
+        let skills = skills.unwrap_or_default();
+        if !skills.is_empty() {
+            others.push(("skills", tokens::count_whole(&skills)));
+        }
+    }
     if let Some(instructions) = &client.handshake().instructions {
         others.push(("instructions", tokens::count(instructions)));
     }
     others
 }
+
+/// The method that lists skills.
+const SKILLS: &str = "skills/list";
 
 /// The tools in all variants from which on the sums alone are suggested.
 const MANY_ROWS: usize = 200;

@@ -310,3 +310,23 @@ fn a_failure_lets_the_server_end_by_itself() {
     let _run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat()).exited(2);
     assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
+
+/// A server with one skill.
+const SKILLED: &str = r#"while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+        case $line in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}},"serverInfo":{"name":"skilled","version":"1"}}';;
+            *'"tools/list"'*) say='"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}';;
+            *'"skills/list"'*) say='"result":{"skills":[{"uri":"skill://pdf/SKILL.md","frontmatter":{"name":"pdf","description":"Fill in forms."},"resources":"dynamic"}]}';;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+
+#[test]
+fn the_list_of_skills_has_its_tokens() {
+    let shown = run(&["inspect", "--json", "--", "sh", "-c", SKILLED]).json(0);
+    let tokens = shown["variants"][0]["otherTokens"]["skills"].as_u64();
+    let is_plausible = tokens.is_some_and(|tokens| (20..80).contains(&tokens));
+    assert!(is_plausible, "{shown}");
+}

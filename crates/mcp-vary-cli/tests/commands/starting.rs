@@ -517,3 +517,35 @@ fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
                     note: Cursor uses at most 40 of them: repeat the command with `--variant NAME`, of a variant with fewer `tools`\n";
     assert_contains(&connected.stderr, &[expected]);
 }
+
+/// A server with an extension, which it declares after `$0` seconds.
+const LEDGER: &str = r#"sleep "$0"
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+        case $line in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"extensions":{"com.example/ledger":{}}},"serverInfo":{"name":"ledger","version":"1"}}';;
+            *'"tools/list"'*) say='"result":{"tools":[]}';;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+
+/// EXT-8: an extension that two servers declare is named with the key that decides, also when the second one comes late.
+#[test]
+fn an_extension_of_two_servers_is_named_whenever_they_come() {
+    let note = "note: clients are not offered the extension `com.example/ledger`, since several servers could answer it: \
+                `one`, `two`. Choose one, such as `extensions: {com.example/ledger: one}`";
+    let configuration = |name: &str, seconds: &str| {
+        let server = |seconds: &str| json!({"command": "sh", "args": ["-c", LEDGER, seconds]});
+        let servers = json!({"one": server("0"), "two": server(seconds)});
+        file(
+            name,
+            &json!({"servers": servers, "start-wait": "1s"}).to_string(),
+        )
+    };
+    let checked = run(&["config", "check", &configuration("ledgers.json", "0")]).data(0);
+    assert_contains(&checked, &[note]);
+    let (_child, mut said) = started(&configuration("late-ledger.json", "4"));
+    let line = said.find(|line| line.contains("com.example/ledger"));
+    assert_contains(&line.unwrap(), &[note]);
+}

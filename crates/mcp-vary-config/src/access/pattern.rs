@@ -21,7 +21,7 @@ pub(super) struct PlacedPattern {
     pub(super) path: String,
     pub(super) pattern: ItemPattern,
     pub(super) server: Option<Pattern>,
-    /// For the name; `None` if it is for all names.
+    /// For the name; `None` if it is for all names, or for skills.
     pub(super) name: Option<Pattern>,
     /// Whether it is one of `deny`.
     pub(super) denies: bool,
@@ -74,11 +74,16 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
         draft.rule.name = Some(pattern(reader, item)?);
     }
     let server = draft.rule.server.clone();
-    let name = draft.rule.name.clone();
+    // No list that Vary keeps has skills.
+    let name = match draft.kinds.first() {
+        Some(&"skills") => None,
+        _ => draft.rule.name.clone(),
+    };
     let pattern = match draft.kinds.first() {
         Some(&"tools") => ItemPattern::tools(draft.rule),
         Some(&"prompts") => ItemPattern::prompts(draft.rule),
         Some(&"resources") => ItemPattern::resources(draft.rule),
+        Some(&"skills") => ItemPattern::skills(draft.rule),
         _ => ItemPattern::any(draft.rule),
     };
     Some(PlacedPattern {
@@ -128,6 +133,8 @@ const KINDS: &[KeySpec<PartialPattern>] = keys![
     "prompts" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "prompts")),
     /// a pattern for the URIs of resources and templates, in place of `name`
     "resources" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "resources")),
+    /// a pattern for the paths of skills, such as `pdf` for `skill://pdf/SKILL.md`, in place of `name`
+    "skills" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "skills")),
 ];
 
 /// The schema of `allow` and `deny`.

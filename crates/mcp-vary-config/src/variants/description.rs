@@ -17,6 +17,7 @@ pub(super) fn of(config: &VariantConfig, built_in: &VariantSet) -> String {
         Some(tools(config)),
         some("resources", &config.resources),
         some("prompts", &config.prompts),
+        some("skills", &config.skills),
         short(config),
         (config.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
     ];
@@ -30,6 +31,7 @@ fn shows_the_same(one: &VariantConfig, other: &VariantConfig) -> bool {
         && one.tools == other.tools
         && one.resources == other.resources
         && one.prompts == other.prompts
+        && one.skills == other.skills
         && one.tool_overrides == other.tool_overrides
         && one.prompt_overrides == other.prompt_overrides
         && one.resource_overrides == other.resource_overrides

@@ -26,6 +26,7 @@ pub(super) struct PartialVariant {
     pub(super) tools: Option<Selection>,
     pub(super) resources: Option<Selection>,
     pub(super) prompts: Option<Selection>,
+    pub(super) skills: Option<Selection>,
     pub(super) descriptions: Option<Description>,
     pub(super) schemas: Option<SchemaStyle>,
     pub(super) keep_schemas: Option<Vec<Rule>>,
@@ -71,6 +72,7 @@ impl PartialVariant {
         config.tools = self.tools.clone().unwrap_or(config.tools);
         config.resources = self.resources.clone().unwrap_or(config.resources);
         config.prompts = self.prompts.clone().unwrap_or(config.prompts);
+        config.skills = self.skills.clone().unwrap_or(config.skills);
         self.set_schemas(&mut config);
         config.style.description = self.descriptions.unwrap_or(config.style.description);
         config.style.dialect = self.dialect.unwrap_or(config.style.dialect);

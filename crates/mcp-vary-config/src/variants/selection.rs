@@ -130,7 +130,7 @@ const CONDITIONS: &[(&str, HintCondition)] = &[
     ("absent", HintCondition::Absent),
 ];
 
-/// The schema of `tools`, `resources` and `prompts`.
+/// The schema of `tools`, `resources`, `prompts` and `skills`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.define(
         "selection",

@@ -49,6 +49,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     "resources" => value!(selection::shape, selection::read, |draft| draft.resources),
     /// which prompts, likewise
     "prompts" => value!(selection::shape, selection::read, |draft| draft.prompts),
+    /// which [skills](../extensions.md#skills), likewise, by their paths: `pdf` for `skill://pdf/SKILL.md`. Without it,
+    /// those whose URIs `resources` selects
+    "skills" => value!(selection::shape, selection::read, |draft| draft.skills),
     /// `full`, or `first-sentence`
     "descriptions" = "full" => choice!(DESCRIPTIONS, |draft| &mut draft.descriptions),
     /// `full`, or `compact`: what decides which arguments are accepted, and of the prose what callers need.

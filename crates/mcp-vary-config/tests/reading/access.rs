@@ -59,6 +59,7 @@ fn report(access: &AccessSettings, principal: &Principal) -> String {
         tool("search", "web", annotated),
         Item::prompt("review", "review", "git"),
         Item::resource("file:///a", "file:///a", "git"),
+        Item::skill("skill://pdf/SKILL.md", "git"),
     ];
     access.policy.explain(&class, &items).to_string()
 }
@@ -69,7 +70,7 @@ fn rules_are_read_with_all_their_keys() {
         "access:
   - {name: readers, when: {groups: \"*\"}, allow: [{readOnlyHint: true, server: git}]}
   - when: {groups: [dev, sre], key: absent}
-    allow: [search, {tools: \"p*\"}, {prompts: \"*\"}, {resources: \"file:///*\"}]
+    allow: [search, {tools: \"p*\"}, {prompts: \"*\"}, {resources: \"file:///*\"}, {skills: \"{pdf,xls}\"}]
     deny: [{name: push, server: git}]
     scopes: [\"b:write\", a]
     if: args.draft == true && claims.level > 3
@@ -86,6 +87,7 @@ fn rules_are_read_with_all_their_keys() {
     tool search: decided at each call by access[1] (allow search, scopes a b:write, if args.draft == true && claims.level > 3)
     prompt review: decided at each call by access[1] (allow prompts *, scopes a b:write, if args.draft == true && claims.level > 3)
     resource file:///a: decided at each call by access[1] (allow resources file:///*, scopes a b:write, if args.draft == true && claims.level > 3)
+    skill skill://pdf/SKILL.md: decided at each call by access[1] (allow skills {pdf,xls}, scopes a b:write, if args.draft == true && claims.level > 3)
     ");
     let machine = Principal::certificate("CN=ci-7", Claims::default()).unwrap();
     let class = access.policy.class_of(&machine);

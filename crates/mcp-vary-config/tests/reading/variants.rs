@@ -158,6 +158,7 @@ fn a_variant_without_a_description_says_what_it_shows() {
         "Some of the tools.",
     );
     is("few", "prompts: [a]", "All tools. Some of the prompts: a.");
+    is("few", "skills: [a]", "All tools. Some of the skills: a.");
     is("few", "overrides: {tools: {a: {name: b}}}", "All tools.");
     is(
         "few",
@@ -301,7 +302,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
              `status: stable`\n\
          3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
-             `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
+             `priority`, `tools`, `resources`, `prompts`, `skills`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
              `overrides`\n\
          3:59: `variants.a.deprecation.replacement` is not a variant: `bb`; there are `a`, `b`\n\
          4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",

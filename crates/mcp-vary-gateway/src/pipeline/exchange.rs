@@ -28,7 +28,7 @@ pub(crate) use self::implicit_task::ImplicitTask;
 pub(crate) use self::in_flight_request::{InFlightRequest, cancelled};
 pub(crate) use self::leases::Leases;
 pub(crate) use self::orphaned::orphaned_for;
-pub(crate) use self::response::{ResponseContext, ResponseEvent, ResponsePlan};
+pub(crate) use self::response::{ResponseContext, ResponseEvent, ResponsePlan, SkillPlan};
 pub(crate) use self::retry::RetryState;
 pub(crate) use self::services::ExchangeServices;
 pub(crate) use self::undeclared::UndeclaredMethod;

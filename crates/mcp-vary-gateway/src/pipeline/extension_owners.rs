@@ -59,18 +59,12 @@ impl ExtensionOwners {
         found.flat_map(|(_, servers)| servers).copied().collect()
     }
 
-    /// The only server that `method` can go to.
-    pub(crate) fn server_of(&self, method: &str) -> Option<ServerIndex> {
-        only(&self.servers_of(method, |_| true))
-    }
-
     /// Whether `server` answers the methods of the extension `id`: those of a known one are merged, others have one server.
     pub(crate) fn is_answered_by(&self, server: ServerIndex, id: &str) -> bool {
         let start = shared_start(id);
-        match known_extension(start) {
-            Some(_) => self.servers_of(start, |_| true).contains(&server),
-            None => self.server_of(start) == Some(server),
-        }
+        let servers = self.servers_of(start, |_| true);
+        let is_merged = known_extension(start).is_some();
+        servers.contains(&server) && (is_merged || servers.len() == 1)
     }
 
     /// The extensions that nobody answers since several servers could, with these servers.
@@ -87,18 +81,12 @@ impl ExtensionOwners {
     }
 }
 
-/// Whether a method of an extension could reach what a variant hides of `server`. Of skills it hides what it hides of
-/// resources.
+/// Whether a method of an extension could reach what a variant hides of `server`. Each skill is hidden by itself.
 pub(crate) fn is_hidden(variant: &VariantConfig, server: &str, method: &str) -> bool {
     match known_extension(method) {
-        Some(_) => variant.hides_skills_of(server),
+        Some(_) => !variant.may_show_skills_of(server),
         None => variant.hides_something_of(server),
     }
-}
-
-fn only(servers: &BTreeSet<ServerIndex>) -> Option<ServerIndex> {
-    let first = servers.first().copied();
-    first.filter(|_| servers.len() == 1)
 }
 
 /// The identifiers of the unknown extensions in the capabilities of a server, JSON text.

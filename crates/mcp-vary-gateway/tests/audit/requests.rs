@@ -61,6 +61,7 @@ async fn the_target_is_what_the_method_names() {
         prompts/get         | {"name": "greet"} | {"kind": "prompt", "name": "greet", "server": "peer", "upstream_name": "greet"}
         resources/read      | {"uri": "place:bern"} | {"kind": "resource", "name": "place:bern", "server": "peer", "upstream_name": "place:bern"}
         completion/complete | {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": "b"}} | {"kind": "prompt", "name": "greet", "server": "peer"}
+        skills/get          | {"uri": "skill://pdf/SKILL.md"} | {"kind": "skill", "name": "skill://pdf/SKILL.md"}
         tools/list          | {} | null
         tasks/get           | {"taskId": "nobody's"} | {"kind": "task", "name": "nobody's"}
     "#,

@@ -100,6 +100,32 @@ async fn next(http: &mut RawHttp) -> Value {
     soon(http.event()).await.expect("the stream goes on")
 }
 
+/// EXT-8: requests and notifications of an extension reach a client that declared it. To others they are refused by name.
+#[tokio::test]
+async fn what_a_server_sends_of_an_extension_reaches_who_declared_it() {
+    let mut config = asking();
+    config.servers[0].forwarded_extensions = vec!["com.example/ledger".to_owned()];
+    let (_gateway, address) = before(config).await;
+    let declared = json!({"elicitation": {}, "extensions": {"com.example/ledger": {}}});
+    let mut client = Client::open(address, &declared).await;
+    let confirm = asks("ask", "ledger/confirm", json!({"x": 1}));
+    let mut call = client.call(confirm.clone()).await;
+    call.head().await;
+    let question = next(&mut call).await;
+    question.has("/method", "ledger/confirm");
+    let sure = json!({"sure": true});
+    client.send(&response(&question, sure.clone())).await;
+    next(&mut call).await.has("/result/reply/result", sure);
+    let changed = asks("tell", "notifications/ledger/changed", json!({}));
+    client.called(changed).await;
+    let notified = next(&mut client.stream).await;
+    notified.has("/method", "notifications/ledger/changed");
+    let mut other = Client::open(address, &json!({"elicitation": {}})).await;
+    let refused = other.called(confirm).await;
+    let why = "the client declared no extension that has `ledger/confirm`";
+    refused.has("/reply/error/message", why);
+}
+
 #[tokio::test]
 async fn a_question_goes_out_on_the_stream_of_its_call_and_the_answer_back() {
     let (_gateway, address) = before(asking()).await;

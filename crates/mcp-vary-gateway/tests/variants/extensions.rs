@@ -172,6 +172,29 @@ async fn the_configuration_decides_between_servers() {
     }
 }
 
+/// EXT-8: of two servers with one extension, a request goes to the one that lists what it names.
+#[tokio::test]
+async fn what_a_request_names_decides_between_servers() {
+    for era in [Era::Legacy, Era::Modern] {
+        let one = server("one", era, &[LEDGER]).await;
+        let two = server("two", era, &[LEDGER]).await;
+        let config = before(&[("one", &one), ("two", &two)]);
+        let harness = Harness::behind(one, config).await;
+        for kind in ClientKind::ALL {
+            let named = json!({"name": "two_a", "x": 1});
+            let answer = harness.ask(kind, "ledger/balance", named).await;
+            answer.has("/result/server", "two");
+            let unknown = harness
+                .ask(kind, "ledger/balance", json!({"name": "c"}))
+                .await;
+            unknown.has("/error/code", -32601);
+        }
+        let received = two.of("ledger/balance");
+        assert_eq!(received[0].body["params"]["name"], "a", "{era:?}");
+        assert!(harness.peer.of("ledger/balance").is_empty(), "{era:?}");
+    }
+}
+
 /// EXT-8, SV-11: all variants advertise the same, but nothing that no variant of the client can use.
 #[tokio::test]
 async fn an_extension_that_no_variant_can_use_is_not_advertised() {

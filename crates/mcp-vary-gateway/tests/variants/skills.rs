@@ -29,7 +29,9 @@ async fn server(name: &'static str, era: Era) -> ScriptedServer {
             ("initialize", Era::Legacy) => introduced(name, capabilities),
             ("server/discover", Era::Modern) => discovered(capabilities),
             ("tools/list", _) => tool_list(&["a"]),
-            ("resources/list", _) => json!({"resources": []}),
+            ("resources/list", _) => {
+                json!({"resources": [{"uri": format!("skill://{name}/SKILL.md"), "name": name}]})
+            }
             ("resources/templates/list", _) => json!({"resourceTemplates": []}),
             ("skills/list", _) if is_second => json!({"skills": [skill(name, json!({}))]}),
             ("skills/list", _) => json!({"skills": [
@@ -57,7 +59,11 @@ fn variants(config: Config) -> Config {
     tools.tools = selection(&["none"]);
     let mut resources = variant("resources");
     resources.resources = selection(&["doc:*"]);
-    let all = vec![variant("whole"), tools, resources];
+    let mut pdf = variant("pdf");
+    pdf.skills = selection(&["pdf"]);
+    let mut others = variant("others");
+    others.skills.exclude = selection(&["pdf"]).include;
+    let all = vec![variant("whole"), tools, resources, pdf, others];
     config.with_variants_of(all).unwrap()
 }
 
@@ -126,8 +132,7 @@ async fn are_merged(era: Era, kind: ClientKind) {
     let hidden = client
         .ask("skills/list", under("resources", json!({})))
         .await;
-    hidden.has("/error/code", -32601);
-    hidden.has("/error/data/activeVariant", "resources");
+    hidden.has("/result/skills", json!([]));
 }
 
 /// EXT-8: skills are a third extension, whose lists are merged.
@@ -145,6 +150,7 @@ async fn skills_of_several_servers_are_listed_together() {
 async fn skills_of_one_server_pass_as_they_are() {
     for era in [Era::Legacy, Era::Modern] {
         let harness = Harness::behind_one(server("one", era).await, variants).await;
+        harness.status().has("/servers/0/skills", true);
         for kind in ClientKind::ALL {
             let mut client = Client::open(&harness, kind, &capabilities()).await;
             let listed = client.ask("skills/list", json!({})).await;
@@ -157,6 +163,165 @@ async fn skills_of_one_server_pass_as_they_are() {
             let text = &read["result"]["contents"][0]["text"];
             assert_eq!(text, DATA, "{era:?} {kind:?}");
         }
+    }
+}
+
+/// SV-11: a variant shows the skills that it selects, and no file of another.
+#[tokio::test]
+async fn a_variant_shows_the_skills_that_it_selects() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Harness::behind_one(server("one", era).await, variants).await;
+        for kind in ClientKind::ALL {
+            let mut client = Client::open(&harness, kind, &capabilities()).await;
+            for (variant, shown) in [("pdf", true), ("others", false)] {
+                let listed = client.ask("skills/list", under(variant, json!({}))).await;
+                let skills = listed["result"]["skills"].as_array().unwrap();
+                assert_eq!(skills.len(), usize::from(shown), "{kind:?} {listed}");
+                let listed = client
+                    .ask("resources/list", under(variant, json!({})))
+                    .await;
+                let files = listed["result"]["resources"].as_array().unwrap();
+                assert_eq!(files.len(), usize::from(!shown), "{kind:?} {listed}");
+                for (method, target) in [
+                    ("skills/get", "skill://pdf/SKILL.md"),
+                    ("resources/directory/read", "skill://pdf"),
+                    ("resources/read", "skill://pdf/data.json"),
+                ] {
+                    let climbing = target.replace("skill://", "skill://one/../");
+                    let answer = client.ask(method, under(variant, uri(&climbing))).await;
+                    assert!(answer["error"].is_object(), "{kind:?} {answer}");
+                    let answer = client.ask(method, under(variant, uri(target))).await;
+                    assert_eq!(answer["result"].is_object(), shown, "{kind:?} {answer}");
+                }
+            }
+        }
+    }
+}
+
+/// The names of the skills that two servers show by these access rules, and the code of the refusal.
+async fn allowed(rules: &str) -> (Vec<String>, Value) {
+    let one = server("one", Era::Modern).await;
+    let two = server("two", Era::Modern).await;
+    let config = of_file(&format!(
+        "servers: {{one: {{url: \"{}\"}}, two: {{url: \"{}\"}}}}\n\
+         access: [{{when: {{anyone: on}}, {rules}}}]\n",
+        one.url, two.url
+    ));
+    let harness = Harness::behind(one, config).await;
+    let listed = harness.ask_modern("skills/list", json!({})).await;
+    let skills = listed["result"]["skills"].as_array().into_iter().flatten();
+    let names = skills.map(|skill| {
+        let uri = skill["uri"].as_str().unwrap();
+        uri.rsplit('/').nth(1).unwrap().to_owned()
+    });
+    (names.collect(), listed["error"]["code"].clone())
+}
+
+/// SV-20: skills are a kind of access rules, and rules for other kinds say nothing of them.
+#[tokio::test]
+async fn access_rules_name_skills() {
+    let all = ["pdf", "one", "pdf", "two"];
+    for (rules, expected) in [
+        (r#"allow: ["*"]"#, &all[..]),
+        (r#"allow: ["*"], deny: [{tools: "*"}]"#, &all),
+        (r#"allow: [{tools: "*"}, {skills: pdf}]"#, &["pdf", "pdf"]),
+        (r#"allow: [{skills: pdf, server: two}]"#, &["pdf"]),
+        (r#"allow: ["*"], deny: [{skills: pdf}]"#, &["one", "two"]),
+        (
+            r#"allow: ["*"], deny: [{resources: "skill://pdf/*"}]"#,
+            &["one", "two"],
+        ),
+    ] {
+        assert_eq!(allowed(rules).await.0, expected, "{rules}");
+    }
+    let nothing = allowed(r#"allow: [{tools: "*"}, {resources: "*"}]"#).await;
+    assert_eq!(nothing, (vec![], json!(-32601)));
+}
+
+/// EXT-8: a file of a skill is not shaped, whatever the scheme of its URI.
+#[tokio::test]
+async fn a_skill_of_any_scheme_is_not_shaped() {
+    for era in [Era::Legacy, Era::Modern] {
+        let script = Script::new(era, "one")
+            .declares(json!({"tools": {}, "resources": {}, "extensions": {SKILLS: {}}}))
+            .tools(&["a"])
+            .lists(json!({"resources": [], "resourceTemplates": []}))
+            .on(
+                "skills/list",
+                |_| json!({"skills": [{"uri": "https://x.dev/pdf/SKILL.md"}]}),
+            )
+            .on("resources/read", |params| {
+                let content =
+                    json!({"uri": params["uri"], "mimeType": "application/json", "text": DATA});
+                json!({"contents": [content]})
+            });
+        let harness = Harness::of_server(script).await;
+        for kind in ClientKind::ALL {
+            let mut client = Client::open(&harness, kind, &capabilities()).await;
+            let listed = client.ask("skills/list", json!({})).await;
+            let shown = "skill://peer/https/x.dev/pdf";
+            listed.has("/result/skills/0/uri", format!("{shown}/SKILL.md"));
+            let file = format!("{shown}/data.json");
+            let read = client.ask("resources/read", uri(&file)).await;
+            read.has("/result/contents/0/uri", file);
+            read.has("/result/contents/0/text", DATA);
+        }
+        let received = harness.peer.of("resources/read");
+        let sent = &received[0].body["params"]["uri"];
+        assert_eq!(*sent, "https://x.dev/pdf/data.json", "{era:?}");
+    }
+}
+
+/// A server with one good skill beside others, a directory that contains itself, and a list without an end.
+fn hostile(era: Era) -> Script {
+    let page = |params: &Value| {
+        let at = params["cursor"].as_str().unwrap_or("0");
+        let next = at.parse::<u32>().unwrap() + 1;
+        let bad = |files: Vec<Value>| json!({"uri": "skill://bad/SKILL.md", "resources": files});
+        let file = json!({"uri": "skill://bad/a", "size": 1});
+        let skills = if next > 1 {
+            json!([])
+        } else {
+            json!([
+                bad(vec![file; 10_000]),
+                bad(vec![json!({"uri": "skill://bad/a", "size": -1})]),
+                bad(vec![json!({"uri": "skill://bad/../../etc/passwd"})]),
+                skill("good", json!({})),
+            ])
+        };
+        json!({"skills": skills, "nextCursor": next.to_string()})
+    };
+    Script::new(era, "hostile")
+        .declares(json!({"tools": {}, "resources": {}, "extensions": {SKILLS: {}}}))
+        .tools(&["a"])
+        .lists(json!({"resources": [], "resourceTemplates": []}))
+        .on("skills/list", page)
+        .on("resources/directory/read", |params| {
+            let up = json!({"uri": "skill://bad/../up", "mimeType": "inode/directory"});
+            json!({"resources": [{"uri": params["uri"], "mimeType": "inode/directory"}, up]})
+        })
+}
+
+/// EXT-8: a hostile skill harms no other, and what has no end is read to a bound.
+#[tokio::test]
+async fn hostile_skills_are_left_out_alone() {
+    for era in [Era::Legacy, Era::Modern] {
+        let one = hostile(era).start().await;
+        let two = server("two", era).await;
+        let config = before(&[("one", &one), ("two", &two)]);
+        let harness = Harness::behind(one, config).await;
+        let listed = harness.ask_modern("skills/list", json!({})).await;
+        listed.has("/result/skills/0/uri", "skill://one/skill/good/SKILL.md");
+        listed.has("/result/skills/1/uri", "skill://two/skill/pdf/SKILL.md");
+        assert_eq!(harness.peer.of("skills/list").len(), 256, "{era:?}");
+        let cyclic = uri("skill://one/skill/cyclic");
+        let read = harness
+            .ask_modern("resources/directory/read", cyclic.clone())
+            .await;
+        let itself = json!([{"uri": cyclic["uri"], "mimeType": "inode/directory"}]);
+        read.has("/result/resources", itself);
+        let received = harness.peer.of("resources/directory/read");
+        assert_eq!(received.len(), 1, "{era:?}");
     }
 }
 

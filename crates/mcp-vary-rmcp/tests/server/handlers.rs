@@ -267,8 +267,10 @@ async fn progress_reaches_its_caller_only() {
 async fn a_method_of_the_handlers_own_is_answered_by_it() {
     for way in each(WAYS) {
         let client = connect(&server(|_| Witness), way).await;
-        let answer = client.under("b", "com.example/any", json!({})).await;
-        assert_eq!(answer.unwrap()["asked"], "com.example/any");
+        for method in ["com.example/any", "skills/list", "resources/directory/read"] {
+            let answer = client.under("b", method, json!({})).await;
+            assert_eq!(answer.unwrap()["asked"], method);
+        }
     }
 }
 

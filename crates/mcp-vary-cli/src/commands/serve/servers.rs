@@ -10,7 +10,9 @@ use mcp_vary_upstream::ConnectionState;
 use tokio::sync::Notify;
 
 use crate::failure::Failure;
-use crate::print::servers::{first_names, is_up, unread_lists, upstream_variant_notes};
+use crate::print::servers::{
+    extension_notes, first_names, is_up, unread_lists, upstream_variant_notes,
+};
 use crate::print::terminal::has_cursor;
 use crate::print::{progress, sanitize};
 use crate::serving;
@@ -80,6 +82,7 @@ pub(super) async fn report_late_servers(
     let servers = gateway.servers().into_iter();
     let starting = servers.filter(|server| server.handshake.is_none());
     let mut late: BTreeSet<_> = starting.map(|server| server.name).collect();
+    let mut noted = gateway.undecided_extensions();
     let ready = |server: ServerReport| {
         burst.borrow_mut().push(server);
         arrived.notify_one();
@@ -95,6 +98,13 @@ pub(super) async fn report_late_servers(
             let servers = burst.take();
             late.retain(|name| servers.iter().all(|server| server.name != *name));
             progress(&late_lines(&servers));
+            let undecided = gateway.undecided_extensions();
+            let mut further = undecided.clone();
+            further.retain(|extension| !noted.contains(extension));
+            if !further.is_empty() {
+                progress(&sanitize(extension_notes(&further).trim_end()));
+            }
+            noted = undecided;
             // One that is connected follows when its lists are in the catalogue.
             let is_coming = |it: &ServerReport| {
                 let is_connected = matches!(

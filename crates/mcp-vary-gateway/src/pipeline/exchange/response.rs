@@ -7,10 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::index::ViewIndex;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_results::name_rewriter::NameRewriter;
 use mcp_vary_results::shaper::{ResultRewriter, RewriteRules, Shaper, rewrite_result};
-use mcp_vary_results::skill_uris::rename_result;
+use mcp_vary_results::skill_uris::SkillServer;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents, has_json_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching, ProgressTokens};
@@ -60,12 +62,31 @@ pub(crate) struct ResponsePlan {
     /// Whether JSON is rendered for clients that ask for another format.
     pub(crate) renders_json: bool,
     pub(crate) shape: Option<Shaper>,
-    /// The server, if the result is about a skill whose URIs name it. Nothing but these is rewritten then.
-    pub(crate) skill_server: Option<Arc<str>>,
+    /// What is about skills. Nothing but their URIs is rewritten then.
+    pub(crate) skills: Option<Box<SkillPlan>>,
     /// The task of the request, or that the request may create.
     pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, if the server does not declare it and it is not known whether the server has it.
     pub(crate) undeclared: Option<Box<UndeclaredMethod>>,
+}
+
+/// How the response of a server about its skills is rewritten.
+#[derive(Debug)]
+pub(crate) struct SkillPlan {
+    pub(crate) server: SkillServer,
+    /// The view that shows the skills, and the variants that have it.
+    pub(crate) variants: Arc<VariantSet>,
+    pub(crate) view: ViewIndex,
+}
+
+impl SkillPlan {
+    fn rename<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
+        let config = self.variants.config(self.view);
+        let name = &self.server.name;
+        let shows = |uri: &str| config.shows_skill(uri, name);
+        let renamed = self.server.rename_result(result, &shows);
+        renamed.map_err(|why| RpcError::internal(format!("server `{name}`: {why}")))
+    }
 }
 
 /// The next message for the client.
@@ -154,8 +175,11 @@ impl ResponseContext {
     ///
     /// # Errors
     ///
-    /// When it describes a task that the client could not use.
+    /// When it describes a task that the client could not use, or a skill that cannot be shown.
     fn transform<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
+        if let Some(skills) = &self.plan.skills {
+            return skills.rename(result);
+        }
         let Some(task) = &self.plan.task else {
             return Ok(self.shaped(result));
         };
@@ -208,9 +232,6 @@ impl ResponseContext {
 
     /// The result with the client's names and in its shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        if let Some(server) = &self.plan.skill_server {
-            return rename_result(server, result);
-        }
         let is_call = matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let parts = RewriteRules {
             shape: self.plan.shape.as_ref(),

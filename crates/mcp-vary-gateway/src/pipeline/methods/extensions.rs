@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mcp_vary::json::{Members, edit};
+use mcp_vary::json::{self, Members, edit};
 use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::extension_methods::{belongs_to, is_of_an_extension, known_extension};
@@ -27,7 +29,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
     let view = scope.view;
     let servers = owners.servers_of(scope.request.method, |_| true);
-    if servers.len() > 1 && known_extension(scope.request.method).is_some() {
+    if known_extension(scope.request.method).is_some() {
         let passes = |server: &ServerIndex| check_allowed(scope, *server).is_ok();
         let passing: Vec<ServerIndex> = servers.into_iter().filter(passes).collect();
         if passing.is_empty() {
@@ -35,12 +37,38 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
         }
         return skills::request(context, view, &passing).await;
     }
-    let server = owners.server_of(scope.request.method);
+    let named = match servers.len() {
+        0 | 1 => None,
+        _ => Some(named_item(scope, &servers).ok_or_else(|| unknown_method(scope))?),
+    };
+    let of_item = named.as_ref().map(|(_, item_ref)| item_ref.server);
+    let server = of_item.or(servers.first().copied());
     let server = server.ok_or_else(|| unknown_method(scope))?;
     check_allowed(scope, server)?;
     policy::count_read(scope, server).await?;
-    let forwarding = ForwardRequest::new(scope.view, server);
-    forward(context, forwarding).await
+    if let Some((member, item_ref)) = named {
+        let upstream_name = json::string(&item_ref.upstream_name);
+        context.request.params.members.set(member, upstream_name);
+    }
+    forward(context, ForwardRequest::new(view, server)).await
+}
+
+/// The item that the request names, if one of `servers` lists it in the view; with the member that names it.
+fn named_item(
+    scope: ViewScope<'_>,
+    servers: &BTreeSet<ServerIndex>,
+) -> Option<(&'static str, ItemRef)> {
+    const MEMBERS: [(&str, ListKind); 3] = [
+        ("uri", ListKind::Resources),
+        ("name", ListKind::Tools),
+        ("name", ListKind::Prompts),
+    ];
+    MEMBERS.into_iter().find_map(|(member, kind)| {
+        let id = scope.request.params.members.get_str(member)?;
+        let item_ref = scope.catalog.view(kind, scope.view)?.item_ref(&id)?;
+        let is_of_extension = servers.contains(&item_ref.server);
+        is_of_extension.then(|| (member, item_ref.clone()))
+    })
 }
 
 fn unknown_method(scope: ViewScope<'_>) -> RpcError {

@@ -8,7 +8,6 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_results::any_rule_matches;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
-use mcp_vary_results::skill_uris::is_skill_uri;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 
@@ -30,21 +29,20 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     let undeclared = require_resources(context).await?;
     let uri = context.request.params.string("uri")?;
     let scope = view::enter(context).await?;
-    let of_skill = skills::locate(scope, &uri);
-    let names_server = of_skill.is_some();
-    let located = match of_skill {
-        Some(located) => located,
-        None => resources::locate(scope, &uri, Identifier::Resource).await?,
-    };
-    resources::check(scope, &located)?;
-    policy::count_read(scope, located.server).await?;
-    let plan = if names_server {
-        skills::response_plan(scope, located.server)
+    let (located, plan) = if let Some(skill) = skills::locate(scope, &uri) {
+        skill.check(scope, || scope.not_found(Identifier::Resource(uri.clone())))?;
+        let plan = skill.response_plan(scope);
+        (skill.at, plan)
     } else {
-        response_plan(scope, &located, undeclared)
+        let located = resources::locate(scope, &uri, Identifier::Resource).await?;
+        resources::check(scope, &located)?;
+        let plan = response_plan(scope, &located);
+        (located, plan)
     };
+    policy::count_read(scope, located.server).await?;
     let forwarding = ForwardRequest {
         plan: ResponsePlan {
+            undeclared,
             request_state: round_trips::state_codec(scope, located.server, &uri),
             ..plan
         },
@@ -58,20 +56,8 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     forward(context, ForwardRequest { name, ..forwarding }).await
 }
 
-fn response_plan(
-    scope: ViewScope<'_>,
-    located: &LocatedResource,
-    undeclared: Option<Box<UndeclaredMethod>>,
-) -> ResponsePlan {
+fn response_plan(scope: ViewScope<'_>, located: &LocatedResource) -> ResponsePlan {
     let origin = Some(located.item_ref().link_source(ListKind::Resources));
-    if is_skill_uri(&located.upstream_uri) {
-        return ResponsePlan {
-            origin,
-            caching: scope.class.catalog.layout.caching,
-            undeclared,
-            ..ResponsePlan::default()
-        };
-    }
     let rules = &scope.snapshot.config.resource_results.0;
     let server = scope.server_name(located.server);
     ResponsePlan {
@@ -84,7 +70,6 @@ fn response_plan(
         resource_rules: Arc::clone(rules),
         renders_json: scope.snapshot.config.negotiation,
         shape: response_plan::resource_shape(scope, located.server),
-        undeclared,
         ..ResponsePlan::default()
     }
 }

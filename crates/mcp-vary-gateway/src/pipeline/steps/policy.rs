@@ -53,6 +53,24 @@ pub(crate) fn check_access(
     }
 }
 
+/// Checks a request about a skill that the view shows.
+///
+/// # Errors
+///
+/// As those of [`check_access`].
+pub(crate) fn check_skill(
+    scope: ViewScope<'_>,
+    server: ServerIndex,
+    upstream_uri: &str,
+) -> Result<(), RpcError> {
+    let Some(access) = scope.variant_set().access() else {
+        return Ok(());
+    };
+    let server = scope.server_name(server);
+    let skill = AccessItem::skill(upstream_uri, &server);
+    check_item(scope, access, skill, None)
+}
+
 fn check_item(
     scope: ViewScope<'_>,
     access: &AccessView,

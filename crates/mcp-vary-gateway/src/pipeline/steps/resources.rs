@@ -60,7 +60,9 @@ pub(crate) async fn locate(
     identifier: impl FnOnce(String) -> Identifier,
 ) -> Result<LocatedResource, RpcError> {
     let variant_set = scope.variant_set();
-    let only = server_of_all(scope);
+    let shows_file =
+        |server: &ServerIndex| scope.config().shows_file(uri, &scope.server_name(*server));
+    let only = server_of_all(scope).filter(shows_file);
     let checks_uris = variant_set.checks_uris(scope.view);
     if !checks_uris && let Some(server) = only {
         return Ok(LocatedResource::new(server, uri));

@@ -1,7 +1,7 @@
-//! Skills of several servers (SEP-2640): one list of all, in which each URI names its server.
+//! Skills (SEP-2640): one list of those of all servers, and each request to the server that its URI names.
 //!
-//! If only one server has skills, its messages pass as they are. Nothing of a skill is shaped in either case, so that
-//! digests and sizes stay true.
+//! Nothing of a skill is shaped, so that digests and sizes stay true. The list of the only server with skills keeps its
+//! pages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use mcp_vary::json::{self, Members, edit, elements};
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
-use mcp_vary_results::skill_uris::{SkillUri, array, shown_skill};
+use mcp_vary_results::skill_uris::{SkillServer, array, is_skill_uri};
 use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::response::RpcError;
 use serde_json::json;
@@ -19,60 +19,132 @@ use tracing::warn;
 use super::forward::{ForwardRequest, forward};
 use super::policy;
 use super::resources::LocatedResource;
-use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::extension_owners::{ExtensionOwners, is_hidden};
+use crate::pipeline::exchange::{ResponsePlan, SkillPlan};
+use crate::pipeline::extension_owners::ExtensionOwners;
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 
 /// The method that all servers with skills have.
 const LIST: &str = "skills/list";
 
-/// Answers a method of skills, which several `servers` have: with the skills of all of them, or as the one that the URI
-/// names.
+/// Answers a method of skills: with the skills of all `servers`, or as the server that the URI names.
 pub(crate) async fn request(
     context: &mut RequestContext<'_>,
     view: ViewIndex,
     servers: &[ServerIndex],
 ) -> Result<Dispatch, RpcError> {
     let scope = context.in_view(view);
-    if scope.request.method == LIST {
-        return list(scope, servers).await;
-    }
-    let uri = scope.request.params.string("uri")?;
-    let located = locate(scope, &uri).ok_or_else(|| {
-        let why = "`uri` names no skill of a server, nor a directory of one";
-        scope.with_active_variant(RpcError::invalid_params(why))
-    })?;
-    policy::count_read(scope, located.server).await?;
-    let forwarding = ForwardRequest {
-        plan: response_plan(scope, located.server),
-        ..ForwardRequest::new(view, located.server)
+    let (server, plan) = if scope.request.method == LIST {
+        let owners = owners(scope);
+        match (servers, &owners[..]) {
+            ([server], [_]) => (*server, response_plan(scope, *server, true)),
+            _ => return list(scope, servers).await,
+        }
+    } else {
+        let uri = scope.request.params.string("uri")?;
+        let hidden = || {
+            let why = "`uri` names no skill of a server, nor a directory of one";
+            scope.with_active_variant(RpcError::invalid_params(why))
+        };
+        let skill = locate(scope, &uri).ok_or_else(hidden)?;
+        skill.check(scope, hidden)?;
+        let upstream_uri = json::string(&skill.at.upstream_uri);
+        let plan = skill.response_plan(scope);
+        context.request.params.members.set("uri", upstream_uri);
+        (skill.at.server, plan)
     };
-    let upstream_uri = json::string(&located.upstream_uri);
-    context.request.params.members.set("uri", upstream_uri);
+    policy::count_read(context.in_view(view), server).await?;
+    let forwarding = ForwardRequest {
+        plan,
+        ..ForwardRequest::new(view, server)
+    };
     forward(context, forwarding).await
 }
 
-/// The file, directory or skill of a URI that names its server; `None` for any other, and if the variant hides it.
-pub(crate) fn locate(scope: ViewScope<'_>, uri: &str) -> Option<LocatedResource> {
-    let SkillUri {
-        server: name,
-        upstream_uri,
-    } = SkillUri::read(uri)?;
-    let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
-    let owners = owners.servers_of(LIST, |_| true);
-    if owners.len() < 2 {
-        return None;
-    }
-    let mut owners = owners.into_iter();
-    let server = owners.find(|server| *scope.server_name(*server) == *name)?;
-    (!is_hidden(scope.config(), name, LIST)).then(|| LocatedResource::new(server, upstream_uri))
+/// A skill, or a file or directory of one.
+pub(crate) struct LocatedSkill {
+    pub(crate) at: LocatedResource,
+    /// Whether its URIs stay those of the server: no other has skills, or the client read it from a list of resources.
+    is_only: bool,
 }
 
-/// The plan for a response of `server` about a skill whose URI names it.
-pub(crate) fn response_plan(scope: ViewScope<'_>, server: ServerIndex) -> ResponsePlan {
+impl LocatedSkill {
+    /// Checks that the view shows it, and that access rules allow the request.
+    ///
+    /// # Errors
+    ///
+    /// `hidden` if the view does not show it. That of access rules that refuse the request.
+    pub(crate) fn check(
+        &self,
+        scope: ViewScope<'_>,
+        hidden: impl FnOnce() -> RpcError,
+    ) -> Result<(), RpcError> {
+        let LocatedResource {
+            server,
+            upstream_uri,
+        } = &self.at;
+        let name = scope.server_name(*server);
+        if scope.config().shows_skill(upstream_uri, &name) {
+            policy::check_skill(scope, *server, upstream_uri)
+        } else {
+            Err(hidden())
+        }
+    }
+
+    /// The plan for a response about it.
+    pub(crate) fn response_plan(&self, scope: ViewScope<'_>) -> ResponsePlan {
+        response_plan(scope, self.at.server, self.is_only)
+    }
+}
+
+/// The skill, file or directory of a URI; `None` for any other, and for one that a server without skills lists.
+///
+/// A server may list files of skills as resources, too, by its URIs.
+pub(crate) fn locate(scope: ViewScope<'_>, uri: &str) -> Option<LocatedSkill> {
+    if !is_skill_uri(uri) {
+        return None;
+    }
+    let owners = owners(scope);
+    let listed = scope
+        .catalog
+        .resolve_resource(scope.variant_set(), scope.view, uri);
+    if let Some(target) = listed
+        && let Some(server) = target.listed_by
+    {
+        return owners.contains(&server).then(|| LocatedSkill {
+            at: LocatedResource::new(server, target.upstream_uri),
+            is_only: true,
+        });
+    }
+    let is_only = owners.len() == 1;
+    owners.into_iter().find_map(|server| {
+        let upstream_uri = skill_server(scope, server, is_only).upstream_uri(uri)?;
+        let at = LocatedResource::new(server, upstream_uri);
+        Some(LocatedSkill { at, is_only })
+    })
+}
+
+/// The servers with skills.
+fn owners(scope: ViewScope<'_>) -> Vec<ServerIndex> {
+    let owners = ExtensionOwners::new(&scope.catalog, &scope.snapshot.config);
+    let servers = owners.servers_of(LIST, |_| true);
+    servers.into_iter().collect()
+}
+
+fn skill_server(scope: ViewScope<'_>, server: ServerIndex, is_only: bool) -> SkillServer {
+    SkillServer {
+        name: scope.server_name(server),
+        is_only,
+    }
+}
+
+fn response_plan(scope: ViewScope<'_>, server: ServerIndex, is_only: bool) -> ResponsePlan {
     ResponsePlan {
         caching: scope.class.catalog.layout.caching,
-        skill_server: Some(scope.server_name(server)),
+        skills: Some(Box::new(SkillPlan {
+            server: skill_server(scope, server, is_only),
+            variants: Arc::clone(scope.variant_set()),
+            view: scope.view,
+        })),
         ..ResponsePlan::default()
     }
 }
@@ -91,8 +163,9 @@ async fn list(scope: ViewScope<'_>, servers: &[ServerIndex]) -> Result<Dispatch,
         policy::count_read(scope, *server).await?;
     }
     let readings = servers.iter().map(|server| async {
-        let name = scope.server_name(*server);
-        (Arc::clone(&name), read_skills(scope, *server, &name).await)
+        let skills = skill_server(scope, *server, false);
+        let read = read_skills(scope, *server, &skills).await;
+        (skills.name, read)
     });
     let mut skills = Vec::new();
     let mut missing = Vec::new();
@@ -118,7 +191,7 @@ async fn list(scope: ViewScope<'_>, servers: &[ServerIndex]) -> Result<Dispatch,
     Ok(scope.answer_uncached(&result.to_json()))
 }
 
-/// The skills of a server as clients see them. What cannot be shown is left out and logged.
+/// The skills of a server that the view shows, as clients see them.
 ///
 /// # Errors
 ///
@@ -126,17 +199,18 @@ async fn list(scope: ViewScope<'_>, servers: &[ServerIndex]) -> Result<Dispatch,
 async fn read_skills(
     scope: ViewScope<'_>,
     server: ServerIndex,
-    name: &str,
+    skills: &SkillServer,
 ) -> Result<Vec<String>, RpcError> {
     let connection = &scope.class.source(server).connection;
     let limit = connection.config().limits.ready_timeout;
+    let shows = |uri: &str| scope.config().shows_skill(uri, &skills.name);
     let reading = async {
         let _permit = connection.acquire().await?;
         let upstream = connection.ready().await?;
-        read_pages(&upstream, name).await
+        read_pages(&upstream, skills, &shows).await
     };
     let read = tokio::time::timeout(limit, reading).await;
-    read.unwrap_or_else(|_elapsed| Err(late(name, limit)))
+    read.unwrap_or_else(|_elapsed| Err(late(&skills.name, limit)))
 }
 
 fn late(server: &str, limit: Duration) -> RpcError {
@@ -147,28 +221,36 @@ fn late(server: &str, limit: Duration) -> RpcError {
     RpcError::internal(why)
 }
 
-async fn read_pages(upstream: &UpstreamConnection, name: &str) -> Result<Vec<String>, RpcError> {
+async fn read_pages(
+    upstream: &UpstreamConnection,
+    server: &SkillServer,
+    shows: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<String>, RpcError> {
     let mut skills = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut bytes = 0;
     let mut cursor = None;
-    while seen.len() < MAX_PAGES && skills.len() < MAX_SKILLS {
+    loop {
         let params = list_params(upstream, cursor.as_deref());
         let exchange = upstream.request(Request::new(LIST, Some(params))).await?;
         let answer = exchange.answer().await?;
         let page = answer
             .outcome()
             .map_err(RpcError::from_upstream_or_internal)?;
+        bytes += page.len();
         let entries = edit::get(page, "skills").and_then(|entries| elements(entries).ok());
-        for entry in entries.unwrap_or_default() {
-            match shown_skill(name, entry) {
-                Ok(shown) => skills.push(shown),
-                Err(reason) => warn!(server = name, reason, "skill left out of the list"),
-            }
-        }
+        skills.extend(server.shown_skills(&entries.unwrap_or_default(), shows));
         let next = edit::get(page, "nextCursor").filter(|next| next.starts_with('"'));
         // A server that repeats a cursor would be asked for ever.
         let next = next.filter(|next| seen.insert((*next).to_owned()));
         let Some(next) = next else { break };
+        if seen.len() >= MAX_PAGES || skills.len() >= MAX_SKILLS || bytes >= MAX_BYTES {
+            warn!(
+                server = &*server.name,
+                "list of skills is too long; its end was not read"
+            );
+            break;
+        }
         cursor = Some(next.to_owned());
     }
     Ok(skills)
@@ -191,5 +273,6 @@ fn list_params(upstream: &UpstreamConnection, cursor: Option<&str>) -> String {
 
 /// The most skills in a list of several servers.
 const MAX_SKILLS: usize = 4096;
-/// The most pages that are read of a server.
+/// The most pages that are read of a server, and their bytes.
 const MAX_PAGES: usize = 256;
+const MAX_BYTES: usize = 16 << 20;
