@@ -14,6 +14,8 @@ export function setToken(token) {
   sessionStorage.setItem(TOKEN, token);
 }
 
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+
 /** The code of an address that `vary open` made; nothing if the address names a view. */
 export function codeOfAddress() {
   return location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("code");

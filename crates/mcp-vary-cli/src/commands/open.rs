@@ -117,7 +117,8 @@ fn commands(pages: &[String]) -> String {
 /// That no running gateway has a page, and what to do.
 fn no_page() -> String {
     match &operator::client::running()[..] {
-        [] => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
+        [] => "no gateway of this user is running here; `vary serve FILE` starts one with a page"
+            .to_owned(),
         [one] => {
             let known_by = GatewayAddress::Socket(one.clone()).known_by();
             let known = known_by.map_or_else(String::new, |known| format!(" at {known}"));

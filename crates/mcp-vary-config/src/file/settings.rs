@@ -89,6 +89,23 @@ const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
 
 fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
+    usable_address(reader, field, word)
+}
+
+/// An address, or [`OFF`].
+fn read_admin(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
+    let word = reader.word(field)?;
+    if word == OFF {
+        return Some(word);
+    }
+    usable_address(reader, field, word)
+}
+
+fn admin_shape(schema: &mut SchemaBuilder) -> Value {
+    json!({"anyOf": [{"const": OFF}, schema.address()]})
+}
+
+fn usable_address(reader: &mut Reader<'_>, field: &Located<'_>, word: String) -> Option<String> {
     let port = word
         .rsplit_once(':')
         .map_or(word.as_str(), |(_, port)| port);
@@ -125,14 +142,15 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.addresses_at.insert("listen", field.node.at);
         draft.listen = read_address(reader, field)
     }),
-    /// where `vary status`, `vary reload`, `vary drain` and [the page](../../how-to/page.md) reach the gateway, such as
-    /// `8801`; by default nowhere. Only on this machine. `GET /status` needs no token. `--admin` wins
-    "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
+    /// where [the page](../../how-to/page.md), `vary status`, `vary reload` and `vary drain` reach the gateway, such as
+    /// `8801`; only on this machine. By default, over HTTP, the port that it had before, or a free one. `off`: nowhere.
+    /// `--admin` wins
+    "admin" => Other(admin_shape, |reader, field, draft| {
         draft.addresses_at.insert("admin", field.node.at);
-        draft.admin = read_address(reader, field)
+        draft.admin = read_admin(reader, field)
     }),
     /// the secret for `POST /reload` and `POST /drain` at `admin`, as `Authorization: Bearer TOKEN`; at least 16
-    /// characters. Without it Vary makes one at each start, in a file that only its user can read
+    /// characters. Without it Vary makes one, in a file that only its user can read
     "admin-token" => Other(admin_token_shape, |reader, field, draft| {
         draft.admin_token = read_admin_token(reader, field)
     }),
@@ -313,6 +331,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
 ];
 
 /// The values of `ready`.
+/// The value of `admin` for no listener.
+pub(super) const OFF: &str = "off";
+
 const READINESS: &[(&str, Readiness)] = &[
     ("any", Readiness::Any),
     ("all", Readiness::All),

@@ -275,13 +275,12 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
     let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 3] =
         [&configured, &serving::only_loopback, &anywhere];
     let addresses = [
-        ("listen", &file.listen),
-        ("admin", &file.admin),
-        ("probes", &file.probes),
+        ("listen", file.listen.as_deref()),
+        ("admin", file.admin_address()),
+        ("probes", file.probes.as_deref()),
     ];
     for ((key, address), allows) in addresses.into_iter().zip(allows) {
-        let written = address.as_deref();
-        let why = written.and_then(|address| serving::listen_problem(address, allows));
+        let why = address.and_then(|address| serving::listen_problem(address, allows));
         let position = file.addresses_at.get(key);
         let at = position.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
