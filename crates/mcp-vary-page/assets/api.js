@@ -66,9 +66,10 @@ export async function post(path, body) {
   return response.json();
 }
 
-/** The events of a stream: `{event, data}` each, until `signal` ends it. `EventSource` cannot send a token. */
+/** The events of a stream: `{event, data}` each, until `signal` ends it; the first is `open`. `EventSource` cannot send a token. */
 export async function* events(path, signal) {
   const response = await request(path, { signal });
+  yield { event: "open" };
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -116,7 +116,7 @@ impl CallAsClient {
             message: Some(&body),
             length: body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: services.request_feed.watched(),
+            reported: services.request_feed.begin(request.method),
         };
         let begun = Observation::of_operator(services.audit.as_ref(), &audited).await;
         let mut client = self.client;

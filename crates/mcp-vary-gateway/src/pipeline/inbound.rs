@@ -152,7 +152,7 @@ impl<'a> Inbound<'a, '_> {
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: snapshot.services.request_feed.watched(),
+            reported: snapshot.services.request_feed.begin(request.method),
         };
         let services = &snapshot.services;
         let metrics = services.metrics.as_ref();

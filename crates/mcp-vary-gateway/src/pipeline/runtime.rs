@@ -82,7 +82,7 @@ pub(crate) struct Services {
     pub(crate) audit: Option<Arc<AuditService>>,
     /// The series of requests, if they are measured.
     pub(crate) metrics: Option<Arc<Metrics>>,
-    /// Where requests go that have ended, while somebody watches.
+    /// Where calls go that have ended, while somebody watches or is to look later.
     pub(crate) request_feed: Arc<RequestFeed>,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
