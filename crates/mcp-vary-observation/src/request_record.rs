@@ -334,8 +334,10 @@ impl RequestRecord {
         let (outcome, code) = outcome(&reply.body, is_call);
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        let reported = self.reported.as_ref();
-        let error = reported.and_then(|_| failure_text(&reply.body, outcome));
+        let error = match self.reported {
+            Some(_) => failure_text(&reply.body, outcome),
+            None => None,
+        };
         self.submit(pending, outcome, error, |record| {
             record.code = code;
             record.status = has_other.then_some(status);

@@ -62,7 +62,7 @@ class App extends Component {
   /** Without a valid token there is nothing to show but the field for it. */
   failed = (error) => {
     if (error.status !== 401) return;
-    this.setState(({ refused }) => ({ locked: true, status: null, refused: refused ?? (hasToken() && ANOTHER_TOKEN) }));
+    this.setState(({ refused }) => ({ locked: true, status: null, refused: refused || (hasToken() && ANOTHER_TOKEN) }));
   };
 
   unlock = (token) => {

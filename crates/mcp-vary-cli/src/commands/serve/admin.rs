@@ -313,11 +313,12 @@ fn created_token(
         }
     };
     if let Some(clients) = clients {
-        let port = address.port();
-        let record = OperatorRecord { token, port };
+        let record = OperatorRecord {
+            token: token.clone(),
+            port: address.port(),
+        };
         // Without it, a page that is open must be opened again after a restart.
         let _ = record.write(clients);
-        return Ok((Some(record.token), Some(file)));
     }
     Ok((Some(token), Some(file)))
 }
