@@ -124,8 +124,8 @@ mod tests {
         for _ in 0..MOST_CALLS {
             push(&history, Outcome::Error, Some("x".repeat(10_000)));
         }
-        let kept = history.latest();
-        let bytes: usize = kept.iter().map(|call| call.size()).sum();
+        let stayed = history.latest();
+        let bytes: usize = stayed.iter().map(|call| call.size()).sum();
         assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
         assert!(bytes > MOST_CALL_BYTES - 20_000, "{bytes}");
         push(
