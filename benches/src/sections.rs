@@ -110,7 +110,7 @@ impl Section {
         beside: Option<SocketAddr>,
         scratch: &Path,
     ) -> io::Result<String> {
-        let mut configuration = json!({"servers": entries(ways)});
+        let mut configuration = json!({"servers": entries(ways), "admin": "off"});
         let endpoint = beside.map(|beside| format!("http://{beside}"));
         if let (true, Some(store)) = (self.has_store(), beside) {
             configuration["keys"] = json!([SEAL_KEY]);

@@ -135,6 +135,33 @@ await check("calls are listed as they come, and one opens", async () => {
   await page.keyboard.press("Escape");
 });
 
+await check("calls from before the page was opened are listed, and numbers lead to those behind them", async () => {
+  const { calls } = await ask("/api/last-calls");
+  holds(calls.length > 1 && calls.every(({ method }) => method === "tools/call"), "what is kept is not calls alone");
+  const failed = calls.find(({ error, server }) => error && server) ?? missing("a call that failed");
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  await other.page.locator("tbody").getByRole("link", { name: `: show errors of ${failed.server}` }).click({ timeout: 5_000 });
+  await other.page.locator(".filters a", { hasText: "outcome:" }).waitFor({ timeout: 5_000 });
+  equal(new URL(other.page.url()).hash, `#/now?server=${failed.server}&outcome=error`, "the link");
+  const outcomes = await other.page.locator(".calls .grid tbody .outcome").allTextContents();
+  holds(outcomes.length > 0 && outcomes.every((it) => /error/.test(it)), `outcomes: ${outcomes}`);
+  await other.click(".calls .grid tbody td");
+  holds((await other.text(".panel .facts")).includes("what the client read"), "the text of the error is missing");
+  await other.click(".filters a", { hasText: "outcome:" });
+  await other.page.waitForSelector(".outcome.allowed");
+  equal(other.problems, [], "problems");
+  await other.page.context().close();
+});
+
+await check("what a gateway said that is gone is grey until it answers again", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  await other.page.route("**/api/status", (route) => route.abort());
+  await other.page.waitForSelector("main.gone", { timeout: 10_000 });
+  await other.page.unroute("**/api/status");
+  await other.page.waitForSelector("main:not(.gone)", { timeout: 10_000 });
+  await other.page.context().close();
+});
+
 /** Opens a call that a client made under another name than the server's. */
 async function openRenamed() {
   await visitor.first();

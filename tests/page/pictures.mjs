@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { Visitor, launch } from "./browser.mjs";
+import { Visitor, launch, tokenOf } from "./browser.mjs";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const vary = resolve(process.argv[2]);
@@ -52,7 +52,7 @@ async function serve(configuration) {
   };
   const admin = await printed(gateway, /status: vary status (\S+)/);
   const newAddress = async () => (await promisify(execFile)(vary, ["open", admin, "--print"], options)).stdout.trim();
-  await isUp(`http://${admin}`);
+  await isUp(await newAddress());
   return { newAddress, stop };
 }
 
@@ -74,8 +74,9 @@ function printed(program, pattern) {
 
 /** Waits for the servers: cargo may compile them first. */
 async function isUp(address) {
+  const headers = { Authorization: `Bearer ${await tokenOf(address)}` };
   for (let waited = 0; waited < 600; waited++) {
-    const status = await (await fetch(new URL("/status", address))).json();
+    const status = await (await fetch(new URL("/status", address), { headers })).json();
     if (status.servers.every(({ state, tools }) => state === "up" && tools !== undefined)) return;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }

@@ -359,7 +359,7 @@ pub(crate) fn listen_problem(
 
 fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     Failure::command(match error.kind() {
-        io::ErrorKind::AddrInUse if answers(address, "/status", "\"uptime\"") => {
+        io::ErrorKind::AddrInUse if answers(address, "/", "<title>Vary</title>") => {
             format!("{address} is in use by the status of another Vary; choose another with {flag}")
         }
         io::ErrorKind::AddrInUse if answers(address, "/", "the MCP endpoint is /mcp") => format!(

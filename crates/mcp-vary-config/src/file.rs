@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use mcp_vary::variant::Date;
 
-use self::settings::{PartialFile, SETTINGS};
+use self::settings::{OFF, PartialFile, SETTINGS};
 use super::access::AccessNames;
 use super::audit;
 use super::log::LogSettings;
@@ -96,7 +96,7 @@ pub struct File {
 pub struct ProgramSettings {
     /// The address to listen on: `HOST:PORT`, or a port.
     pub listen: Option<String>,
-    /// The address for the operator's endpoints: `HOST:PORT`, or a port.
+    /// The address for the operator's endpoints: `HOST:PORT`, or a port, or `off`.
     pub admin: Option<String>,
     /// The token with which the operator may change a running gateway; without it the gateway makes one.
     pub admin_token: Option<AdminToken>,
@@ -134,6 +134,12 @@ impl File {
             Diagnostic::new(at, key, note.problem()).with_fix(note.fix())
         });
         notes.collect()
+    }
+
+    /// The address for the operator's endpoints, if the file names one.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<&str> {
+        self.program.admin.as_deref().filter(|admin| *admin != OFF)
     }
 
     /// How tools and prompts are named: `naming`.

@@ -21,7 +21,7 @@ use tokio_util::sync::DropGuard;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
-use mcp_vary_observation::request_feed::{RequestWatch, Viewer};
+use mcp_vary_observation::request_feed::{FinishedCall, RequestWatch, Viewer};
 use mcp_vary_settings::config::{Config, OnlyClient};
 
 /// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
@@ -336,7 +336,18 @@ impl Gateway {
         Some(self.services.observers.tracer.as_ref()?.stats())
     }
 
-    /// Watches the requests of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
+    /// Begins to record the last calls of clients, and the last errors.
+    pub fn record_calls(&self) {
+        self.services.observers.feed.record();
+    }
+
+    /// The last calls that were recorded, the latest first: at most a thousand, and a hundred errors from before them.
+    #[must_use]
+    pub fn last_calls(&self) -> Vec<Arc<FinishedCall>> {
+        self.services.observers.feed.last_calls()
+    }
+
+    /// Watches the calls of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
     /// open as a reader may have.
     #[must_use]
     pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {

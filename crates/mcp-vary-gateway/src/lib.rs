@@ -102,7 +102,7 @@ pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{SeenChange, ServerChange};
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 pub use mcp_vary_observation::request_feed::{
-    FinishedRequest, RequestWatch, WatchEvent, WatchedClient,
+    FinishedCall, RequestWatch, WatchEvent, WatchedClient,
 };
 pub use mcp_vary_session::authentication::try_token;
 pub use mcp_vary_session::client_uses::ClientUse;

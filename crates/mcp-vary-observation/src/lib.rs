@@ -5,6 +5,7 @@
 
 mod audit_service;
 pub mod call_counters;
+mod call_history;
 mod events;
 mod observation;
 mod origin;

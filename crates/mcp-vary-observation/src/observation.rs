@@ -34,14 +34,14 @@ pub struct Observers {
     pub metrics: Option<Arc<Metrics>>,
     /// What begins spans.
     pub tracer: Option<Arc<Tracer>>,
-    /// Where requests go that have ended, while somebody watches.
+    /// Where calls go that have ended, while somebody watches or is to look later.
     pub feed: Arc<RequestFeed>,
 }
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, or somebody watches.
+    /// `None` unless the audit log or the log has the request, or it is a call that somebody sees.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -72,7 +72,7 @@ impl Observation {
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => (request.feed.is_some() || request_line::is_enabled())
+            None => (request.reported.is_some() || request_line::is_enabled())
                 .then(|| RequestRecord::unaudited(request)),
         };
         let tracer = observers.tracer.as_ref();

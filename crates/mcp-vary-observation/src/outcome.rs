@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use mcp_vary::json::edit;
-use mcp_vary_audit::Outcome;
+use mcp_vary_audit::{LongText, Outcome};
 use mcp_vary_metrics::Code;
 use mcp_vary_wire::envelope::Message;
 use memchr::memmem::Finder;
+use serde::Deserialize;
 
 /// The longest start of a response, before its result or error: the id has at most 1,024 bytes.
 const START: usize = 1100;
@@ -33,6 +34,30 @@ pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) 
     } else {
         (Outcome::Allowed, None)
     }
+}
+
+/// What a client reads of an error, or of a tool that failed: the beginning of its message or of its first text.
+pub(crate) fn failure_text(response: &[u8], outcome: Outcome) -> Option<String> {
+    let message = || Message::read(response).ok();
+    let text: String = match outcome {
+        Outcome::Error => {
+            let written = edit::get(message()?.error?, "message")?;
+            serde_json::from_str(written).ok()?
+        }
+        Outcome::ToolError => {
+            let written = edit::get(message()?.result?, "content")?;
+            let content: Vec<Content> = serde_json::from_str(written).ok()?;
+            content.into_iter().find_map(|item| item.text)?
+        }
+        _ => return None,
+    };
+    Some(LongText::new(text).as_str().to_owned())
+}
+
+/// A content of a result, as far as it is a text.
+#[derive(Deserialize)]
+struct Content {
+    text: Option<String>,
 }
 
 /// The outcome of a request as a label of metrics, by the `response` that the gateway wrote.
@@ -118,6 +143,30 @@ mod tests {
             Outcome::Error,
             Some(7),
         );
+    }
+
+    #[test]
+    fn the_text_of_a_failure_is_what_the_client_reads() {
+        let is = |response: &str, outcome, expected: Option<&str>| {
+            let found = failure_text(response.as_bytes(), outcome);
+            assert_eq!(found.as_deref(), expected, "{response}");
+        };
+        let error = r#"{"jsonrpc":"2.0","id":8,"error":{"code":7,"message":"no \"x\""}}"#;
+        is(error, Outcome::Error, Some("no \"x\""));
+        is(error, Outcome::Allowed, None);
+        let result = |content: &str| {
+            let result = format!(r#"{{"content":{content},"isError":true}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)
+        };
+        let image = r#"{"type":"image","data":"AA=="}"#;
+        let text = r#"{"type":"text","text":"disk full"}"#;
+        let several = result(&format!("[{image},{text}]"));
+        is(&several, Outcome::ToolError, Some("disk full"));
+        is(&result(&format!("[{image}]")), Outcome::ToolError, None);
+        is(&result("7"), Outcome::ToolError, None);
+        let long = result(&format!(r#"[{{"text":"{}"}}]"#, "é".repeat(3000)));
+        let cut = failure_text(long.as_bytes(), Outcome::ToolError).unwrap();
+        assert!(cut.len() <= 1024 && cut.contains('…'), "{cut}");
     }
 
     #[test]

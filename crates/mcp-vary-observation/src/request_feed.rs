@@ -1,44 +1,56 @@
-//! Requests for those who watch them as they end.
+//! Calls for those who watch them as they end, and for those who look later.
 
 use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
 use mcp_vary_base::lock::ScopedLock;
 use serde::Serialize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
+use crate::call_history::CallHistory;
 use crate::request_line::{milliseconds, without_secrets};
 
-/// Sends what is known of requests to those who watch.
+/// Sends what is known of calls to those who watch, and records the last ones. Lists and other requests are no calls.
 ///
 /// # Properties
 ///
-/// A request costs nothing here while nobody watches, and next to nothing while somebody does: of each second the first
-/// [`SHOWN_PER_SECOND`] are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is further behind
-/// gets the number of those that it missed; the other watchers miss none.
+/// A call costs nothing here until somebody wants to look later, and then a push into a ring. To those who watch, the first
+/// [`SHOWN_PER_SECOND`] of each second are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is
+/// further behind gets the number of those that it missed; the other watchers miss none.
 #[derive(Debug)]
 pub struct RequestFeed {
     watchers: Arc<AtomicUsize>,
     /// Who they are; `None` is the operator.
     viewers: Arc<ScopedLock<Vec<Viewer>>>,
     created: Instant,
-    /// The latest second since then in which a request began, and the requests that began in it.
+    /// The latest second since then in which a call began, and the calls that began in it.
     second: AtomicU64,
     begun: AtomicU64,
-    /// The requests that were not sent.
+    /// Whether somebody wants to look later.
+    is_recording: AtomicBool,
+    history: CallHistory,
+    /// The calls that were not sent.
     skipped: Arc<AtomicU64>,
-    ended: broadcast::Sender<Arc<FinishedRequest>>,
+    ended: broadcast::Sender<Arc<FinishedCall>>,
 }
 
-/// The requests of a gateway as they end, until this is dropped.
+/// A call that the feed gets when it has ended.
+#[derive(Clone, Debug)]
+pub struct ReportedCall {
+    feed: Arc<RequestFeed>,
+    /// Whether those who watch see it.
+    is_shown: bool,
+}
+
+/// The calls of a gateway as they end, until this is dropped.
 #[derive(Debug)]
 pub struct RequestWatch {
     watchers: Arc<AtomicUsize>,
     viewers: Arc<ScopedLock<Vec<Viewer>>>,
     viewer: Viewer,
-    ended: broadcast::Receiver<Arc<FinishedRequest>>,
+    ended: broadcast::Receiver<Arc<FinishedCall>>,
     skipped: Arc<AtomicU64>,
     /// What of `skipped` the watcher knows of.
     known: u64,
@@ -48,17 +60,19 @@ pub struct RequestWatch {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WatchEvent {
-    /// A request has ended.
-    Finished(Arc<FinishedRequest>),
-    /// Further requests have ended, so many that they were dropped.
+    /// A call has ended.
+    Finished(Arc<FinishedCall>),
+    /// Further calls have ended, so many that they were dropped.
     Dropped(u64),
 }
 
-/// A request that has ended. It has no result, and nothing of a URI that may be a secret.
+/// A call that has ended. It has no result but the text of an error, and nothing of a URI that may be a secret.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct FinishedRequest {
+pub struct FinishedCall {
+    /// Its number since the start of the gateway.
+    pub id: u64,
     /// When it ended.
     #[serde(skip)]
     pub ended: Instant,
@@ -86,6 +100,8 @@ pub struct FinishedRequest {
     pub outcome: Outcome,
     /// The code of the JSON-RPC error that the client got.
     pub code: Option<i64>,
+    /// The beginning of what the client reads of an error, or of a tool that failed.
+    pub error: Option<String>,
     /// The access rule or rate limit that decided.
     pub rule: Option<String>,
     /// From its arrival to its outcome.
@@ -116,6 +132,8 @@ impl Default for RequestFeed {
             created: Instant::now(),
             second: AtomicU64::new(0),
             begun: AtomicU64::new(0),
+            is_recording: AtomicBool::new(false),
+            history: CallHistory::default(),
             skipped: Arc::default(),
             ended: broadcast::Sender::new(MAX_WAITING),
         }
@@ -123,10 +141,33 @@ impl Default for RequestFeed {
 }
 
 impl RequestFeed {
-    /// The feed, if somebody watches and is to see the request that begins now.
-    pub fn watched(self: &Arc<Self>) -> Option<&Arc<Self>> {
-        if self.watchers.load(Ordering::Relaxed) == 0 {
+    /// Begins to record the last calls.
+    pub fn record(&self) {
+        self.is_recording.store(true, Ordering::Relaxed);
+    }
+
+    /// The last calls that were recorded, the latest first.
+    pub fn last_calls(&self) -> Vec<Arc<FinishedCall>> {
+        self.history.latest()
+    }
+
+    /// What gets a request that begins now, if it is a call, and somebody is to see it.
+    pub fn begin(self: &Arc<Self>, method: &str) -> Option<ReportedCall> {
+        if !CALLS.contains(&method) {
             return None;
+        }
+        let is_shown = self.shows_another();
+        let is_seen = is_shown || self.is_recording.load(Ordering::Relaxed);
+        is_seen.then(|| ReportedCall {
+            feed: Arc::clone(self),
+            is_shown,
+        })
+    }
+
+    /// Whether those who watch see another call of this second.
+    fn shows_another(&self) -> bool {
+        if self.watchers.load(Ordering::Relaxed) == 0 {
+            return false;
         }
         let second = self.created.elapsed().as_secs();
         if self.second.swap(second, Ordering::Relaxed) != second {
@@ -136,7 +177,7 @@ impl RequestFeed {
         if !is_shown {
             self.skipped.fetch_add(1, Ordering::Relaxed);
         }
-        is_shown.then_some(self)
+        is_shown
     }
 
     /// A watch; `None` if there are as many as there can be, or as many of this reader as one may have. Some are left to the
@@ -163,25 +204,28 @@ impl RequestFeed {
             known: self.skipped.load(Ordering::Relaxed),
         })
     }
+}
 
-    /// Sends a request that has ended. `server` worked on it; `arguments` are what the audit log shows of them.
-    pub(super) fn send(&self, record: &Record, server: Option<&str>, arguments: Option<String>) {
-        let finished = FinishedRequest {
-            arguments,
-            ..FinishedRequest::new(record, server)
-        };
-        // Nobody may watch any more.
-        let _ = self.ended.send(Arc::new(finished));
+impl ReportedCall {
+    /// Records the call, which has ended, and sends it to those who watch.
+    pub(super) fn end(&self, call: FinishedCall) {
+        let recorded = self.feed.history.push(call);
+        if self.is_shown {
+            // Nobody may watch any more.
+            let _ = self.feed.ended.send(recorded);
+        }
     }
 }
 
-impl FinishedRequest {
-    fn new(record: &Record, server: Option<&str>) -> Self {
+impl FinishedCall {
+    /// What a record shows of a call, on which `server` worked.
+    pub(crate) fn new(record: &Record, server: Option<&str>) -> Self {
         let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
         let target = record.target.as_ref();
         let actor = record.actor.as_ref();
         let variant = record.variant.as_ref();
         Self {
+            id: 0,
             ended: Instant::now(),
             method: text(&record.method).unwrap_or_default(),
             target: target.map(|target| match target.kind {
@@ -204,12 +248,33 @@ impl FinishedRequest {
             variant_rule: variant.and_then(|variant| text(&variant.rule)),
             outcome: record.outcome,
             code: record.code,
+            error: None,
             rule: text(&record.rule),
             duration_ms: record.duration.map(milliseconds),
             server_ms: record.upstream_duration.map(milliseconds),
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
         }
+    }
+
+    /// The bytes of memory that it takes.
+    pub(crate) fn size(&self) -> usize {
+        let texts = [
+            &self.target,
+            &self.server,
+            &self.upstream_name,
+            &self.arguments,
+            &self.principal,
+            &self.variant,
+            &self.reason,
+            &self.variant_rule,
+            &self.error,
+            &self.rule,
+        ];
+        let text: usize = texts.into_iter().flatten().map(String::len).sum();
+        let client = self.client.as_ref();
+        let of_client = client.map_or(0, |client| client.name.len() + client.version.len());
+        size_of::<Self>() + self.method.len() + text + of_client
     }
 }
 
@@ -239,9 +304,11 @@ impl Drop for RequestWatch {
     }
 }
 
-/// The most requests that wait for a watcher.
+/// The methods that call something; lists, and streams of changes, do not.
+const CALLS: &[&str] = &["tools/call", "prompts/get", "resources/read"];
+/// The most calls that wait for a watcher.
 pub const MAX_WAITING: usize = 256;
-/// The requests of one second that are sent; nobody reads more.
+/// The calls of one second that are sent; nobody reads more.
 pub const SHOWN_PER_SECOND: u64 = 100;
 /// The most that can watch at once.
 const MAX_WATCHES: usize = 8;
@@ -261,16 +328,20 @@ mod tests {
 
     use super::*;
 
+    fn call() -> FinishedCall {
+        FinishedCall::new(&Record::new(Event::Request, Outcome::Allowed), None)
+    }
+
     /// OP-9
     #[tokio::test]
     async fn a_slow_watcher_is_told_what_it_missed() {
         let feed = Arc::<RequestFeed>::default();
-        assert!(feed.watched().is_none());
+        assert!(feed.begin("tools/call").is_none());
         let mut watch = feed.watch(None).unwrap();
-        let record = Record::new(Event::Request, Outcome::Allowed);
-        assert!(feed.watched().is_some());
+        assert!(feed.begin("tools/list").is_none());
+        let reported = feed.begin("tools/call").unwrap();
         for _ in 0..MAX_WAITING + 3 {
-            feed.send(&record, None, None);
+            reported.end(call());
         }
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
@@ -279,7 +350,23 @@ mod tests {
             assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
         }
         drop(watch);
-        assert!(feed.watched().is_none());
+        assert!(feed.begin("tools/call").is_none());
+    }
+
+    /// OP-9
+    #[tokio::test(start_paused = true)]
+    async fn calls_are_recorded_whoever_watches_and_however_many_they_are() {
+        let feed = Arc::<RequestFeed>::default();
+        feed.record();
+        feed.begin("tools/call").unwrap().end(call());
+        let _watch = feed.watch(None).unwrap();
+        for _ in 0..2 * SHOWN_PER_SECOND {
+            feed.begin("resources/read").unwrap().end(call());
+        }
+        assert!(feed.begin("subscriptions/listen").is_none());
+        let ids = feed.last_calls().into_iter().map(|call| call.id);
+        let expected = (1..=2 * SHOWN_PER_SECOND + 1).rev();
+        assert!(ids.eq(expected));
     }
 
     /// OP-9
@@ -287,9 +374,13 @@ mod tests {
     async fn of_many_requests_in_a_second_some_are_shown_and_the_others_counted() {
         let feed = Arc::<RequestFeed>::default();
         let mut watch = feed.watch(None).unwrap();
-        let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.watched().is_some());
+        let shown = || (0..SHOWN_PER_SECOND + 7).filter(|_| feed.begin("tools/call").is_some());
         assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
-        feed.send(&Record::new(Event::Request, Outcome::Allowed), None, None);
+        let of_this_second = ReportedCall {
+            feed: Arc::clone(&feed),
+            is_shown: true,
+        };
+        of_this_second.end(call());
         let next = watch.next().await;
         assert!(matches!(next, Some(WatchEvent::Dropped(7))), "{next:?}");
         let next = watch.next().await;

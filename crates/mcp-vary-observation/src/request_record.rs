@@ -23,8 +23,8 @@ use tokio::time::Instant;
 
 use crate::audit_service::{AuditService, ClientKey};
 use crate::origin::{Origin, actor};
-use crate::outcome::outcome;
-use crate::request_feed::RequestFeed;
+use crate::outcome::{failure_text, outcome};
+use crate::request_feed::{FinishedCall, ReportedCall};
 use crate::{request_line, subject};
 
 /// A request that is to be recorded.
@@ -48,8 +48,8 @@ pub struct AuditedRequest<'a> {
     pub length: usize,
     /// The digest of the configuration.
     pub config: Option<&'a Arc<str>>,
-    /// Where it is sent when it has ended, if somebody watches.
-    pub feed: Option<&'a Arc<RequestFeed>>,
+    /// What gets it when it has ended, if it is a call that somebody sees.
+    pub reported: Option<ReportedCall>,
 }
 
 /// Omits what the request is about.
@@ -77,8 +77,8 @@ pub struct RankingDetails {
 pub struct RequestRecord {
     /// `None` for a request that is not in the audit log.
     service: Option<Arc<AuditService>>,
-    /// `None` if nobody watched when it arrived.
-    feed: Option<Arc<RequestFeed>>,
+    /// `None` if it is no call, or nobody sees it.
+    reported: Option<ReportedCall>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -172,7 +172,7 @@ impl RequestRecord {
         };
         let this = Self {
             service,
-            feed: request.feed.cloned(),
+            reported: request.reported.clone(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
@@ -334,7 +334,11 @@ impl RequestRecord {
         let (outcome, code) = outcome(&reply.body, is_call);
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        self.submit(pending, outcome, |record| {
+        let error = match self.reported {
+            Some(_) => failure_text(&reply.body, outcome),
+            None => None,
+        };
+        self.submit(pending, outcome, error, |record| {
             record.code = code;
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
@@ -353,20 +357,29 @@ impl RequestRecord {
 
     fn end(&self, outcome: Outcome) {
         if let Some(pending) = self.pending.lock().take() {
-            self.submit(pending, outcome, |_| {});
+            self.submit(pending, outcome, None, |_| {});
         }
     }
 
-    fn submit(&self, pending: Pending, outcome: Outcome, fill: impl FnOnce(&mut Record)) {
+    fn submit(
+        &self,
+        pending: Pending,
+        outcome: Outcome,
+        error: Option<String>,
+        fill: impl FnOnce(&mut Record),
+    ) {
         let (record, permit) = pending.record.finish(outcome, |record| {
             record.duration = Some(self.arrived.elapsed());
             fill(record);
         });
         let server = pending.server.filter(|_| pending.is_forwarded);
-        if let Some(feed) = &self.feed {
+        if let Some(reported) = &self.reported {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
-            let arguments = audited.and_then(|(service, it)| service.log.excerpt(it));
-            feed.send(&record, server.as_deref(), arguments);
+            reported.end(FinishedCall {
+                arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
+                error,
+                ..FinishedCall::new(&record, server.as_deref())
+            });
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
@@ -445,7 +458,7 @@ mod tests {
             message: None,
             length: 10,
             config: None,
-            feed: None,
+            reported: None,
         };
         happens(RequestRecord::begin(&service, &request).await.unwrap());
         service.close().await;

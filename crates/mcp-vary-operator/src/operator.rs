@@ -104,6 +104,12 @@ impl Operator {
         let _ = self.page.set(page);
     }
 
+    /// Whether the page can be opened: the program has one, and there is a token for it.
+    #[must_use]
+    pub fn has_page(&self) -> bool {
+        self.page_token.is_some() && self.page.get().is_some()
+    }
+
     /// The page, if the program has one.
     #[must_use]
     pub fn page(&self) -> Option<&Arc<dyn Page>> {

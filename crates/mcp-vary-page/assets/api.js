@@ -14,6 +14,8 @@ export function setToken(token) {
   sessionStorage.setItem(TOKEN, token);
 }
 
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+
 /** The code of an address that `vary open` made; nothing if the address names a view. */
 export function codeOfAddress() {
   return location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("code");
@@ -64,9 +66,10 @@ export async function post(path, body) {
   return response.json();
 }
 
-/** The events of a stream: `{event, data}` each, until `signal` ends it. `EventSource` cannot send a token. */
+/** The events of a stream: `{event, data}` each, until `signal` ends it; the first is `open`. `EventSource` cannot send a token. */
 export async function* events(path, signal) {
   const response = await request(path, { signal });
+  yield { event: "open" };
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -1,6 +1,6 @@
 // The page: its frame, the token, and the view that the address names.
 
-import { codeOfAddress, get, setToken, takeToken } from "./api.js";
+import { codeOfAddress, get, hasToken, setToken, takeToken } from "./api.js";
 import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Draft } from "./draft.js";
@@ -27,7 +27,8 @@ const VIEWS = {
 /** Milliseconds between two readings of the status. */
 const INTERVAL = 2000;
 
-const NOT_THE_TOKEN = "this is not the token; without `admin-token` it changes at each start of `vary serve`: run `vary open` again";
+const NOT_THE_TOKEN = "this is not the token; type `vary open` in a terminal, which opens the page with the right one";
+const ANOTHER_TOKEN = "the token of this tab is not that of Vary any more; type `vary open` in a terminal";
 
 class App extends Component {
   main = createRef();
@@ -60,7 +61,8 @@ class App extends Component {
 
   /** Without a valid token there is nothing to show but the field for it. */
   failed = (error) => {
-    if (error.status === 401) this.setState({ locked: true, status: null });
+    if (error.status !== 401) return;
+    this.setState(({ refused }) => ({ locked: true, status: null, refused: refused || (hasToken() && ANOTHER_TOKEN) }));
   };
 
   unlock = (token) => {
@@ -74,7 +76,7 @@ class App extends Component {
     return html`
       <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
       <${Header} ...${{ view: route.view, status, silentSince }} />
-      <main id="main" ref=${this.main}>
+      <main id="main" ref=${this.main} class=${silentSince ? "gone" : ""}>
         <h1 tabindex="-1">${title ?? "Not found"}</h1>
         ${this.content(View)}
       </main>

@@ -1,9 +1,10 @@
-// The latest calls that Vary reported, of all the time that this page was open.
+// The calls that Vary recorded: the last ones, those that follow while this page is open, and which of them are wanted.
 
-import { events } from "./api.js";
+import { events, get } from "./api.js";
 
-/** Older calls are forgotten: this bounds the memory of the page. */
-export const MOST_CALLS = 500;
+/** What Vary keeps: the last calls, and of older ones the last errors. */
+export const MOST_CALLS = 1000;
+export const MOST_ERRORS = 100;
 
 /** Milliseconds between two drawings of the list, however many calls come. */
 const PACE = 250;
@@ -11,10 +12,42 @@ const PACE = 250;
 /** Milliseconds until a stream that ended is opened again. */
 const RETRY = 3000;
 
+/** Whether the server failed, or the tool said that it did (`tool_error`). */
+export function isError({ outcome }) {
+  return outcome === "error" || outcome === "tool_error";
+}
+
+/** What narrows the list, by the parameter of the address that has what is wanted. */
+export const FILTERS = {
+  outcome: (call, wanted) => (isError(call) ? "error" : call.outcome) === wanted,
+  client: (call, wanted) => call.client?.name === wanted,
+  person: (call, wanted) => call.principal === wanted,
+  server: (call, wanted) => call.server === wanted,
+  tool: (call, wanted) => call.target === wanted || call.upstreamName === wanted,
+  minutes: (call, wanted) => call.at >= Date.now() / 1000 - 60 * Number(wanted),
+};
+
+/** The filters that the address has. */
+export const filtersOf = (params) => Object.keys(FILTERS).filter((name) => params.get(name));
+
+/** The calls that an address wants. */
+export function narrowed(calls, params) {
+  const wanted = filtersOf(params).map((name) => [FILTERS[name], params.get(name)]);
+  return calls.filter((call) => wanted.every(([fits, value]) => fits(call, value)));
+}
+
+/** The calls that Vary keeps, too. */
+function kept(calls) {
+  let errors = 0;
+  return calls.filter((call, at) => {
+    if (isError(call)) errors += 1;
+    return at < MOST_CALLS || (isError(call) && errors <= MOST_ERRORS);
+  });
+}
+
 export class CallLog {
   /** The latest first. */
   calls = [];
-  seen = 0;
   dropped = 0;
   waiting = [];
 
@@ -34,7 +67,10 @@ export class CallLog {
   async follow(signal, failed) {
     while (!signal.aborted) {
       try {
-        for await (const { event, data } of events("/api/events", signal)) this.take(event, data);
+        for await (const { event, data } of events("/api/events", signal)) {
+          if (event === "open") await this.load();
+          else this.take(event, data);
+        }
       } catch (error) {
         if (signal.aborted) return;
         failed(error);
@@ -44,18 +80,27 @@ export class CallLog {
     }
   }
 
+  /** Gets the calls that ended before the stream began. After a restart they are those of the new process. */
+  async load() {
+    const { calls } = await get("/api/last-calls");
+    this.loaded = calls[0]?.id ?? 0;
+    this.calls = calls;
+    this.waiting = [];
+    this.dropped = 0;
+    this.changed();
+  }
+
   take(event, data) {
     if (event === "dropped") this.dropped += data.count;
-    if (event !== "call") return;
-    // Each stream numbers its calls from 1.
-    this.seen += 1;
-    this.waiting.push({ ...data, id: this.seen });
+    // Those that ended while the list was read are in it.
+    if (event !== "call" || data.id <= this.loaded) return;
+    this.waiting.push(data);
     if (this.waiting.length > MOST_CALLS) this.waiting.shift();
   }
 
   flush() {
     if (this.waiting.length === 0 || document.hidden) return;
-    this.calls = [...this.waiting.reverse(), ...this.calls].slice(0, MOST_CALLS);
+    this.calls = kept([...this.waiting.reverse(), ...this.calls]);
     this.waiting = [];
     this.changed();
   }

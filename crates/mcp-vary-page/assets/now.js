@@ -1,13 +1,13 @@
-// The view of now: servers, clients, and calls as they come.
+// The view of now: servers, clients, and the last calls as they come.
 
 import { get } from "./api.js";
-import { CallLog, MOST_CALLS } from "./calls.js";
+import { CallLog, MOST_CALLS, MOST_ERRORS, filtersOf, isError, narrowed } from "./calls.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Pending, Problem, Table } from "./parts.js";
-import { link } from "./route.js";
+import { Pending, PlainTable, Problem, Table } from "./parts.js";
+import { link, linkWith } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain } from "./text.js";
 import { Members } from "./tool.js";
@@ -15,32 +15,78 @@ import { ToolLink, toolKey } from "./variants.js";
 import { ClientLink, linkToClient } from "./who.js";
 
 export class Now extends Component {
-  render({ status, error, failed }) {
+  render({ status, error, failed, params }) {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
+      <${Tiles} servers=${status.servers} />
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
-      <${Calls} failed=${failed} />
+      <${Calls} ...${{ failed, params }} />
       <${Counts} status=${status} />
     `;
   }
 }
 
+/** The numbers that one looks at first. */
+function Tiles({ servers }) {
+  const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
+  const errors = log.calls.filter(isError).length;
+  return html`<dl class="tiles">
+    <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
+    <div><dt>calls a minute</dt><dd><${CallCount} number=${callsPerMinute(log.calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
+    <div><dt>errors that are kept</dt><dd><${CallCount} number=${errors} filters=${{ outcome: "error" }} what="errors" /></dd></div>
+  </dl>`;
+}
+
+/** The calls of the last minute; if fewer seconds are kept, as many as came in each. */
+function callsPerMinute(calls) {
+  const now = Date.now() / 1000;
+  const recent = calls.slice(0, MOST_CALLS).filter(({ at }) => at >= now - 60);
+  if (recent.length < MOST_CALLS) return recent.length;
+  return Math.round((recent.length * 60) / Math.max(1, now - recent.at(-1).at));
+}
+
+/** A number of calls as the link to them. */
+function CallCount({ number, filters, what }) {
+  if (!number) return count(number);
+  return html`<a href=${link("now", filters)} aria-label=${`${count(number)}: show ${what}`}>${count(number)}</a>`;
+}
+
+/** The most servers that are all shown, whatever their state. */
+const FEW_SERVERS = 6;
+
+/** Servers with a trouble come first. Of many, the others are folded. */
 function Servers({ servers }) {
-  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95", "skills"];
-  const rows = servers.map((server) => [
-    html`<${Name} value=${server.name} />`,
-    html`<span class=${`state ${server.state}`}>${server.state}</span>`,
-    duration(server.since),
-    count(server.tools),
-    count(server.calls?.count),
-    count(server.calls?.errors),
-    milliseconds(server.calls?.p50),
-    milliseconds(server.calls?.p95),
-    server.skills ? "yes" : "–",
-  ]);
-  const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
-  return html`<${Table} title="Servers" note=${html`<${Troubles} servers=${servers} />`} ...${{ columns, rows, empty }} />`;
+  const isTroubled = (server) => troublesOf(server).length > 0;
+  const [troubled, healthy] = [servers.filter(isTroubled), servers.filter((it) => !isTroubled(it))];
+  const isFolded = servers.length > FEW_SERVERS;
+  const rows = (isFolded ? troubled : [...troubled, ...healthy]).map(serverRow);
+  const empty = isFolded ? "No server needs you." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
+  return html`
+    <${Table} title="Servers" columns=${SERVER_COLUMNS} note=${html`<${Troubles} servers=${servers} />`} ...${{ rows, empty }} />
+    ${isFolded &&
+    html`<details>
+      <summary>${plural(healthy.length, "server")} without a trouble</summary>
+      <${PlainTable} label="Servers without a trouble" columns=${SERVER_COLUMNS} rows=${healthy.map(serverRow)} />
+    </details>`}
+  `;
+}
+
+const SERVER_COLUMNS = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95", "skills"];
+
+function serverRow({ name, state, since, tools, calls, skills }) {
+  const server = plain(name, 40);
+  return [
+    html`<${Name} value=${name} />`,
+    html`<span class=${`state ${state}`}>${state}</span>`,
+    duration(since),
+    count(tools),
+    html`<${CallCount} number=${calls?.count} filters=${{ server: name }} what=${`calls of ${server}`} />`,
+    html`<${CallCount} number=${calls?.errors} filters=${{ server: name, outcome: "error" }} what=${`errors of ${server}`} />`,
+    milliseconds(calls?.p50),
+    milliseconds(calls?.p95),
+    skills ? "yes" : "–",
+  ];
 }
 
 /** Why servers are down and when Vary tries again, and what else their operator should do. */
@@ -73,7 +119,7 @@ function Clients({ clients }) {
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
     html`<${Why} ...${{ client, reason }} />`,
     count(requests),
-    count(calls),
+    client.name ? html`<${CallCount} number=${calls} filters=${{ client: client.name }} what=${`calls of ${plain(client.name, 40)}`} />` : count(calls),
     timeOfDay(last),
   ]);
   const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
@@ -89,6 +135,7 @@ function Why({ client, reason }) {
 const log = new CallLog();
 
 class Calls extends Component {
+  heading = createRef();
   grid = createRef();
   list = createRef();
 
@@ -105,6 +152,14 @@ class Calls extends Component {
     log.stop();
   }
 
+  /** A link to some calls shows them. */
+  componentDidUpdate(before) {
+    const { params } = this.props;
+    if (before.params.toString() === params.toString()) return;
+    this.setState({ open: null, calls: log.calls });
+    this.heading.current?.focus();
+  }
+
   /** Rows do not move under a pointer or the focus. */
   isHeld() {
     return this.state.paused || this.state.open || this.list.current?.matches(":hover, :focus-within");
@@ -114,13 +169,15 @@ class Calls extends Component {
 
   close = () => this.setState({ open: null }, () => this.grid.current?.refocus());
 
-  render(_, { calls = [], paused, open, error }) {
+  render({ params }, { calls: all = [], paused, open, error }) {
+    const calls = narrowed(all, params);
     return html`<section class="calls" aria-labelledby="calls">
-      <h2 id="calls">Calls</h2>
+      <h2 id="calls" tabindex="-1" ref=${this.heading}>Calls</h2>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
+      ${all.length > 0 && html`<${Filters} ...${{ params, all }} />`}
       ${calls.length === 0
-        ? html`<p class="empty">No call yet. Calls appear here as clients make them, as long as this view is open.</p>`
-        : html`<${Summary} calls=${calls} />
+        ? html`<p class="empty">${all.length > 0 ? "None of the calls that Vary keeps." : "No call yet. Calls appear here as clients make them."}</p>`
+        : html`<${Summary} calls=${calls} all=${all} />
             <label class="choice">
               <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
               ${" "}you point at it)
@@ -148,7 +205,7 @@ function callCell(call, { id }) {
   if (id === "target") return isOfTool(call) ? html`<${ToolLink} tool=${toolOf(call)} variant=${call.variant} shown=${call.target} />` : html`<${Name} value=${call.target ?? call.method} />`;
   if (id === "client" && call.client?.name) return html`<a href=${linkToClient(call.client)} tabindex="-1"><${Name} value=${call.client.name} limit=${40} /></a>`;
   if (id === "client") return "–";
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${spaced(call.outcome)}</span>`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
 }
@@ -159,13 +216,27 @@ const isOfTool = ({ method, server, target }) => method === "tools/call" && serv
 /** The tool as its server names it. */
 const toolOf = ({ server, upstreamName, target }) => ({ server, name: upstreamName ?? target });
 
-/** Whether the server failed, or the tool said that it did (`tool_error`). */
-function isError({ outcome }) {
-  return outcome === "error" || outcome === "tool_error";
+const outcomeOf = ({ outcome }) => (outcome === "allowed" ? "ok" : spaced(outcome));
+
+/** The filters of the list, each as a link that takes it away, and some that can be set. */
+function Filters({ params, all }) {
+  const chosen = filtersOf(params).map(
+    (name) => html`<li><a href=${linkWith({ [name]: null })} aria-label=${`any ${name}, not only ${plain(params.get(name), 40)}`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
+  );
+  const denied = all.filter((it) => it.outcome === "denied").length;
+  const offered = [
+    [all.filter(isError).length, "errors", { outcome: "error" }],
+    [denied, "denied", { outcome: "denied" }],
+    [narrowed(all, new URLSearchParams({ minutes: 5 })).length, "in the last 5 minutes", { minutes: "5" }],
+  ].filter(([number, , filter]) => number > 0 && !params.get(Object.keys(filter)[0]));
+  return html`<ul class="filters" aria-label="Filters of the calls">
+    ${chosen}
+    ${offered.map(([number, what, filter]) => html`<li><a href=${linkWith(filter)}>${count(number)} ${what}</a></li>`)}
+  </ul>`;
 }
 
 /** Figures of the calls in the list, which is bounded. */
-function Summary({ calls }) {
+function Summary({ calls, all }) {
   const errors = calls.filter(isError).length;
   const denied = calls.filter((it) => it.outcome === "denied").length;
   const times = calls.map((it) => it.durationMs);
@@ -178,8 +249,8 @@ function Summary({ calls }) {
     `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`,
   ];
   return html`<p class="note figures">
-    ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last
-    ${` ${count(MOST_CALLS)}.${dropped} ${figures.join(" · ")}`}
+    ${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}; Vary keeps the last
+    ${` ${count(MOST_CALLS)} and ${MOST_ERRORS} errors.${dropped} ${figures.join(" · ")}`}
   </p>`;
 }
 
@@ -201,7 +272,10 @@ class CallFacts extends Component {
       </header>
       <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
       ${isOfTool(call) && html`<${CalledTool} call=${call} />`}
-      <p class="note">Arguments and results are not kept; <code>audit</code> records what it is configured to.</p>
+      <p class="note">
+        ${call.arguments ? "Results are" : "Arguments and results are"} not kept; <code>audit</code> records what it is
+        ${" "}configured to.
+      </p>
     </section>`;
   }
 }
@@ -240,18 +314,22 @@ class CalledTool extends Component {
 
 function facts(call) {
   const text = (value) => (value ? html`<${LongText} value=${value} limit=${200} />` : "–");
+  /** A value, and the link to the calls that have it, too. */
+  const some = (shown, filter, value) =>
+    value ? html`${shown} · <a href=${linkWith({ [filter]: value })} aria-label=${`only calls of this ${filter}`}>only these</a>` : shown;
   return [
     ["time", new Date(call.at * 1000).toISOString()],
-    ["server", text(call.server)],
-    ["called as", text(call.target)],
+    ...(call.error ? [["what the client read", text(call.error)]] : []),
+    ["server", some(text(call.server), "server", call.server)],
+    ["called as", some(text(call.target), "tool", call.target)],
     ["sent to the server as", text(call.upstreamName ?? call.target)],
     ...(call.arguments ? [["arguments", html`<code>${text(call.arguments)}</code>`]] : []),
-    ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
-    ["principal", text(call.principal)],
+    ["client", some(call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–", "client", call.client?.name)],
+    ["person", some(text(call.principal), "person", call.principal)],
     ["variant", text(call.variant)],
     ["selected by", call.reason ? html`${text(call.reason)}${call.variantRule && html`: <${Rule} name=${call.variantRule} />`}` : "–"],
     ["access rule or limit", call.rule ? html`<${Rule} name=${call.rule} />` : "–"],
-    ["outcome", `${spaced(call.outcome)}${call.code ? `, code ${call.code}` : ""}`],
+    ["outcome", `${outcomeOf(call)}${call.code ? `, code ${call.code}` : ""}`],
     ["time taken", milliseconds(call.durationMs)],
     ["of that the server", milliseconds(call.serverMs)],
     ["bytes of the request", count(call.bytesIn)],

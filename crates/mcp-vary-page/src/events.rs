@@ -1,4 +1,4 @@
-//! The requests of clients as they end, as server-sent events.
+//! The calls of clients: as they end, as server-sent events, and those that ended before.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::StatusCode;
 use mcp_vary_base::tasks::spawn;
-use mcp_vary_gateway::{Gateway, RequestWatch, WatchEvent};
+use mcp_vary_gateway::{FinishedCall, Gateway, RequestWatch, WatchEvent};
 use mcp_vary_operator::PageBody;
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::response::{PageAnswer, failure, typed};
+use crate::response::{PageAnswer, failure, json, typed};
 
 /// Microseconds since 1970-01-01 UTC.
 pub(crate) type Clock = fn() -> u64;
@@ -30,40 +31,66 @@ pub(crate) fn stream(gateway: &Gateway, viewer: Option<u128>, clock: Clock) -> P
     response
 }
 
+/// The response to `GET /api/last-calls`: the calls that the gateway recorded, the latest first.
+pub(crate) fn last_calls(gateway: &Gateway, clock: Clock) -> PageAnswer {
+    let recorded = gateway.last_calls();
+    let calls = recorded.iter().map(|call| ShownCall::new(call, clock));
+    json(&LastCalls {
+        calls: calls.collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct LastCalls<'a> {
+    calls: Vec<ShownCall<'a>>,
+}
+
+/// A call, and when it ended.
+#[derive(Serialize)]
+struct ShownCall<'a> {
+    #[serde(flatten)]
+    call: &'a FinishedCall,
+    /// Seconds since 1970-01-01 UTC.
+    at: f64,
+}
+
+impl<'a> ShownCall<'a> {
+    fn new(call: &'a FinishedCall, clock: Clock) -> Self {
+        let ended = clock().saturating_sub(micros(call.ended.elapsed()));
+        let at = seconds(ended);
+        Self { call, at }
+    }
+}
+
 /// Sends what happened in pieces of [`PACE`]: each write wakes the browser and takes longer than all of its events.
 async fn send(mut watch: RequestWatch, events: mpsc::Sender<Bytes>, clock: Clock) {
     // A browser shows that it is connected when it gets something.
     let mut piece = ": connected\n\n".to_owned();
-    let mut calls = 0_u64;
     while events.send(piece.into()).await.is_ok() {
         let event = tokio::select! {
             event = watch.next() => event,
             () = events.closed() => None,
         };
         let Some(event) = event else { return };
-        piece = event_text(&event, &mut calls, clock);
+        piece = event_text(&event, clock);
         tokio::time::sleep(PACE).await;
         for _ in 0..MAX_EVENTS {
             let Some(Some(event)) = watch.next().now_or_never() else {
                 break;
             };
-            piece += &event_text(&event, &mut calls, clock);
+            piece += &event_text(&event, clock);
         }
     }
 }
 
-/// An event of the stream; `calls` were sent before it.
-fn event_text(event: &WatchEvent, calls: &mut u64, clock: Clock) -> String {
+/// An event of the stream.
+fn event_text(event: &WatchEvent, clock: Clock) -> String {
     let (name, data) = match event {
-        WatchEvent::Finished(request) => {
-            *calls += 1;
-            let mut data = serde_json::to_value(&**request).unwrap_or_default();
-            let ended = clock().saturating_sub(micros(request.ended.elapsed()));
-            data["id"] = json!(*calls);
-            data["at"] = json!(seconds(ended));
-            ("call", data)
+        WatchEvent::Finished(call) => {
+            let text = serde_json::to_string(&ShownCall::new(call, clock));
+            ("call", text.unwrap_or_default())
         }
-        WatchEvent::Dropped(count) => ("dropped", json!({"count": count})),
+        WatchEvent::Dropped(count) => ("dropped", json!({"count": count}).to_string()),
         _ => return String::new(),
     };
     // JSON text has no line breaks outside of strings, and those in strings are escaped.

@@ -45,9 +45,10 @@ pub struct GatewayPage {
 }
 
 impl GatewayPage {
-    /// The page of `gateway`. `clock` returns the microseconds since 1970-01-01 UTC.
+    /// The page of `gateway`, which records its last calls from now on. `clock` returns the microseconds since 1970-01-01 UTC.
     #[must_use]
     pub fn new(gateway: &Arc<Gateway>, clock: fn() -> u64) -> Self {
+        gateway.record_calls();
         Self {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
@@ -115,6 +116,14 @@ impl GatewayPage {
         }
     }
 
+    /// The status, and whether the page may call tools.
+    fn status(&self, gateway: &Gateway, access: PageAccess) -> PageAnswer {
+        let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
+        let may_call = self.calls.are_allowed() && access == PageAccess::Full;
+        status["calls"] = may_call.into();
+        json(&status)
+    }
+
     async fn data(
         &self,
         data: Data,
@@ -125,12 +134,7 @@ impl GatewayPage {
         let query = request.uri().query().unwrap_or_default();
         let body = request.body();
         match data {
-            Data::Status => {
-                let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
-                let may_call = self.calls.are_allowed() && access == PageAccess::Full;
-                status["calls"] = may_call.into();
-                json(&status)
-            }
+            Data::Status => self.status(gateway, access),
             Data::Catalog => {
                 let known = request.headers().get(IF_NONE_MATCH).cloned();
                 let catalog = Arc::clone(&self.catalog);
@@ -145,6 +149,10 @@ impl GatewayPage {
                     PageAccess::None | PageAccess::Full => None,
                 };
                 events::stream(gateway, viewer, self.clock)
+            }
+            Data::LastCalls => {
+                let clock = self.clock;
+                apart(gateway, move |gateway| events::last_calls(gateway, clock)).await
             }
             Data::Review => apart(gateway, review::respond).await,
             Data::Experiments => experiments::respond(gateway, &self.histories, self.clock),
@@ -197,8 +205,10 @@ enum Data {
     Catalog,
     /// The definitions of one tool.
     Tool,
-    /// The requests of clients as they end.
+    /// The calls of clients as they end.
     Events,
+    /// The calls of clients that ended before.
+    LastCalls,
     /// What a client would get.
     Explain,
     /// What should go.
@@ -216,11 +226,12 @@ enum Data {
 }
 
 impl Data {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
         Self::Events,
+        Self::LastCalls,
         Self::Explain,
         Self::Review,
         Self::Call,
@@ -241,6 +252,7 @@ impl Data {
             Self::Catalog => "catalog",
             Self::Tool => "tool",
             Self::Events => "events",
+            Self::LastCalls => "last-calls",
             Self::Explain => "explain",
             Self::Review => "review",
             Self::Call => "call",

@@ -118,7 +118,8 @@ fn commands(pages: &[String]) -> String {
 fn no_page() -> String {
     match &operator::client::running()[..] {
         [] if !has_directory() => HOMELESS.to_owned(),
-        [] => "no gateway of this user is running here; `vary serve FILE --admin 8801` starts one with a page".to_owned(),
+        [] => "no gateway of this user is running here; `vary serve FILE` starts one with a page"
+            .to_owned(),
         [one] => {
             let known_by = GatewayAddress::Socket(one.clone()).known_by();
             let known = known_by.map_or_else(String::new, |known| format!(" at {known}"));

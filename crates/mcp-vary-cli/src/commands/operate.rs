@@ -69,11 +69,12 @@ pub(crate) async fn run(
 
 /// The failure of a command whose token the gateway at `address` does not accept.
 pub(crate) fn wrong_token(address: &GatewayAddress) -> Failure {
-    Failure::command(format!(
-        "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or, if the gateway is of \
-         another user, run this command as that user"
-    ))
+    Failure::command(format!("{address} {WRONG_TOKEN}"))
 }
+
+/// What is wrong where the token is, and what to do.
+pub(crate) const WRONG_TOKEN: &str = "does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or, if the \
+     gateway is of another user, run this command as that user";
 
 /// The token that the gateway at `address` wrote for this user. A socket needs none.
 pub(crate) fn written_token(address: &GatewayAddress) -> Option<String> {

@@ -16,6 +16,7 @@ use mcp_vary_operator::Requests;
 use mcp_vary_traces::Tracer;
 use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::environment::now_in_microseconds;
@@ -185,7 +186,9 @@ async fn on_http(
         None => serving::listen_as_configured(listen, "--listen", &config).await?,
     };
     let note = root_note(&config.servers);
-    let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
+    let clients = fixed_address(listen, &listener);
+    let opened = OperatorListeners::open(operator, sockets, clients).await?;
+    let (operator, commands, mut requests) = opened;
     config.operator = Some(commands);
     let name = entry_name(&config);
     let configured_default = config.selection.default.clone();
@@ -195,7 +198,7 @@ async fn on_http(
     let gateway = Arc::clone(serving.gateway());
     let url = serving.url();
     progress(&format!("{} at {url}", starting_line(&gateway)));
-    let _operator = operator.serve(&gateway, Some(&url));
+    let operator_tasks = operator.serve(&gateway, Some(&url));
     wait_until_ready(&gateway, reloads.args, stop).await?;
     progress(&format!(
         "{}\nserving at {url}",
@@ -218,6 +221,7 @@ async fn on_http(
         }
     };
     report_variants();
+    operator_tasks.report_page();
     report_next_steps(&gateway, source, note, &url);
     reloads.manager.ready(&url);
     let drain = requests.drain().clone();
@@ -232,6 +236,15 @@ async fn on_http(
     drain.cancel();
     let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
+}
+
+/// The address of clients, unless it is another one after each start.
+fn fixed_address(listen: &str, listener: &TcpListener) -> Option<SocketAddr> {
+    let (_, port) = listen.rsplit_once(':').unwrap_or(("", listen));
+    if port.parse::<u16>() == Ok(0) {
+        return None;
+    }
+    listener.local_addr().ok()
 }
 
 /// What a person may want to know or do once the gateway serves.
@@ -262,7 +275,8 @@ async fn on_stdio(
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     let privileges = root_note(&config.servers);
-    let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
+    let opened = OperatorListeners::open(operator, sockets, None).await?;
+    let (operator, commands, mut requests) = opened;
     config.operator = Some(commands);
     let mut input = BufReader::with_capacity(FIRST_MESSAGE, tokio::io::stdin());
     let output = tokio::io::stdout();

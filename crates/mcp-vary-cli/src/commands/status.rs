@@ -9,6 +9,8 @@ use http::{Method, StatusCode};
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing, VariantId};
 use serde_json::Value;
 
+use crate::commands::operate::{WRONG_TOKEN, written_token};
+use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::operator::client::{GatewayAddress, not_the_operators};
 use crate::print::deprecation::deprecation_notice;
@@ -154,11 +156,14 @@ async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
 }
 
 async fn ask(address: &GatewayAddress) -> Result<Value, String> {
-    let (status, body) = address.request(Method::GET, "/status?tokens", None).await?;
+    let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(address));
+    let request = address.request(Method::GET, "/status?tokens", token.as_deref());
+    let (status, body) = request.await?;
     let parsed = serde_json::from_slice(&body).ok();
     let answer = parsed.filter(|answer: &Value| answer["servers"].is_array());
     match answer {
         Some(answer) if status == StatusCode::OK => Ok(answer),
+        _ if status == StatusCode::UNAUTHORIZED => Err(format!("it {WRONG_TOKEN}")),
         _ => Err(not_the_operators(status, "status")),
     }
 }

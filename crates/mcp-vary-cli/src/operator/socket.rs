@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -9,19 +10,22 @@ use mcp_vary_base::private_files;
 use serde_json::Value;
 use tokio::net::UnixListener;
 
-use crate::operator::token::directory;
+use crate::operator::token::{self, directory};
 
 /// The socket of this process, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
 impl SocketFile {
-    /// Opens the socket of this process, and removes those of processes that were killed.
+    /// Opens the socket of this process, and removes those of processes that were killed, and their tokens.
     pub(crate) fn open() -> io::Result<(UnixListener, Self)> {
         let directory =
             directory().ok_or_else(|| io::Error::other("there is no state directory"))?;
         private_files::create_directory(&directory)?;
         for stale in sockets(&directory).filter(|path| is_abandoned(path)) {
+            if let Some(admin) = admin_of(&about(&stale)) {
+                token::remove(admin);
+            }
             remove(&stale)?;
             remove(&stale.with_extension(ABOUT))?;
         }
@@ -41,6 +45,11 @@ impl SocketFile {
 pub(crate) fn about(socket: &Path) -> Value {
     let text = fs::read(socket.with_extension(ABOUT)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// The `admin` address in the description of a gateway.
+fn admin_of(about: &Value) -> Option<SocketAddr> {
+    about["admin"].as_str()?.parse().ok()
 }
 
 impl Drop for SocketFile {

@@ -18,35 +18,78 @@ pub(crate) struct TokenFile(PathBuf);
 impl TokenFile {
     /// Writes the token of the gateway that answers its operator at `address`.
     pub(crate) fn write(address: SocketAddr, token: &AdminToken) -> io::Result<Self> {
-        let tokens = directory().ok_or_else(|| {
-            io::Error::other(
-                "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
-            )
-        })?;
-        private_files::create_directory(&tokens)?;
-        let path = tokens.join(file_name(address));
         // The gateway that wrote it is gone, since this one has its address.
-        let mut file = private_files::replace(&path)?;
-        file.write_all(token.expose().as_bytes())?;
-        Ok(Self(path))
+        write_private(&file_name(address, TOKEN), token.expose()).map(Self)
     }
 }
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
-        // The token is worth nothing without its gateway.
+        // Nobody is to send the token to what has the address next.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// What a gateway finds again when it is started again: the token of its operator, and the port at which that connects. So an
+/// open page goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct OperatorRecord {
+    pub(crate) token: AdminToken,
+    pub(crate) port: u16,
+}
+
+impl OperatorRecord {
+    /// The record of the last gateway that served clients at this address.
+    pub(crate) fn read(clients: SocketAddr) -> Option<Self> {
+        let text = read_private(&file_name(clients, RECORD))?;
+        let (port, token) = text.split_once(' ')?;
+        Some(Self {
+            token: token.parse().ok()?,
+            port: port.parse().ok()?,
+        })
+    }
+
+    /// Writes the record for the next gateway that serves clients at this address.
+    pub(crate) fn write(&self, clients: SocketAddr) -> io::Result<()> {
+        let text = format!("{} {}", self.port, self.token.expose());
+        write_private(&file_name(clients, RECORD), &text).map(drop)
     }
 }
 
 /// The token that the gateway at `address` wrote.
 pub(crate) fn read(address: SocketAddr) -> Option<String> {
-    let mut token = String::new();
-    let path = directory()?.join(file_name(address));
+    read_private(&file_name(address, TOKEN))
+}
+
+/// Removes the token that a gateway at `address` left which was killed.
+#[cfg(unix)]
+pub(crate) fn remove(address: SocketAddr) {
+    if let Some(directory) = directory() {
+        let _ = fs::remove_file(directory.join(file_name(address, TOKEN)));
+    }
+}
+
+/// Writes a file of this name, and returns its path.
+fn write_private(name: &str, text: &str) -> io::Result<PathBuf> {
+    let directory = directory().ok_or_else(|| {
+        io::Error::other(
+            "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
+        )
+    })?;
+    private_files::create_directory(&directory)?;
+    let path = directory.join(name);
+    private_files::replace(&path)?.write_all(text.as_bytes())?;
+    Ok(path)
+}
+
+/// The text of the file of this name.
+fn read_private(name: &str) -> Option<String> {
+    let mut text = String::new();
+    let path = directory()?.join(name);
     private_files::check_regular(&path).ok()?;
     let file = fs::File::open(path).ok()?;
-    file.take(MAX_TOKEN).read_to_string(&mut token).ok()?;
-    Some(token)
+    file.take(MAX_LENGTH).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The addresses of the running gateways of this user that wrote a token. A file can be left of one that was killed.
@@ -71,13 +114,13 @@ pub(crate) fn directory() -> Option<PathBuf> {
 }
 
 /// An address without the characters that a name of a file cannot have everywhere.
-fn file_name(address: SocketAddr) -> String {
-    address.to_string().replace([':', '[', ']', '%'], "_") + ".token"
+fn file_name(address: SocketAddr, end: &str) -> String {
+    address.to_string().replace([':', '[', ']', '%'], "_") + end
 }
 
 /// The address whose token is in the file `name`.
 fn address_of(name: &str) -> Option<SocketAddr> {
-    let (host, port) = name.strip_suffix(".token")?.rsplit_once('_')?;
+    let (host, port) = name.strip_suffix(TOKEN)?.rsplit_once('_')?;
     let host = match host
         .strip_prefix('_')
         .and_then(|host| host.strip_suffix('_'))
@@ -90,8 +133,12 @@ fn address_of(name: &str) -> Option<SocketAddr> {
 
 /// How long a gateway of this machine may take to accept a connection.
 const PROBE: Duration = Duration::from_millis(500);
-/// The most bytes of a token.
-const MAX_TOKEN: u64 = 1024;
+/// The end of the names of files with the token of a running gateway.
+const TOKEN: &str = ".token";
+/// The end of the names of files that stay for the next gateway.
+const RECORD: &str = ".operator";
+/// The most bytes of a file: a token, and a port before it.
+const MAX_LENGTH: u64 = 1024 + 6;
 
 #[cfg(test)]
 mod tests {
@@ -99,13 +146,14 @@ mod tests {
 
     #[test]
     fn each_address_has_a_file() {
-        let name = |address: &str| file_name(address.parse().unwrap());
+        let name = |address: &str| file_name(address.parse().unwrap(), TOKEN);
         assert_eq!(name("127.0.0.1:8801"), "127.0.0.1_8801.token");
         assert_eq!(name("[::1]:8801"), "___1__8801.token");
         for address in ["127.0.0.1:8801", "[::1]:8801", "[fe80::1:2]:1"] {
             let address = address.parse().unwrap();
-            assert_eq!(address_of(&file_name(address)), Some(address));
+            assert_eq!(address_of(&file_name(address, TOKEN)), Some(address));
         }
         assert_eq!(address_of("7.sock"), None);
+        assert_eq!(address_of("127.0.0.1_8800.operator"), None);
     }
 }

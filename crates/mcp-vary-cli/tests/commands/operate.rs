@@ -137,7 +137,9 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
     let state = std::env::temp_dir().join(format!("vary-state-{}", std::process::id()));
     let _removed = Removed(state.clone());
     let serve = || {
-        let args = ["serve", "--listen", "0", "--", VARY, "weather"];
+        let args = [
+            "serve", "--listen", "0", "--admin", "off", "--", VARY, "weather",
+        ];
         Server::with_state(&state, &args)
     };
     let run = |args: &[&str]| Run::with_state(&state, args);

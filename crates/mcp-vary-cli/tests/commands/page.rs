@@ -92,6 +92,41 @@ fn the_page_is_found_by_the_user_of_the_gateway() {
     assert_ne!(first, second);
 }
 
+/// OP-9
+#[cfg(unix)]
+#[test]
+fn an_open_page_goes_on_after_a_restart() {
+    use std::os::unix::fs::PermissionsExt as _;
+    // Not in the target directory: the path of a socket is short.
+    let state = std::env::temp_dir().join(format!("vary-page-{}", std::process::id()));
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let clients = free.local_addr().unwrap().to_string();
+    drop(free);
+    let args = ["serve", "--listen", &clients, "--", VARY, "weather"];
+    let mut first = Server::with_state(&state, &args);
+    first.says("What clients get and call: vary open\n");
+    let page = Opened::at(&printed(&state, &[]));
+    let bare = answer(&page.address, "GET", "/status", "correct-horse-battery");
+    assert_starts(&bare, "HTTP/1.1 401");
+    let record = format!("vary/gateways/{}.operator", clients.replace(':', "_"));
+    let record = state.join(record);
+    let mode = fs::metadata(&record).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let (_, said) = first.end();
+    let secret = fs::read_to_string(&record).unwrap();
+    let (_, secret) = secret.split_once(' ').unwrap();
+    assert_lacks(&said, &[secret, &page.token]);
+    let second = Server::with_state(&state, &args);
+    assert_eq!(page.data("/api/status")["servers"][0]["state"], "up");
+    drop(second);
+    let off = [&args[..3], &["--admin", "off"], &args[3..]].concat();
+    let third = Server::with_state(&state, &off);
+    let refused = Run::with_state(&state, &["open"]);
+    refused.refuses(&["runs without a page; end it (Ctrl-C)"]);
+    drop(third);
+    fs::remove_dir_all(&state).unwrap();
+}
+
 #[cfg(unix)]
 #[test]
 fn the_browser_gets_the_address() {
@@ -149,7 +184,7 @@ fn the_browser_gets_the_address() {
     drop(server);
     let nobody = Run::with_state(&state, &["open", "127.0.0.1:1"]);
     nobody.refuses(&[
-        "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary serve FILE --admin 8801` \
+        "no page at 127.0.0.1:1: connection refused; no gateway of this user is running here; `vary serve FILE` \
          starts one with a page\n",
     ]);
 }

@@ -124,7 +124,8 @@ fn a_passed_socket_is_for_what_its_name_says() {
     let server = Server::of(&mut activated(&socket, "admin", &args));
     let address = socket.local_addr().unwrap().to_string();
     assert_eq!(server.admin(), address);
-    Run::of(&mut command(&["status", &address])).data(0);
+    let mut status = command(&["status", &address]);
+    Run::of(status.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"))).data(0);
 }
 
 #[test]

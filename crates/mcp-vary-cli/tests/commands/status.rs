@@ -362,10 +362,11 @@ fn a_gateway_that_status_cannot_find_says_so_at_its_start() {
         }
         command
     };
-    let warning = "warning: `vary status` will not find this gateway: ";
-    let server = Server::of(&mut without(&[]));
+    let warning = "warning: `vary status` and `vary open` will not find this gateway: ";
+    let mut server = Server::of(&mut without(&[]));
     let unset = format!("{warning}HOME is not set; set it, or add `--admin 8801`\n");
     assert_contains(&server.said, &[&unset]);
+    assert_lacks(&server.says("Ctrl-C ends it"), &["vary open"]);
     let file = home.write("file", "");
     let server = Server::of(without(&[]).env("XDG_STATE_HOME", &file));
     let shown = file.display();

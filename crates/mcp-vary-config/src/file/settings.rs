@@ -62,6 +62,23 @@ const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
 
 fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
+    usable_address(reader, field, word)
+}
+
+/// An address, or [`OFF`].
+fn read_admin(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
+    let word = reader.word(field)?;
+    if word == OFF {
+        return Some(word);
+    }
+    usable_address(reader, field, word)
+}
+
+fn admin_shape(schema: &mut SchemaBuilder) -> Value {
+    json!({"anyOf": [{"const": OFF}, schema.address()]})
+}
+
+fn usable_address(reader: &mut Reader<'_>, field: &Located<'_>, word: String) -> Option<String> {
     let port = word
         .rsplit_once(':')
         .map_or(word.as_str(), |(_, port)| port);
@@ -95,11 +112,12 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need [`auth` and
     /// encryption](other-machines.md). `--listen` wins
     "listen" = "127.0.0.1:8800" => value!(SchemaBuilder::address, read_address, |draft| draft.program.listen),
-    /// where `vary status`, `vary reload`, `vary drain` and [the page](../../how-to/page.md) reach the gateway, such as
-    /// `8801`; by default nowhere. Only on this machine. `GET /status` needs no token. `--admin` wins
-    "admin" => value!(SchemaBuilder::address, read_address, |draft| draft.program.admin),
+    /// where [the page](../../how-to/page.md), `vary status`, `vary reload` and `vary drain` reach the gateway, such as
+    /// `8801`; only on this machine. By default, over HTTP, the port that it had before, or a free one. `off`: nowhere.
+    /// `--admin` wins
+    "admin" => value!(admin_shape, read_admin, |draft| draft.program.admin),
     /// the secret for `POST /reload` and `POST /drain` at `admin`, as `Authorization: Bearer TOKEN`; at least 16
-    /// characters. Without it Vary makes one at each start, in a file that only its user can read
+    /// characters. Without it Vary makes one, in a file that only its user can read
     "admin-token" => value!(admin_token_shape, read_admin_token, |draft| draft.program.admin_token),
     /// whether [the page](../../how-to/page.md#call-tools-from-the-page) at `admin` may call tools, as clients would
     "admin-calls" = "off" => Switch(|draft| &mut draft.program.admin_calls),
@@ -235,6 +253,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
 
 /// The most items on a page.
 const MOST_ON_PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(MOST - 1);
+
+/// The value of `admin` for no listener.
+pub(super) const OFF: &str = "off";
 
 /// The values of `ready`.
 const READINESS: &[(&str, Readiness)] = &[

@@ -41,6 +41,21 @@ fn who_may_read_the_page_is_told_by_claims() {
 }
 
 #[test]
+fn the_listener_of_the_operator_can_be_off() {
+    let admin = |lines: &str| {
+        let file = read_lines(lines);
+        (
+            file.program.admin.clone(),
+            file.admin_address().map(str::to_owned),
+        )
+    };
+    let (off, port) = ("off".to_owned(), "8801".to_owned());
+    assert_eq!(admin(""), (None, None));
+    assert_eq!(admin("admin: off\n"), (Some(off), None));
+    assert_eq!(admin("admin: 8801\n"), (Some(port.clone()), Some(port)));
+}
+
+#[test]
 fn the_page_calls_no_tool_unless_that_is_written() {
     let calls = |lines: &str| read_lines(lines).admin_calls;
     assert!(!calls(""));

@@ -116,7 +116,7 @@ impl CallAsClient {
             message: Some(&body),
             length: body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: observers.feed.watched(),
+            reported: observers.feed.begin(request.method),
         };
         let begun = Observation::of_operator(observers, &audited).await;
         let mut client = self.client;

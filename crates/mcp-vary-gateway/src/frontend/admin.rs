@@ -1,5 +1,5 @@
-//! The operator's listeners: the status of the gateway, which changes nothing, and commands, which need the operator's token
-//! where others of this machine can connect, too.
+//! The operator's listeners: the status of the gateway, its page, and commands. They need the operator's token where others of
+//! this machine can connect, too; the status only if there is a page.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -75,16 +75,10 @@ async fn respond(
         return Ok(response);
     }
     let Some((operator, command)) = command else {
-        let snapshot = Arc::clone(snapshot);
-        let has_tokens = head.uri.query() == Some("tokens");
-        // Tokens of lists that have changed are counted, which would hold up other requests.
-        let written = tokio::task::spawn_blocking(move || {
-            let status = Status::of(&snapshot);
-            let counted = has_tokens.then(|| readings::list_tokens(&snapshot));
-            serde_json::to_string(&status.with_tokens(counted.unwrap_or_default()))
-        });
-        let status = written.await.ok().and_then(Result::ok);
-        return Ok(json_response(StatusCode::OK, status.unwrap_or_default()));
+        if needs_token && !may_read_status(snapshot, head).await {
+            return Ok(unauthorized(NO_TOKEN));
+        }
+        return Ok(status(snapshot, head.uri.query() == Some("tokens")).await);
     };
     if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {
         return Ok(unauthorized(NO_TOKEN));
@@ -99,6 +93,29 @@ async fn respond(
             json_response(status, json!({"error": refused.to_string()}).to_string())
         }
     })
+}
+
+/// Whether a request may get the status: as it may the data of the page, if that can be opened.
+async fn may_read_status(snapshot: &ConfigSnapshot, head: &Parts) -> bool {
+    let operator = snapshot.services.operator.as_ref();
+    let Some(operator) = operator.filter(|operator| operator.has_page()) else {
+        return true;
+    };
+    is_admitted(&head.headers, |value| operator.admits_to_page(value))
+        || reader(snapshot, head).await.is_some()
+}
+
+/// The status, and the tokens of lists if they are requested.
+async fn status(snapshot: &Arc<ConfigSnapshot>, has_tokens: bool) -> Response<Body> {
+    let snapshot = Arc::clone(snapshot);
+    // Tokens of lists that have changed are counted, which would hold up other requests.
+    let written = tokio::task::spawn_blocking(move || {
+        let status = Status::of(&snapshot);
+        let counted = has_tokens.then(|| readings::list_tokens(&snapshot));
+        serde_json::to_string(&status.with_tokens(counted.unwrap_or_default()))
+    });
+    let text = written.await.ok().and_then(Result::ok);
+    json_response(StatusCode::OK, text.unwrap_or_default())
 }
 
 /// The response of the page, if the program has one.

@@ -153,7 +153,7 @@ impl<'a> Inbound<'a, '_> {
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
-            feed: observers.feed.watched(),
+            reported: observers.feed.begin(request.method),
         };
         let begun = Observation::begin(observers, &audited).await;
         begun.map_err(|full| {

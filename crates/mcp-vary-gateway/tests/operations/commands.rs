@@ -110,7 +110,7 @@ async fn commands_need_the_token_and_this_machines_name() {
     assert_eq!(
         status.send_to(address).await.status,
         200,
-        "it needs no token"
+        "without a page, it needs no token"
     );
 }
 

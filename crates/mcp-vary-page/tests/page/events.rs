@@ -46,7 +46,7 @@ async fn a_call_is_shown_when_it_ends() {
     let expected = json!({
         "id": 1, "method": "tools/call", "target": "odd", "server": "places", "upstreamName": "odd", "arguments": null,
         "client": {"name": "robot", "version": "7"}, "principal": null, "variant": "compact", "reason": "rule",
-        "variantRule": "clients[0]", "outcome": "allowed", "code": null, "rule": null,
+        "variantRule": "clients[0]", "outcome": "allowed", "code": null, "error": null, "rule": null,
     });
     assert_eq!(call, expected);
     shown
@@ -56,6 +56,29 @@ async fn a_call_is_shown_when_it_ends() {
     let expected =
         json!({"id": 2, "outcome": "error", "code": -32602, "server": null, "serverMs": null});
     assert_members(&refused, &expected);
+}
+
+/// OP-9: A page that opens later has the same, and reading changes nothing.
+#[tokio::test]
+async fn the_last_calls_are_shown_with_what_the_client_read_of_errors() {
+    let shown = Shown::with("").await;
+    let last = async || shown.get("/api/last-calls").await.json();
+    assert_eq!(last().await, json!({"calls": []}));
+    shown.client_asks("tools/list", json!({})).await;
+    let call = json!({"name": "odd", "arguments": {"secret": "s3"}});
+    shown.client_asks("tools/call", call).await;
+    let call = json!({"name": "<b>"});
+    let refused = shown.client_asks("tools/call", call).await;
+    until(async || last().await["calls"].as_array().unwrap().len() == 2).await;
+    let calls = last().await;
+    let expected = json!({"id": 2, "target": "<b>", "outcome": "error", "code": -32602, "error": refused["error"]["message"]});
+    assert_members(&calls["calls"][0], &expected);
+    let expected =
+        json!({"id": 1, "target": "odd", "outcome": "allowed", "error": null, "arguments": null});
+    assert_members(&calls["calls"][1], &expected);
+    assert_eq!(last().await["calls"].as_array().unwrap().len(), 2);
+    let post = get("/api/last-calls").line("POST /api/last-calls HTTP/1.1");
+    assert_eq!(shown.ask(&post).await.status, 405);
 }
 
 #[tokio::test]

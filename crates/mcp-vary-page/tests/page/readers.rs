@@ -86,6 +86,10 @@ async fn an_access_token_only_reads() {
         (post("/drain"), 401),
         (post("/reload"), 401),
         (post("/api/explain"), 200),
+        (with("/status", KEY_OF_CI), 200),
+        (with("/api/last-calls", KEY_OF_CI), 200),
+        (post("/api/last-calls"), 405),
+        (with("/status", KEY_OF_OLD), 401),
         (with("/api/variant?id=standard", KEY_OF_CI), 200),
         (
             with("/api/catalog", KEY_OF_CI).with("Host", "evil.example"),

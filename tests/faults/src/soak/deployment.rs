@@ -184,6 +184,9 @@ fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
     SERVERS.iter().map(entry).collect()
 }
 
+/// The token for the status.
+pub(super) const ADMIN_TOKEN: &str = "the-token-of-a-soak";
+
 /// Stalled writes to a client end its connection after this long.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -200,6 +203,7 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
     });
     if let Some(admin) = admin {
         config["admin"] = admin.into();
+        config["admin-token"] = ADMIN_TOKEN.into();
     }
     fs::write(path, config.to_string()).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::deployment::Observed;
+use super::deployment::{ADMIN_TOKEN, Observed};
 use super::http::Http;
 use super::memory::mebibytes;
 use crate::process;
@@ -215,8 +215,11 @@ fn accepted_in(text: &str, port: u16) -> BTreeSet<u64> {
 
 impl Http {
     async fn status(mut self) -> Result<Value, String> {
-        self.send("GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .await?;
+        let token = format!("Authorization: Bearer {ADMIN_TOKEN}");
+        self.send(&format!(
+            "GET /status HTTP/1.1\r\nHost: localhost\r\n{token}\r\nConnection: close\r\n\r\n"
+        ))
+        .await?;
         let text = self.read_to_the_end().await?;
         let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         serde_json::from_str(body).map_err(|error| format!("{error}: {text}"))

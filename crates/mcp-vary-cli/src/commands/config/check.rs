@@ -276,13 +276,12 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         [&configured, &serving::only_loopback, &anywhere];
     let program = &file.program;
     let addresses = [
-        ("listen", &program.listen),
-        ("admin", &program.admin),
-        ("probes", &program.probes),
+        ("listen", program.listen.as_deref()),
+        ("admin", file.admin_address()),
+        ("probes", program.probes.as_deref()),
     ];
     for ((key, address), allows) in addresses.into_iter().zip(allows) {
-        let written = address.as_deref();
-        let why = written.and_then(|address| serving::listen_problem(address, allows));
+        let why = address.and_then(|address| serving::listen_problem(address, allows));
         let position = file.addresses_at.get(key);
         let at = position.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));

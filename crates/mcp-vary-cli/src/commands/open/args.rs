@@ -5,7 +5,7 @@ use clap::Parser;
 /// Open the page of a running gateway in the browser
 ///
 /// The page shows the calls of clients as they come, what each variant lists and costs, and which client gets what and why. It
-/// changes nothing. The gateway must have an `--admin` address.
+/// changes nothing. A gateway that serves over HTTP has one, unless `admin` is `off`.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  vary open\n  vary open 8801 --print")]
 pub(crate) struct Open {

@@ -1,7 +1,7 @@
 //! The listeners for the operator of a running gateway: the status, and probes with metrics.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,9 +23,7 @@ use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator::socket::SocketFile;
-#[cfg(unix)]
-use crate::operator::token;
-use crate::operator::token::TokenFile;
+use crate::operator::token::{self, OperatorRecord, TokenFile};
 #[cfg(unix)]
 use crate::print::sanitize;
 use crate::print::{notice, progress};
@@ -38,8 +36,10 @@ use super::passed_sockets::PassedSockets;
 /// The addresses of the listeners, if there are any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OperatorAddresses {
-    /// The status and commands.
-    pub(crate) admin: Option<String>,
+    /// The page, the status and commands.
+    admin: Option<String>,
+    /// Whether those are at a free port if no address is given.
+    has_default: bool,
     /// The token for commands; without it one is made.
     admin_token: Option<AdminToken>,
     /// Whether the page may call tools.
@@ -53,8 +53,10 @@ pub(crate) struct OperatorAddresses {
 impl OperatorAddresses {
     /// The addresses of the command line, or else those of the file.
     pub(crate) fn new(args: &Serve, program: &ProgramSettings) -> Self {
+        let admin = args.admin.clone().or_else(|| program.admin.clone());
         Self {
-            admin: args.admin.clone().or_else(|| program.admin.clone()),
+            has_default: admin.is_none() && !args.stdio,
+            admin: admin.filter(|address| address != OFF),
             admin_token: program.admin_token.clone(),
             admin_calls: program.admin_calls,
             file: None,
@@ -73,6 +75,8 @@ impl OperatorAddresses {
 #[derive(Debug)]
 pub(crate) struct OperatorListeners {
     admin: Option<(TcpListener, SocketAddr)>,
+    /// Whether nobody chose the address of `admin`.
+    is_default: bool,
     probes: Option<(TcpListener, SocketAddr)>,
     /// What gets the page.
     operator: Operator,
@@ -90,10 +94,21 @@ pub(crate) struct OperatorListeners {
 /// The tasks of the listeners, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OperatorTasks {
+    /// Whether there is a page that nobody gave an address.
+    has_default_page: bool,
     _tasks: Vec<ListenerTask>,
     _token: Option<TokenFile>,
     #[cfg(unix)]
     _socket: Option<SocketFile>,
+}
+
+impl OperatorTasks {
+    /// Says how to open the page, if that was not said yet.
+    pub(crate) fn report_page(&self) {
+        if self.has_default_page {
+            progress("What clients get and call: vary open");
+        }
+    }
 }
 
 /// A task for the operator, until this is dropped.
@@ -104,14 +119,26 @@ pub(crate) struct ListenerTask {
 }
 
 impl OperatorListeners {
-    /// The listeners on `addresses`, where they send commands, and where those arrive.
+    /// The listeners on `addresses`, where they send commands, and where those arrive. The gateway that serves `clients` has the
+    /// token and, if no address is given, the port of the one that served them before.
     pub(crate) async fn open(
         addresses: &OperatorAddresses,
         sockets: &mut PassedSockets,
+        clients: Option<SocketAddr>,
     ) -> Result<(Self, Operator, Requests), Failure> {
-        let operator_listener = match (sockets.take_admin()?, &addresses.admin) {
+        let passed = sockets.take_admin()?;
+        #[cfg(unix)]
+        let socket = open_socket(passed.is_some() || addresses.admin.is_some());
+        #[cfg(unix)]
+        let can_be_found = socket.is_some();
+        #[cfg(not(unix))]
+        let can_be_found = token::directory().is_some();
+        let last = clients.and_then(OperatorRecord::read);
+        let is_default = passed.is_none() && addresses.has_default;
+        let operator_listener = match (passed, &addresses.admin) {
             (Some(passed), _) => Some(passed),
             (None, Some(address)) => Some(serving::listen(address, "--admin").await?),
+            (None, None) if is_default && can_be_found => default_listener(last.as_ref()).await,
             (None, None) => None,
         };
         let probe_listener = match (sockets.take_probes()?, &addresses.probes) {
@@ -119,24 +146,19 @@ impl OperatorListeners {
             (None, Some(address)) => Some(serving::listen_anywhere(address, "--probes").await?),
             (None, None) => None,
         };
-        let with_address = |listener: TcpListener| {
-            let local = listener.local_addr();
-            let address = local.map_err(|error| Failure::command(error.to_string()))?;
-            Ok::<_, Failure>((listener, address))
-        };
         let admin = operator_listener.map(with_address).transpose()?;
         if let Some((_, address)) = &admin {
             serving::only_loopback(*address).map_err(Failure::command)?;
         }
-        let (token, file) = match (&addresses.admin_token, &admin) {
-            (None, Some((_, address))) => created_token(*address)?,
+        let admin_address = admin.as_ref().map(|(_, address)| *address);
+        let (token, file) = match (&addresses.admin_token, admin_address) {
+            (None, Some(address)) => created_token(address, last, clients)?,
             (configured, _) => (configured.clone(), None),
         };
         let (operator, requests) = channel(token.as_ref());
-        #[cfg(unix)]
-        let socket = open_socket(admin.is_some());
         let listeners = Self {
             admin,
+            is_default,
             probes: probe_listener.map(with_address).transpose()?,
             operator: operator.clone(),
             has_token: token.is_some(),
@@ -152,6 +174,7 @@ impl OperatorListeners {
     /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
     pub(crate) fn serve(self, gateway: &Arc<Gateway>, url: Option<&str>) -> OperatorTasks {
         let mut tasks = Vec::new();
+        let mut has_default_page = false;
         #[cfg(unix)]
         if let Some((_, socket)) = &self.socket {
             let absolute = self.file.as_ref().map(std::path::absolute);
@@ -178,9 +201,13 @@ impl OperatorListeners {
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await
             }));
-            progress(&format!("status: vary status {address}"));
-            if self.has_token {
-                progress(&format!("page: vary open {address}"));
+            if self.is_default {
+                has_default_page = self.has_token;
+            } else {
+                progress(&format!("status: vary status {address}"));
+                if self.has_token {
+                    progress(&format!("page: vary open {address}"));
+                }
             }
         }
         if let Some((listener, address)) = self.probes {
@@ -201,6 +228,7 @@ impl OperatorListeners {
             file
         });
         OperatorTasks {
+            has_default_page,
             _tasks: tasks,
             _token: self.token,
             #[cfg(unix)]
@@ -210,7 +238,7 @@ impl OperatorListeners {
 }
 
 /// The socket of this process, if it can be opened. It cannot in a container whose files are read-only. Without an `--admin`
-/// address, no other command then finds the gateway.
+/// address, no other command then finds the gateway, and it has no page.
 #[cfg(unix)]
 fn open_socket(has_admin: bool) -> Option<(UnixListener, SocketFile)> {
     match SocketFile::open() {
@@ -229,7 +257,7 @@ fn open_socket(has_admin: bool) -> Option<(UnixListener, SocketFile)> {
 /// Why other commands do not find this gateway, whose socket cannot be opened.
 #[cfg(unix)]
 fn not_found_warning(error: &io::Error) -> String {
-    let begin = "warning: `vary status` will not find this gateway";
+    let begin = "warning: `vary status` and `vary open` will not find this gateway";
     let Some(directory) = token::directory() else {
         return format!("{begin}: HOME is not set; set it, or add `--admin 8801`");
     };
@@ -240,25 +268,68 @@ fn not_found_warning(error: &io::Error) -> String {
     )
 }
 
-/// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so
-/// there is none.
-fn created_token(address: SocketAddr) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    let token = AdminToken::from_random(random);
-    Ok(match TokenFile::write(address, &token) {
-        Ok(file) => (Some(token), Some(file)),
+/// A listener and its address.
+fn with_address(listener: TcpListener) -> Result<(TcpListener, SocketAddr), Failure> {
+    let local = listener.local_addr();
+    let address = local.map_err(|error| Failure::command(error.to_string()))?;
+    Ok((listener, address))
+}
+
+/// A listener on the port of the last gateway, or on a free one.
+async fn default_listener(last: Option<&OperatorRecord>) -> Option<TcpListener> {
+    let ports = last.map(|record| record.port).into_iter().chain([0]);
+    for port in ports {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            Ok(listener) => return Some(listener),
+            Err(error) => tracing::debug!(port, %error, "no page at this port"),
+        }
+    }
+    tracing::warn!("there is no page: no port of 127.0.0.1 can be listened on");
+    None
+}
+
+/// A token for commands at `address`, in a file for `vary reload` and `vary drain`: that of the `last` gateway that served
+/// `clients`, or another. Without the file nobody could know it, so there is none.
+fn created_token(
+    address: SocketAddr,
+    last: Option<OperatorRecord>,
+    clients: Option<SocketAddr>,
+) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
+    let token = match last {
+        Some(record) => record.token,
+        None => drawn_token()?,
+    };
+    let file = match TokenFile::write(address, &token) {
+        Ok(file) => file,
         Err(error) => {
             notice(&format!(
                 "warning: `vary reload {address}` and `vary drain {address}` do not work: the token for them cannot be stored: \
                  {}; add `admin-token` to the configuration",
                 io_error::describe(&error)
             ));
-            (None, None)
+            return Ok((None, None));
         }
-    })
+    };
+    if let Some(clients) = clients {
+        let record = OperatorRecord {
+            token: token.clone(),
+            port: address.port(),
+        };
+        // Without it, a page that is open must be opened again after a restart.
+        let _ = record.write(clients);
+    }
+    Ok((Some(token), Some(file)))
 }
+
+fn drawn_token() -> Result<AdminToken, Failure> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
+    Ok(AdminToken::from_random(random))
+}
+
+/// The address of the operator that is none.
+const OFF: &str = "off";
 
 /// Ready when a listener must stop.
 type Stopped = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -39,8 +39,8 @@ pub(crate) struct Serve {
     /// Run in this directory: TARGET, and what servers call `.`, start there [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Address that `vary status` and `vary open` connect to: HOST:PORT on this machine, or only a port [default: `admin`
-    /// of the file, or none]
+    /// Address that `vary open` and `vary status` connect to: HOST:PORT on this machine, only a port, or `off` [default:
+    /// `admin` of the file, or any free port]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
     /// Address of /metrics, /livez and /readyz, for anybody who can connect: HOST:PORT, or only a port of this machine

@@ -6,8 +6,8 @@ use clap::Parser;
 ///
 /// Shows its servers, its variants with their tools and tokens, and its recent clients: the variant of each, what selected it, and how many requests
 /// and calls it made. Also shows which clients still use deprecated variants. Finds a gateway of the same user by itself,
-/// by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. One of another user must be started with
-/// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down, or audit records are lost.
+/// by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. For one of another user, name its `admin`
+/// address, and set VARY_ADMIN_TOKEN to its `admin-token`. Exit code 1 when a server is down, or audit records are lost.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary status\n  \

@@ -1,0 +1,141 @@
+//! The last calls of a gateway, for those who look at them later.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mcp_vary_audit::Outcome;
+use mcp_vary_base::lock::Lock;
+
+use crate::request_feed::FinishedCall;
+
+/// The last calls of a gateway, and the last errors.
+///
+/// # Properties
+///
+/// The last [`MOST_CALLS`] calls stay, and of older ones the errors among the last [`MOST_ERRORS`] errors. Fewer stay if they
+/// take more than [`MOST_CALL_BYTES`] and [`MOST_ERROR_BYTES`].
+#[derive(Debug, Default)]
+pub(crate) struct CallHistory(Lock<Recorded>);
+
+#[derive(Debug, Default)]
+struct Recorded {
+    /// The calls so far.
+    count: u64,
+    calls: Ring,
+    errors: Ring,
+}
+
+/// Calls, the oldest first, and the bytes that they take.
+#[derive(Debug, Default)]
+struct Ring {
+    calls: VecDeque<Arc<FinishedCall>>,
+    bytes: usize,
+}
+
+impl CallHistory {
+    /// Adds a call, which gets the next number.
+    pub(crate) fn push(&self, mut call: FinishedCall) -> Arc<FinishedCall> {
+        let mut recorded = self.0.lock();
+        recorded.count += 1;
+        call.id = recorded.count;
+        let shared = Arc::new(call);
+        recorded.calls.push(&shared, MOST_CALLS, MOST_CALL_BYTES);
+        if matches!(shared.outcome, Outcome::Error | Outcome::ToolError) {
+            recorded.errors.push(&shared, MOST_ERRORS, MOST_ERROR_BYTES);
+        }
+        shared
+    }
+
+    /// The calls that stayed, the latest first.
+    pub(crate) fn latest(&self) -> Vec<Arc<FinishedCall>> {
+        let recorded = self.0.lock();
+        let calls = &recorded.calls.calls;
+        let oldest = calls.front().map_or(u64::MAX, |call| call.id);
+        let errors = recorded.errors.calls.iter();
+        let older = errors.filter(|call| call.id < oldest);
+        calls.iter().rev().chain(older.rev()).cloned().collect()
+    }
+}
+
+impl Ring {
+    fn push(&mut self, call: &Arc<FinishedCall>, most: usize, most_bytes: usize) {
+        self.bytes += call.size();
+        self.calls.push_back(Arc::clone(call));
+        while self.calls.len() > most || self.bytes > most_bytes {
+            let Some(oldest) = self.calls.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.size();
+        }
+    }
+}
+
+/// The calls that stay.
+const MOST_CALLS: usize = 1000;
+/// The errors that stay.
+const MOST_ERRORS: usize = 100;
+/// The most memory of the calls.
+const MOST_CALL_BYTES: usize = 2 << 20;
+/// The most memory of the errors.
+const MOST_ERROR_BYTES: usize = 512 << 10;
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_audit::{Event, Record};
+
+    use super::*;
+
+    fn push(history: &CallHistory, outcome: Outcome, error: Option<String>) {
+        let record = Record::new(Event::Request, outcome);
+        let mut call = FinishedCall::new(&record, None);
+        call.error = error;
+        history.push(call);
+    }
+
+    fn ids(history: &CallHistory) -> Vec<u64> {
+        history.latest().iter().map(|call| call.id).collect()
+    }
+
+    /// OP-9
+    #[test]
+    fn the_last_thousand_calls_stay_and_of_older_ones_a_hundred_errors() {
+        let history = CallHistory::default();
+        assert!(ids(&history).is_empty());
+        for _ in 0..150 {
+            push(&history, Outcome::ToolError, Some("full".to_owned()));
+        }
+        for _ in 0..1200 {
+            push(&history, Outcome::Allowed, None);
+        }
+        let calls = (351..=1350).rev();
+        let errors = (51..=150).rev();
+        assert_eq!(ids(&history), calls.chain(errors).collect::<Vec<_>>());
+        // What was denied is no error of a server: nobody pushes those out.
+        push(&history, Outcome::Denied, None);
+        assert_eq!(ids(&history).last(), Some(&51));
+        push(&history, Outcome::Error, None);
+        assert_eq!(ids(&history).last(), Some(&52));
+    }
+
+    /// OP-9
+    #[test]
+    fn large_calls_leave_room_for_fewer() {
+        let history = CallHistory::default();
+        for _ in 0..MOST_CALLS {
+            push(&history, Outcome::Error, Some("x".repeat(10_000)));
+        }
+        let stayed = history.latest();
+        let bytes: usize = stayed.iter().map(|call| call.size()).sum();
+        assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
+        assert!(bytes > MOST_CALL_BYTES - 20_000, "{bytes}");
+        push(
+            &history,
+            Outcome::Allowed,
+            Some("x".repeat(MOST_CALL_BYTES)),
+        );
+        // A call that is larger than all can be does not stay itself; the last errors do.
+        let left = ids(&history);
+        assert_eq!(left.first(), Some(&1000));
+        assert!(left.len() > 40 && left.len() < MOST_ERRORS, "{left:?}");
+    }
+}
