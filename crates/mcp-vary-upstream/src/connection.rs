@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::future::ready;
 use std::sync::Arc;
 
+use mcp_vary::json::Members;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::tasks::{spawn, try_spawn};
 use mcp_vary_wire::handshake::Handshake;
@@ -191,6 +192,15 @@ impl UpstreamConnection {
     #[must_use]
     pub fn client_meta(&self) -> &[(&'static str, String)] {
         &self.client_meta
+    }
+
+    /// Adds to the params of a request the `_meta` that it must carry.
+    pub fn add_meta(&self, params: &mut Members<'_>) {
+        if !self.client_meta.is_empty() {
+            let members = self.client_meta.iter();
+            let meta = Members::from_iter(members.map(|(key, value)| (*key, value.as_str())));
+            params.set("_meta", meta.to_json());
+        }
     }
 
     /// Whether the server reads `Mcp-Param-*` headers: modern HTTP endpoints do.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use mcp_vary_operator::{
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::authentication::{self, Authenticated};
 use super::request_body::RequestBody;
-use super::responses::{Body, Stream, rejected, typed_response};
+use super::responses::{Body, Stream, not_allowed, rejected, typed_response};
 use super::stopping::Stopping;
 use super::{peer, post};
 use crate::frontend::validation::{Addressing, Rejection};
@@ -60,19 +60,12 @@ async fn respond(
     let operator = snapshot.services.operator.as_ref();
     let command = operator.and_then(|operator| Some((operator, Command::at(path)?)));
     let method = match (path, command) {
-        (STATUS, _) => Method::GET,
-        (_, Some(_)) => Method::POST,
+        (STATUS, _) => "GET",
+        (_, Some(_)) => "POST",
         (_, None) => return page(snapshot, head, body, needs_token, stopping).await,
     };
     if head.method != method {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        let allowed = HeaderValue::from_static(match method {
-            Method::POST => "POST",
-            _ => "GET",
-        });
-        response.headers_mut().insert(ALLOW, allowed);
-        return Ok(response);
+        return Ok(not_allowed(method));
     }
     let Some((operator, command)) = command else {
         if needs_token && !may_read_status(snapshot, head).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     AUTHORIZATION, CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
@@ -19,7 +19,7 @@ use tracing::debug;
 
 use super::peer;
 use super::peer::ClientAddress;
-use super::responses::{Body, NeededScopes, typed_response};
+use super::responses::{Body, NeededScopes, empty, not_allowed, typed_response};
 use super::stopping::Stopping;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use mcp_vary_session::authentication::{AdmissionLifetime, AuthenticationService};
@@ -189,19 +189,16 @@ pub(super) fn metadata(snapshot: &ConfigSnapshot, head: &Parts) -> Option<Respon
         }
         Method::HEAD => typed_response(StatusCode::OK, "application/json", Body::empty()),
         Method::OPTIONS => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
+            let mut response = empty(StatusCode::NO_CONTENT);
             let headers = response.headers_mut();
-            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            headers.insert(
+                ACCESS_CONTROL_ALLOW_METHODS,
+                HeaderValue::from_static(METHODS),
+            );
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
             response
         }
-        _ => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-            response.headers_mut().insert(ALLOW, METHODS);
-            response
-        }
+        _ => not_allowed(METHODS),
     };
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
@@ -209,4 +206,4 @@ pub(super) fn metadata(snapshot: &ConfigSnapshot, head: &Parts) -> Option<Respon
     Some(response)
 }
 
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+const METHODS: &str = "GET, HEAD, OPTIONS";

@@ -9,7 +9,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::responses::Body;
+use super::responses::{Body, empty};
 use mcp_vary_settings::listener::ListenerConfig;
 
 /// The origin of a request, if the configuration lists it.
@@ -33,8 +33,7 @@ pub(super) fn preflight(head: &Parts) -> Option<Response<Body>> {
     if !is_preflight {
         return None;
     }
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+    let mut response = empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);

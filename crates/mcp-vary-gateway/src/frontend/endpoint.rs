@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONNECTION, HeaderValue};
+use http::header::{CONNECTION, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
@@ -23,7 +23,7 @@ use super::request_body::RequestBody;
 use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
 use super::stopping::Stopping;
 use super::validation::{self, Rejection};
-use super::{browser_page, peer, post};
+use super::{browser_page, peer, post, responses};
 use crate::pipeline::inbound::{find_session, follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use mcp_vary_observation::Observation;
@@ -269,14 +269,10 @@ fn speaks_modern(head: &Parts) -> bool {
 }
 
 fn not_allowed(head: &Parts) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     let allowed = if speaks_modern(head) {
         "POST"
     } else {
         "POST, GET, DELETE"
     };
-    let headers = response.headers_mut();
-    headers.insert(ALLOW, HeaderValue::from_static(allowed));
-    response
+    responses::not_allowed(allowed)
 }

@@ -199,7 +199,9 @@ impl Gateway {
                         continue;
                     };
                     let peer = Peer::new(remote, local);
-                    if server.is_for_clients() && !peer.is_accepted(&self.current().config) {
+                    if matches!(server.kind, ListenerKind::Mcp)
+                        && !peer.is_accepted(&self.current().config)
+                    {
                         refusals += 1;
                         if refusals.is_power_of_two() {
                             warn!(%remote, refusals, "connection refused, it does not come from one of `trusted-proxies`");
@@ -444,11 +446,6 @@ impl HttpServer {
             stopping: self.stopping.clone(),
             graceful: self.graceful.watcher(),
         }
-    }
-
-    /// Whether clients connect to it, and not the operator.
-    const fn is_for_clients(&self) -> bool {
-        matches!(self.kind, ListenerKind::Mcp)
     }
 
     /// Lets requests in flight finish for at most `limits.drain`.

@@ -94,7 +94,7 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
             let is_late = stream_timer.wait(snapshot.config.limits.stream_after);
             // A request that its server works on no longer needs the configuration, which may be replaced.
             drop(snapshot);
-            running.hold_memory(memory);
+            running.memory = Some(memory);
             buffer_or_stream(running, is_late, is_streamed).await
         }
         Outcome::Dispatched(Dispatch::Listen(listening), _) => {

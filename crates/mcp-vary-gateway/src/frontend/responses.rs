@@ -5,7 +5,7 @@ use crate::pipeline::exchange::pump::pump;
 use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent};
 use crate::subscriptions::ListenStream;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderName, Response, StatusCode};
 use http_body::Frame;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
@@ -73,8 +73,21 @@ pub(super) fn event_stream(events: Body) -> Response<Body> {
 }
 
 pub(super) fn accepted() -> Response<Body> {
+    empty(StatusCode::ACCEPTED)
+}
+
+/// The response to a request with another method than those that are `allowed`.
+pub(super) fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// A response without a body.
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::ACCEPTED;
+    *response.status_mut() = status;
     response
 }
 

@@ -86,15 +86,14 @@ pub(crate) async fn handle_admitted(
     request: IncomingRequest<'_>,
 ) -> Outcome {
     if request.is_notification() {
-        let sending = forward_notification(snapshot, client, request.method, request.params);
-        Box::pin(sending).await;
+        Box::pin(forward_notification(snapshot, client, request)).await;
         return Outcome::Accepted;
     }
     let mut dispatch = router::dispatch(snapshot, client, request).await;
     match &mut dispatch {
         // A client may use the id again as soon as it reads the answer.
         Dispatch::Done(_) => drop(guard),
-        Dispatch::InFlight(running) => running.hold_guard(guard),
+        Dispatch::InFlight(running) => running.in_flight_guard = guard,
         Dispatch::Listen(listening) => listening.guard = guard,
     }
     Outcome::Dispatched(dispatch, client.resumable_id())

@@ -36,7 +36,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use self::cache::{AnswerCache, Known};
+use self::cache::{Answer, AnswerCache};
 use self::endpoint::AskError;
 use self::ranked_by_era::{QuestionKey, RankedByEra};
 use mcp_vary_observation::AuditService;
@@ -175,8 +175,8 @@ impl ModelRanking {
         let now = self.started.elapsed().as_secs();
         let mut answers = self.answers.lock();
         match answers.get(&key, now) {
-            Some(Known::Order(order)) => Some(order.for_era(client.era)),
-            Some(Known::Nothing) => None,
+            Some(Answer::Usable(order)) => Some(order.for_era(client.era)),
+            Some(Answer::Pending | Answer::Unusable) => None,
             None => {
                 let is_asked = !answers.is_paused(now) && self.begin(key, client)?;
                 if is_asked {
@@ -192,13 +192,9 @@ impl ModelRanking {
     /// The current status.
     pub(crate) fn status(&self) -> ModelRankingStatus {
         let answers = self.answers.lock();
-        let counts = answers.counts.clone();
         ModelRankingStatus {
-            requests: counts.requests,
-            used: counts.used,
-            postponed: counts.postponed,
             cached: answers.len(),
-            failures: counts.failures,
+            ..answers.counts.clone()
         }
     }
 

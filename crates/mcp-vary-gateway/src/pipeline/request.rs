@@ -93,20 +93,13 @@ pub(crate) enum TaskAction {
     Result,
 }
 
-/// Known methods that this gateway does not forward, and why.
-const NOT_CARRIED: &[(&str, &str)] = &[(
-    "tasks/",
-    "no server behind this gateway offers tasks to such a client",
-)];
-
 /// The error for a method that does not exist, or is not forwarded.
 pub(crate) fn method_not_found(method: &str) -> RpcError {
-    let known = NOT_CARRIED
-        .iter()
-        .find(|(name, _)| method.starts_with(name));
+    let why = if method.starts_with("tasks/") {
+        ": no server behind this gateway offers tasks to such a client"
+    } else {
+        ""
+    };
     let cut: String = method.chars().take(128).collect();
-    RpcError::method_not_found(match known {
-        Some((_, why)) => format!("Method not found: {cut}: {why}"),
-        None => format!("Method not found: {cut}"),
-    })
+    RpcError::method_not_found(format!("Method not found: {cut}{why}"))
 }

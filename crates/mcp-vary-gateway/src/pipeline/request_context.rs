@@ -206,7 +206,10 @@ impl<'a> ViewScope<'a> {
     /// Adds the active variant to the data of an error.
     pub(crate) fn with_active_variant(self, failure: RpcError) -> RpcError {
         match self.active_variant() {
-            Some(id) => failure.with_data(with_active_variant(None, &id)),
+            Some(id) => {
+                let data = with_active_variant(failure.data(), &id);
+                failure.with_data(data)
+            }
             None => failure,
         }
     }

@@ -25,18 +25,18 @@ pub(crate) struct InFlightRequest {
     pub(super) exchange: Option<Exchange>,
     pub(super) leases: Leases,
     /// Sends the request again, if that is safe and no message was forwarded yet.
-    pub(super) retry: Option<RetryState>,
+    pub(crate) retry: Option<RetryState>,
     pub(super) response: Box<ResponseContext>,
     /// The server's requests that the client has not answered.
     pub(super) pending_server_requests: Vec<ForwardedServerRequest>,
     /// Relays input requests of a modern server to a legacy client.
-    pub(super) relay: Option<InputRelay>,
+    pub(crate) relay: Option<InputRelay>,
     /// Requests of a legacy server that a modern client has not answered.
     pub(super) input: InputRequests,
     /// The registration in the client's session, by which the client can cancel; `None` for modern HTTP.
-    pub(super) in_flight_guard: Option<InFlightGuard>,
+    pub(crate) in_flight_guard: Option<InFlightGuard>,
     /// The memory of the client's message.
-    memory: Option<Lease>,
+    pub(crate) memory: Option<Lease>,
     /// What the audit log, the log, experiments and counters see of it.
     pub(crate) observation: ExchangeObservation,
     pub(super) services: Arc<ExchangeServices>,
@@ -64,26 +64,6 @@ impl InFlightRequest {
             observation,
             services,
         })
-    }
-
-    /// Holds the request's registration in its session until the request has ended.
-    pub(crate) fn hold_guard(&mut self, guard: Option<InFlightGuard>) {
-        self.in_flight_guard = guard;
-    }
-
-    /// Holds the memory of the client's message until the request has ended.
-    pub(crate) fn hold_memory(&mut self, memory: Lease) {
-        self.memory = Some(memory);
-    }
-
-    /// Relays the input requests in a result to the client.
-    pub(crate) fn relay_with(&mut self, relay: InputRelay) {
-        self.relay = Some(relay);
-    }
-
-    /// Lets the request be sent again if the server is lost before its first message.
-    pub(crate) fn retry_with(&mut self, retry: RetryState) {
-        self.retry = Some(retry);
     }
 
     pub(super) fn fail(&mut self, failure: &RpcError) -> ResponseEvent {

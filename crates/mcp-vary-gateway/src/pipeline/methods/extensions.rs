@@ -9,8 +9,7 @@ use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
-use mcp_vary_wire::extension_methods::{belongs_to, is_of_an_extension, known_extension};
-use mcp_vary_wire::params::Params;
+use mcp_vary_wire::extension_methods::{belongs_to, known_extension};
 use mcp_vary_wire::response::RpcError;
 use tracing::{debug, info};
 
@@ -170,23 +169,13 @@ async fn notify_server(
 }
 
 /// Forwards a notification of an extension to the servers that declare the same one, unless that takes too long.
-/// Notifications of the protocol, in any revision, and of other extensions are ignored as JSON-RPC requires.
+/// Those of other extensions are ignored as JSON-RPC requires.
 pub(crate) async fn forward_notification(
     snapshot: &Arc<ConfigSnapshot>,
     client: &Arc<Client>,
-    method: &str,
-    params: Params<'_>,
+    request: IncomingRequest<'_>,
 ) {
-    if !is_of_an_extension(method) {
-        return;
-    }
-    let request = IncomingRequest {
-        id: "null",
-        method,
-        params,
-        headers: None,
-        message: None,
-    };
+    let method = request.method;
     let forwarded = async {
         let action = MethodAction::Extension;
         let context = RequestContext::open(snapshot, client, request, action).await;

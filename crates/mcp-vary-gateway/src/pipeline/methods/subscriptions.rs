@@ -334,10 +334,8 @@ fn check_subscriber(
     };
     let quoted_uri = json::string(uri);
     let refused = |why: &str, members: &[(&str, &str)]| {
-        let data = json::object(members);
-        let active = scope.active_variant();
-        let data = active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id));
-        Err(RpcError::invalid_params(why).with_data(data))
+        let failure = RpcError::invalid_params(why).with_data(json::object(members));
+        Err(scope.with_active_variant(failure))
     };
     match subscriber.resources.get(uri) {
         Some(other) if other.variant == scope.variant_set().variant_of(scope.view) => Ok(false),

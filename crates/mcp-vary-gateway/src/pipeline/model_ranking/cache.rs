@@ -1,28 +1,21 @@
 //! What a model answered, and how it failed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 
+use super::ModelRankingStatus;
 use super::endpoint::AskError;
 use super::ranked_by_era::{QuestionKey, RankedByEra};
 
 /// What is known of a question. Times are seconds of a clock that does not go back.
 #[derive(Debug)]
-enum Answer {
+pub(super) enum Answer {
     /// The request is under way.
     Pending,
     Usable(Arc<RankedByEra>),
-    Unusable,
-}
-
-/// What is remembered of a question.
-#[derive(Debug)]
-pub(super) enum Known {
-    Order(Arc<RankedByEra>),
     /// There is no order now, and the model is not asked again yet.
-    Nothing,
+    Unusable,
 }
 
 /// The answers of a model, bounded, and how it failed.
@@ -32,24 +25,12 @@ pub(super) struct AnswerCache {
     /// Failures of the endpoint in a row.
     failures_in_row: u32,
     paused_until: u64,
-    pub(super) counts: Counts,
-}
-
-/// How often what happened.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    /// Requests to the model.
-    pub(super) requests: u64,
-    /// Answers that are used.
-    pub(super) used: u64,
-    /// Requests that a bound held back.
-    pub(super) postponed: u64,
-    /// Failures, by their short name.
-    pub(super) failures: BTreeMap<&'static str, u64>,
+    /// How often what happened.
+    pub(super) counts: ModelRankingStatus,
 }
 
 impl AnswerCache {
-    pub(super) const fn new(entries: usize) -> Self {
+    pub(super) fn new(entries: usize) -> Self {
         let limits = StoreLimits {
             entries,
             ..StoreLimits::UNBOUNDED
@@ -58,21 +39,13 @@ impl AnswerCache {
             answers: ExpiringStore::new(limits),
             failures_in_row: 0,
             paused_until: 0,
-            counts: Counts {
-                requests: 0,
-                used: 0,
-                postponed: 0,
-                failures: BTreeMap::new(),
-            },
+            counts: ModelRankingStatus::default(),
         }
     }
 
     /// What is known of a question; `None` if the model can be asked.
-    pub(super) fn get(&self, key: &QuestionKey, now: u64) -> Option<Known> {
-        Some(match self.answers.get(key, now)? {
-            Answer::Usable(order) => Known::Order(Arc::clone(order)),
-            Answer::Pending | Answer::Unusable => Known::Nothing,
-        })
+    pub(super) fn get(&self, key: &QuestionKey, now: u64) -> Option<&Answer> {
+        self.answers.get(key, now)
     }
 
     /// Whether the endpoint failed too often to be asked now.
@@ -158,7 +131,7 @@ mod tests {
         for key in [good, bad, down] {
             assert!(cache.get(&key, 0).is_none());
             cache.begin(key, 10, 0);
-            assert!(matches!(cache.get(&key, 10), Some(Known::Nothing)));
+            assert!(matches!(cache.get(&key, 10), Some(Answer::Pending)));
             // A request whose task was lost blocks nothing.
             assert!(cache.get(&key, 11).is_none());
         }

@@ -256,10 +256,10 @@ async fn send(
     let mut in_flight = InFlightRequest::new(services, exchange, leases, response);
     if is_relayed && let Some(sent) = &retained {
         let limit = context.snapshot.config.limits.max_rounds;
-        in_flight.relay_with(InputRelay::new(Arc::clone(sent), limit));
+        in_flight.relay = Some(InputRelay::new(Arc::clone(sent), limit));
     }
     if is_retryable && let Some(sent) = retained {
-        in_flight.retry_with(RetryState::new(sent));
+        in_flight.retry = Some(RetryState::new(sent));
     }
     Ok(in_flight)
 }

@@ -261,12 +261,8 @@ pub(super) async fn count_variant(
 
 fn rate_limited(scope: ViewScope<'_>, limit: &LimitExceeded<'_>) -> RpcError {
     record_limit(&scope, limit);
-    let data = limit.data().to_string();
-    let data = match scope.active_variant() {
-        Some(id) => with_active_variant(Some(&data), &id),
-        None => data,
-    };
-    RpcError::rate_limited(limit.to_string(), limit.retry_after()).with_data(data)
+    let failure = RpcError::rate_limited(limit.to_string(), limit.retry_after());
+    scope.with_active_variant(failure.with_data(limit.data().to_string()))
 }
 
 /// Writes a refusal to the logs.

@@ -93,15 +93,9 @@ pub(crate) async fn exists(scope: ViewScope<'_>, uri: &str, located: &LocatedRes
     let connection = &scope.class.source(located.server).connection;
     let answer = async {
         let upstream = connection.ready().await?;
-        let mut meta = Members::default();
-        for (key, value) in upstream.client_meta() {
-            meta.set(*key, value.as_str());
-        }
         let mut params = Members::default();
         params.set("uri", json::string(&located.upstream_uri));
-        if !meta.is_empty() {
-            params.set("_meta", meta.to_json());
-        }
+        upstream.add_meta(&mut params);
         let exchange = upstream.request(Request::new("resources/read", Some(params.to_json())));
         exchange.await?.answer().await
     };

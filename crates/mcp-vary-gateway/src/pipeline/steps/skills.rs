@@ -257,14 +257,8 @@ async fn read_pages(
 }
 
 fn list_params(upstream: &UpstreamConnection, cursor: Option<&str>) -> String {
-    let mut meta = Members::default();
-    for (key, value) in upstream.client_meta() {
-        meta.set(*key, value.as_str());
-    }
     let mut params = Members::default();
-    if !meta.is_empty() {
-        params.set("_meta", meta.to_json());
-    }
+    upstream.add_meta(&mut params);
     if let Some(cursor) = cursor {
         params.set("cursor", cursor);
     }

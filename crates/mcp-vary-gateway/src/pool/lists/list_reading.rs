@@ -185,13 +185,7 @@ async fn request_page(
     if let Some(cursor) = cursor {
         params.set("cursor", json::string(cursor));
     }
-    let mut meta = Members::default();
-    for (key, value) in upstream.client_meta() {
-        meta.set(*key, value.as_str());
-    }
-    if !meta.is_empty() {
-        params.set("_meta", meta.to_json());
-    }
+    upstream.add_meta(&mut params);
     let params = (!params.is_empty()).then(|| params.to_json());
     let exchange = upstream
         .request_list(Request::new(kind.method(), params))
