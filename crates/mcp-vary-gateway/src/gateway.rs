@@ -15,7 +15,7 @@ use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::meta::CLIENT_CAPABILITIES;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{Mutex, SetOnce, mpsc};
 use tokio_util::sync::DropGuard;
 
 use crate::pipeline::runtime::Services;
@@ -33,10 +33,8 @@ pub struct Gateway {
     pub(crate) services: Arc<Services>,
     /// Held during a reload and during the close.
     pub(crate) reloading: Mutex<()>,
-    /// Whether clients are answered, or still wait for the servers.
-    is_serving: AtomicBool,
-    /// Notifies when `is_serving` is set.
-    serving: watch::Sender<bool>,
+    /// Set once clients are answered. Until then they wait for the servers.
+    serving: SetOnce<()>,
     /// Whether the last endpoint will soon accept no more clients.
     is_stopping: AtomicBool,
     /// The requests that other replicas forward.
@@ -80,8 +78,7 @@ impl Gateway {
             current: ArcSwap::from_pointee(snapshot),
             services,
             reloading: Mutex::default(),
-            is_serving: AtomicBool::new(false),
-            serving: watch::Sender::new(false),
+            serving: SetOnce::new(),
             is_stopping: AtomicBool::new(false),
             replica_calls: Mutex::new(replica_calls),
             endpoints: Arc::default(),
@@ -111,7 +108,7 @@ impl Gateway {
 
     /// Whether clients are answered.
     pub(crate) fn is_serving(&self) -> bool {
-        self.is_serving.load(Ordering::Acquire)
+        self.serving.initialized()
     }
 
     /// Whether the gateway serves clients not much longer.
@@ -132,8 +129,7 @@ impl Gateway {
             return;
         }
         self.current().pool.publish().await;
-        self.is_serving.store(true, Ordering::Release);
-        self.serving.send_replace(true);
+        let _ = self.serving.set(());
     }
 
     /// The only client of a gateway on standard streams, by the first message that it sends.
@@ -180,14 +176,7 @@ impl Gateway {
 
     /// Waits until clients are served.
     pub(crate) async fn until_serving(&self) {
-        if !self.is_serving() {
-            // An error would mean that the gateway is gone.
-            let _ = self
-                .serving
-                .subscribe()
-                .wait_for(|is_serving| *is_serving)
-                .await;
-        }
+        self.serving.wait().await;
     }
 
     /// Waits until each server was connected and its lists were read, or that failed.

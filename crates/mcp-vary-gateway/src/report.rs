@@ -221,13 +221,6 @@ impl Gateway {
         Some(self.services.observers.metrics.as_ref()?.denials())
     }
 
-    /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated
-    /// declaration is not counted each time.
-    #[must_use]
-    pub fn ignored_declarations(&self) -> u64 {
-        self.services.ignored_declarations.count()
-    }
-
     /// How many results were sent as the server wrote them because a projection or template failed. A new configuration
     /// starts at 0.
     #[must_use]

@@ -299,15 +299,6 @@ impl Gateway {
         authentication.first_keys().await;
         authentication.missing_keys()
     }
-
-    /// The clients that used deprecated variants since the start, and how often (SV-25).
-    ///
-    /// Clients are distinguished by their name and version, some hundreds of them; the others are counted together. The log
-    /// warns of each once a day.
-    #[must_use]
-    pub fn deprecated_use(&self) -> Vec<DeprecatedUse> {
-        self.services.deprecations.all()
-    }
 }
 
 /// The asynchronous tasks of this process; 0 outside of a runtime.

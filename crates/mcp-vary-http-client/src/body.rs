@@ -44,11 +44,7 @@ pub enum ReadError {
     Charset(Box<str>),
 }
 
-impl std::fmt::Debug for Incoming {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Incoming").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Incoming);
 
 impl Incoming {
     /// The response with its body decoded.

@@ -1,6 +1,5 @@
 //! The key of the store in the system's keyring: the Secret Service, the keychain of macOS, or the credentials of Windows.
 
-use std::fmt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -111,12 +110,8 @@ fn read(entry: &Entry) -> Option<SealKey> {
     SealKey::new(bytes.as_slice().try_into().ok()?)
 }
 
-/// Nothing of the key.
-impl fmt::Debug for Keyring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyring").finish_non_exhaustive()
-    }
-}
+// Nothing of the key.
+mcp_vary_base::debug_by_name!(Keyring);
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -196,7 +191,7 @@ pub(crate) mod tests {
         let second = Keyring::default();
         let key = second.find_or_create(twos).unwrap().unwrap();
         assert_eq!(key.open(&sealed, "a").as_deref(), Some("text"));
-        assert_eq!(format!("{second:?}"), "Keyring { .. }");
+        assert_eq!(format!("{second:?}"), "Keyring");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! How the files of the store are sealed.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use mcp_vary_base::environment::Environment;
@@ -62,12 +60,8 @@ pub(crate) fn is_sealed(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
-/// Nothing of the key.
-impl fmt::Debug for SealKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealKey").finish_non_exhaustive()
-    }
-}
+// Nothing of the key.
+mcp_vary_base::debug_by_name!(SealKey);
 
 const PREFIX: &str = "vary-sealed-v1 ";
 
@@ -87,6 +81,6 @@ mod tests {
         for cut in 0..sealed.len() - 1 {
             assert_eq!(key.open(&sealed[..cut], "a"), None, "{cut}");
         }
-        assert_eq!(format!("{key:?}"), "SealKey { .. }");
+        assert_eq!(format!("{key:?}"), "SealKey");
     }
 }

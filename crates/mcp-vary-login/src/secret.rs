@@ -1,7 +1,5 @@
 //! Texts that are never shown.
 
-use std::fmt;
-
 use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +28,4 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
+mcp_vary_base::debug_by_name!(Secret);

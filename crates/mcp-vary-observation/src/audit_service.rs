@@ -1,6 +1,5 @@
 //! The audit log, and what it remembers of clients and credentials.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +22,8 @@ pub struct AuditService {
     repeats: Cache<RepeatKey, (Instant, u64)>,
 }
 
-/// Omits the tables, which have names of clients.
-impl fmt::Debug for AuditService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditService").finish_non_exhaustive()
-    }
-}
+// Omits the tables, which have names of clients.
+mcp_vary_base::debug_by_name!(AuditService);
 
 /// Who counts as the same client when its variant changes: a session or connection; without one a principal or
 /// address, and the name that the client gives itself.

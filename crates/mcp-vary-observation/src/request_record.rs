@@ -1,7 +1,6 @@
 //! The record of one request, from its arrival to its outcome.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,12 +51,8 @@ pub struct AuditedRequest<'a> {
     pub reported: Option<ReportedCall>,
 }
 
-/// Omits what the request is about.
-impl fmt::Debug for AuditedRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditedRequest").finish_non_exhaustive()
-    }
-}
+// Omits what the request is about.
+mcp_vary_base::debug_by_name!(AuditedRequest<'_>);
 
 /// What ranked the variants of a client.
 #[derive(Clone, Debug, Default)]
@@ -98,12 +93,8 @@ struct Pending {
     has_status: bool,
 }
 
-/// Omits what the request is about.
-impl fmt::Debug for RequestRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestRecord").finish_non_exhaustive()
-    }
-}
+// Omits what the request is about.
+mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
     /// The record of a request that only the log shows, or those who watch.

@@ -135,11 +135,6 @@ impl IgnoredCounter {
             debug!(extension, %ignored, count, "parts of a client's declaration ignored");
         }
     }
-
-    /// How many declarations were partly ignored.
-    pub fn count(&self) -> u64 {
-        self.ignored.load(Ordering::Relaxed)
-    }
 }
 
 /// Logs how a result, a resource or a prompt (`what`) was shaped for a client with `features`.

@@ -48,31 +48,14 @@ impl Steps<'_> {
         };
         let before = self.before_ranking().into_iter();
         let steps = before.chain([("experiment", experiment), ("ranking", ranking)]);
-        steps
-            .map(|(step, detail)| ExplainedStep {
-                step,
-                decided: step == decided,
-                detail,
-            })
-            .collect()
+        explained_steps(steps, decided)
     }
 
     /// The steps of a request that is refused for this reason.
     pub(super) fn refused(&self, refusal: &RpcError) -> Vec<ExplainedStep> {
         let before = self.before_ranking().into_iter();
-        let mut steps: Vec<_> = before
-            .map(|(step, detail)| ExplainedStep {
-                step,
-                decided: false,
-                detail,
-            })
-            .collect();
-        steps.push(ExplainedStep {
-            step: "refused",
-            decided: true,
-            detail: refusal.message().to_owned(),
-        });
-        steps
+        let steps = before.chain([("refused", refusal.message().to_owned())]);
+        explained_steps(steps, "refused")
     }
 
     fn before_ranking(&self) -> [(&'static str, String); 6] {
@@ -147,4 +130,17 @@ impl Steps<'_> {
             }
         }
     }
+}
+
+/// The steps, of which the one with the name `decided` decides.
+fn explained_steps(
+    steps: impl Iterator<Item = (&'static str, String)>,
+    decided: &str,
+) -> Vec<ExplainedStep> {
+    let explained = steps.map(|(step, detail)| ExplainedStep {
+        step,
+        decided: step == decided,
+        detail,
+    });
+    explained.collect()
 }

@@ -184,12 +184,6 @@ pub(crate) struct Stream {
     keep_alive: Pin<Box<Sleep>>,
 }
 
-impl std::fmt::Debug for Stream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stream").finish_non_exhaustive()
-    }
-}
-
 enum Source {
     /// A request in flight, for as long as its client is connected.
     Request(Next),

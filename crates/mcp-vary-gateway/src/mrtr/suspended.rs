@@ -1,8 +1,8 @@
 //! Calls of legacy servers that wait for input of modern clients, whose requests have ended meanwhile.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
@@ -96,7 +96,7 @@ impl<L: Send + 'static> SuspendedCalls<L> {
         timeout: Duration,
     ) -> Result<u64, RpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let of_owner = entries.values().filter(|it| it.owner == owner).count();
         if entries.len() >= quota.total || of_owner >= quota.per_principal {
             drop(entries);
@@ -128,16 +128,12 @@ impl<L: Send + 'static> SuspendedCalls<L> {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.entries.lock().len()
     }
 
     /// Takes the call with the number `id` out.
     pub(crate) fn take(&self, id: u64) -> Option<SuspendedCall<L>> {
-        self.lock().remove(&id).map(|entry| entry.suspended)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry<L>>> {
-        self.entries.lock()
+        self.entries.lock().remove(&id).map(|entry| entry.suspended)
     }
 }
 

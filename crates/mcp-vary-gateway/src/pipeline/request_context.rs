@@ -235,7 +235,6 @@ impl<'a> ViewScope<'a> {
 }
 
 /// How a request goes on after its method was handled.
-#[derive(Debug)]
 pub(crate) enum Dispatch {
     /// The gateway answered.
     Done(Reply),
@@ -246,7 +245,6 @@ pub(crate) enum Dispatch {
 }
 
 /// A request whose client is notified of changes.
-#[derive(Debug)]
 pub(crate) struct ListeningRequest {
     pub(crate) stream: Box<ListenStream>,
     /// The registration in its session; `None` for modern HTTP.

@@ -355,12 +355,9 @@ impl UpstreamPool {
         }
         let claims = client.class.as_ref().and_then(|key| key.claims.as_ref());
         let spec = ConnectSpec {
-            server: server.index,
+            server,
             config: &server.config_for(claims),
             capabilities: &capabilities,
-            concurrency: &server.concurrency,
-            learned: &server.learned,
-            evictions: &server.dedicated_evictions,
             principal: client.principal_id(),
             legacy_first: server.is_legacy_first(client.era()),
         };

@@ -1,12 +1,11 @@
 //! The stream of one `subscriptions/listen` request: the queue between the hub and the client.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response;
 use tokio::sync::mpsc;
@@ -27,21 +26,12 @@ use super::notification::{EncodedNotification, NotificationSender, closed};
 /// > When a server ends a subscription on its own initiative, it SHOULD respond to the original
 /// > `subscriptions/listen` request with a completion result before closing the stream.
 /// > (MCP 2026-07-28, basic/patterns/subscriptions, "Graceful Closure")
-#[derive(Debug)]
 pub(crate) struct ListenStream {
     messages: mpsc::Receiver<Bytes>,
     closing_message: VecDeque<Bytes>,
-    ends: Vec<StreamEnd>,
+    /// The stream ends when one of them is ready.
+    ends: Vec<BoxFuture<'static, ()>>,
     membership: SubscriberGuard,
-}
-
-/// Ready when a stream must end.
-struct StreamEnd(Pin<Box<dyn Future<Output = ()> + Send>>);
-
-impl fmt::Debug for StreamEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamEnd").finish_non_exhaustive()
-    }
 }
 
 /// Removes the subscriber from the hub when dropped.
@@ -98,7 +88,7 @@ impl ListenStream {
         mut self: Box<Self>,
         end: impl Future<Output = ()> + Send + 'static,
     ) -> Box<Self> {
-        self.ends.push(StreamEnd(Box::pin(end)));
+        self.ends.push(Box::pin(end));
         self
     }
 
@@ -117,7 +107,7 @@ impl ListenStream {
         if !self
             .ends
             .iter_mut()
-            .any(|StreamEnd(end)| end.as_mut().poll(cx).is_ready())
+            .any(|end| end.as_mut().poll(cx).is_ready())
         {
             return Poll::Pending;
         }

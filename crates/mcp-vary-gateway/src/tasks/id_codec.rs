@@ -81,16 +81,20 @@ impl TaskIdCodec {
         let Some(client_id) = self.client_id(&upstream_id) else {
             return Some(Err(self.too_long(&upstream_id)));
         };
-        let notifier = TaskNotifier {
+        let notifier = self.notifier(&client_id, rewriter());
+        self.record(&upstream_id, notifier, client);
+        Some(Ok(self.rename(result)))
+    }
+
+    fn notifier(&self, client_id: &str, rewriter: ResultRewriter) -> TaskNotifier {
+        TaskNotifier {
             client_id: client_id.into(),
-            rewriter: rewriter(),
+            rewriter,
             server: Arc::clone(&self.server),
             tool: Arc::clone(&self.tool),
             link_index: Arc::clone(&self.services.link_index),
             dialect: self.dialects.client,
-        };
-        self.record(&upstream_id, notifier, client);
-        Some(Ok(self.rename(result)))
+        }
     }
 
     pub(crate) fn too_long(&self, upstream_id: &str) -> RpcError {
@@ -121,14 +125,7 @@ impl TaskIdCodec {
     ) -> Result<String, RpcError> {
         let renamed = self.client_id(upstream_id);
         let client_id = renamed.ok_or_else(|| self.too_long(upstream_id))?;
-        let notifier = || TaskNotifier {
-            client_id: client_id.as_str().into(),
-            rewriter: rewriter(),
-            server: Arc::clone(&self.server),
-            tool: Arc::clone(&self.tool),
-            link_index: Arc::clone(&self.services.link_index),
-            dialect: EXT_OVER_CORE.client,
-        };
+        let notifier = || self.notifier(&client_id, rewriter());
         let known = client.session.as_ref();
         let session = known.map(|session| (Arc::downgrade(session), notifier()));
         let owner = TaskOwner::of(client, session);

@@ -8,7 +8,7 @@ mod connection;
 mod proxied_tasks;
 mod task;
 
-pub(crate) use self::connection::{TaskBounds, TaskConnection, TaskOwner};
+pub(crate) use self::connection::{TaskBounds, TaskConnection};
 pub(crate) use self::proxied_tasks::ProxiedTasks;
-pub(crate) use self::task::{ClientQuery, ProxiedTask};
+pub(crate) use self::task::{ClientQuery, ProxiedTask, TaskOwner};
 pub(crate) use super::dialect::EXT_OVER_CORE;

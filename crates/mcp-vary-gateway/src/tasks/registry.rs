@@ -1,6 +1,6 @@
 //! The tasks that clients created lately, and which client created each.
 
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::edit;
@@ -83,7 +83,7 @@ impl TaskRegistry {
                 notifier: Arc::new(notifier),
             })
         };
-        let mut tasks = self.lock();
+        let mut tasks = self.tasks.lock();
         tasks.known.insert(key.clone(), entry, NEVER);
         tasks.unclaimed.remove(key)
     }
@@ -95,7 +95,7 @@ impl TaskRegistry {
         id: &str,
         client: ClientId,
     ) -> Option<Arc<str>> {
-        let tasks = self.lock();
+        let tasks = self.tasks.lock();
         let key = (Arc::clone(server), Arc::from(id));
         let entry = tasks.known.get(&key, NEVER)?;
         (entry.client == client).then(|| Arc::clone(&entry.notifier.client_id))
@@ -104,7 +104,7 @@ impl TaskRegistry {
     /// The notification for `client` that a task has the status in `params`; `None` if the task belongs to another.
     pub(crate) fn status(&self, key: &TaskKey, params: &str, client: ClientId) -> Option<Bytes> {
         let notifier = {
-            let tasks = self.lock();
+            let tasks = self.tasks.lock();
             let entry = tasks.known.get(key, NEVER)?;
             let entry = Some(entry).filter(|entry| entry.client == client)?;
             Arc::clone(&entry.notifier)
@@ -129,7 +129,7 @@ impl TaskRegistry {
     pub(crate) fn progress(&self, client: ClientId, params: &str) -> Option<String> {
         let token = own_token(edit::get(params, PROGRESS_TOKEN)?);
         let (server, client_token) = {
-            let tasks = self.lock();
+            let tasks = self.tasks.lock();
             let created = tasks.known.of_owner(client, NEVER);
             let mut tokens = created.filter_map(|((server, _), it)| {
                 Some((server, it.notifier.rewriter.progress.as_ref()?))
@@ -147,7 +147,7 @@ impl TaskRegistry {
     /// A server without sessions reports it on the streams of one connection, that of `source`.
     pub(crate) fn changed(&self, key: &TaskKey, params: &Arc<str>, source: Option<ConnectionId>) {
         let owner = {
-            let mut tasks = self.lock();
+            let mut tasks = self.tasks.lock();
             let entry = tasks.known.get(key, NEVER);
             let owner = entry.map(|entry| {
                 let session = Weak::clone(&entry.session);
@@ -166,10 +166,6 @@ impl TaskRegistry {
             let _ = session.enqueue(notifier.status(params));
         }
         self.observer.task_changed(key, params, source);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KnownTasks> {
-        self.tasks.lock()
     }
 }
 

@@ -49,12 +49,12 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     for way in ClientKind::ALL {
         list(&harness, way, "standard").await;
     }
-    assert_eq!(harness.gateway.deprecated_use(), []);
+    assert_eq!(harness.gateway.status().deprecated_use, []);
     for way in ClientKind::ALL {
         list(&harness, way, "old").await;
         list(&harness, way, "old").await;
     }
-    let uses = harness.gateway.deprecated_use();
+    let uses = harness.gateway.status().deprecated_use;
     let [used] = &uses[..] else {
         panic!("{uses:?}")
     };
@@ -82,7 +82,7 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
         let days = days.unwrap_or_default();
         assert!(said.iter().all(|line| line.contains(days)), "{said:?}");
     }
-    assert_eq!(harness.gateway.deprecated_use()[0].requests, 12);
+    assert_eq!(harness.gateway.status().deprecated_use[0].requests, 12);
 }
 
 /// SV-22: the operator sees which variant each client got, and what selected it.

@@ -17,7 +17,9 @@ use mcp_vary_metrics::Code;
 use mcp_vary_session::{BASE_CLASS, Session};
 use mcp_vary_traces::{CallSpan, Outcome, Upstream};
 use mcp_vary_upstream::sent_request::SentRequest;
-use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
+use mcp_vary_upstream::{
+    Answer, CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection,
+};
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
 use mcp_vary_wire::log_level::{level_from_name, level_name};
@@ -311,8 +313,9 @@ fn task_connection(
     let is_proxied = codec.is_proxied() && matches!(context.action, MethodAction::CallTool);
     is_proxied.then(|| {
         let bounds = TaskBounds::of(&context.snapshot.config.limits);
-        let task_connection = TaskConnection::new(connection, bounds);
-        Box::new(task_connection.with_progress(response.plan.progress.clone()))
+        let mut task_connection = TaskConnection::new(connection, bounds);
+        task_connection.progress.clone_from(&response.plan.progress);
+        Box::new(task_connection)
     })
 }
 
@@ -393,6 +396,21 @@ impl RequestConnection {
                 dedicated: Some(lease),
             },
         })
+    }
+
+    /// Sends a request that the gateway needs for that of the client, and waits for the answer.
+    pub(crate) async fn ask(
+        &self,
+        context: &RequestContext<'_>,
+        method: &'static str,
+        params: String,
+    ) -> Result<Answer, RpcError> {
+        let _permit = self.connection.acquire().await?;
+        let mut request = Request::new(method, Some(params));
+        request.caller = Some(CallerId(context.client.id));
+        request.token = context.client.access_token().cloned();
+        let exchange = self.connection.ready().await?.request(request).await?;
+        Ok(exchange.answer().await?)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcp_vary::json;
-use mcp_vary_upstream::{CallerId, Request};
 use mcp_vary_wire::response::RpcError;
 
 use super::forward::RequestConnection;
@@ -44,14 +43,9 @@ pub(crate) async fn find(
     }
     let leased = RequestConnection::to(context, found.item_ref.server).await?;
     let bounds = TaskBounds::of(&context.snapshot.config.limits);
-    let task_connection = TaskConnection::new(&leased.connection, bounds).for_existing_task();
-    let permit = leased.connection.acquire().await?;
-    let mut request = Request::new("tasks/get", Some(params.to_owned()));
-    request.caller = Some(CallerId(context.client.id));
-    request.token = context.client.access_token().cloned();
-    let exchange = leased.connection.ready().await?.request(request).await?;
-    let answer = exchange.answer().await?;
-    drop(permit);
+    let mut task_connection = TaskConnection::new(&leased.connection, bounds);
+    task_connection.is_new = false;
+    let answer = leased.ask(context, "tasks/get", params.to_owned()).await?;
     if let Some(dedicated) = &leased.dedicated {
         dedicated.mark_clean();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
-use mcp_vary_upstream::{ConcurrencyLimit, ServerFacts, SupervisedConnection, UpstreamConfig};
+use mcp_vary_upstream::{SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -15,6 +15,7 @@ use super::client_lists::DedicatedLists;
 use super::mirror::SubscriptionMirror;
 use crate::pool::connections::eviction::Evictions;
 use crate::pool::connections::last_use::LastUse;
+use crate::pool::connections::server::PooledServer;
 use crate::pool::lists::ids::ConnectionId;
 use mcp_vary_session::Session;
 
@@ -69,14 +70,11 @@ pub(super) enum Owner {
 /// The parameters of a connection to a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectSpec<'a> {
-    /// The number of the server.
-    pub(crate) server: usize,
+    pub(crate) server: &'a PooledServer,
+    /// The configuration of the server for the client.
     pub(crate) config: &'a UpstreamConfig,
     /// The capabilities to declare, JSON text.
     pub(crate) capabilities: &'a str,
-    pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
-    pub(crate) learned: &'a Arc<ServerFacts>,
-    pub(crate) evictions: &'a Arc<Lock<Evictions<Option<ClientId>>>>,
     /// The only principal that uses the connection; `None` where clients are not authenticated.
     pub(crate) principal: Option<PrincipalId>,
     /// Whether to try `initialize` first on a server of both eras.

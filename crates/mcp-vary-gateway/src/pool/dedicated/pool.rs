@@ -107,7 +107,7 @@ impl DedicatedPool {
         session: &Arc<Session>,
     ) -> Result<DedicatedLease, RpcError> {
         let key = DedicatedKey {
-            server: spec.server,
+            server: spec.server.index,
             owner: Owner::Session(session.client),
         };
         let mut entries = self.table.lock();
@@ -133,7 +133,7 @@ impl DedicatedPool {
         client: Option<ClientId>,
     ) -> Result<DedicatedLease, RpcError> {
         let key = |number| DedicatedKey {
-            server: spec.server,
+            server: spec.server.index,
             owner: Owner::Request(number),
         };
         let mut entries = self.table.lock();
@@ -223,8 +223,8 @@ impl DedicatedPool {
         config.legacy_first = spec.legacy_first;
         let upstream = SupervisedConnection::open_sharing(
             config,
-            Arc::clone(spec.concurrency),
-            Arc::clone(spec.learned),
+            Arc::clone(&spec.server.concurrency),
+            Arc::clone(&spec.server.learned),
         );
         debug!(server = spec.config.name, "dedicated connection opened");
         let setting = Setting {
@@ -233,7 +233,7 @@ impl DedicatedPool {
             advice: "that of `limits`",
         };
         let owner = key.owner.session();
-        let mut evictions = spec.evictions.lock();
+        let mut evictions = spec.server.dedicated_evictions.lock();
         evictions.note_opened(&owner, &spec.config.name, &setting);
         drop(evictions);
         let connection = self.follow_events(upstream, key, Some(spec));
@@ -316,7 +316,7 @@ impl DedicatedPool {
             abandoned: AtomicUsize::new(0),
             has_roots: AtomicBool::new(false),
             evicted: CancellationToken::new(),
-            evictions: spec.map(|spec| Arc::clone(spec.evictions)),
+            evictions: spec.map(|spec| Arc::clone(&spec.server.dedicated_evictions)),
             used: LastUse::now(),
             _listening: stop.drop_guard(),
         })

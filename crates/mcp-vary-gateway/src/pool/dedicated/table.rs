@@ -27,7 +27,7 @@ pub(super) fn evict_until_fits(
 ) -> Result<(), RpcError> {
     let server_limit = spec.config.limits.dedicated_connections;
     let share = (server_limit / 4).max(MIN_SHARE);
-    let is_of_server = |key: &DedicatedKey| key.server == spec.server;
+    let is_of_server = |key: &DedicatedKey| key.server == spec.server.index;
     let is_of_principal = |key: &DedicatedKey, connection: &DedicatedConnection| {
         is_of_server(key) && spec.principal.is_some() && connection.principal == spec.principal
     };

@@ -95,7 +95,7 @@ impl ListFollower {
         observer: &dyn ListObserver,
     ) {
         let merge = |changes| merge(&self.source, &self.catalogs, observer, changes);
-        following::follow_on(&self.source, events, merge).await;
+        following::follow_after(&self.source, None, events, merge).await;
     }
 
     /// Notifies `catalog` of changes from now on.

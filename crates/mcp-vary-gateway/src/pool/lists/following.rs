@@ -43,18 +43,9 @@ pub(super) async fn follow_resources<F>(
     }
 }
 
-/// As [`follow`], for a source whose lists have been [read](ServerSource::read_now), with the events since then.
-pub(super) async fn follow_on<F>(
-    source: &ServerSource,
-    events: broadcast::Receiver<Event>,
-    changed: impl FnMut(Changes) -> F,
-) where
-    F: Future<Output = ()>,
-{
-    follow_after(source, None, events, changed).await;
-}
-
-async fn follow_after<F>(
+/// As [`follow`], with the `next` changes and the events after them. A source whose lists have been
+/// [read](ServerSource::read_now) has none yet.
+pub(super) async fn follow_after<F>(
     source: &ServerSource,
     mut next: Option<PendingChanges>,
     mut events: broadcast::Receiver<Event>,

@@ -1,6 +1,6 @@
 //! The connection of a proxied task, held until the task ends.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::edit;
@@ -9,13 +9,11 @@ use mcp_vary_upstream::{
     Answer, Event, Exchange, Message, Request, ServerRequest, SupervisedConnection, UpstreamError,
     without_server,
 };
-use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_message::own_token;
-use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{TASK_STATUS_METHODS, rename_related_task};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
@@ -24,15 +22,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::proxied_tasks::ProxiedTasks;
-use super::task::{ProxiedTask, STATUS_WAIT, TaskOutcome, TaskState};
+use super::task::{ProxiedTask, STATUS_WAIT, TaskOutcome, TaskOwner, TaskState};
 use crate::mrtr::{InputRequests, Quota};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::id::{TaskKey, id_of_copy};
-use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{lifetime, string};
-use mcp_vary_session::Session;
-use mcp_vary_session::client::{Client, QuotaKey};
 use mcp_vary_settings::limits::Limits;
 
 /// The connection on which a task may be created.
@@ -45,42 +40,21 @@ pub(crate) struct TaskConnection {
     dedicated: Option<DedicatedLease>,
     /// Keeps the connections of the client's class open.
     class: Option<ConnectionUse>,
-    progress: Option<ProgressTokens>,
-    quota: Quota,
-    /// The longest time for which a task is proxied.
-    lifetime: Duration,
-    /// Bytes for the results of ended tasks.
-    result_bytes: usize,
+    /// The tokens of progress notifications.
+    pub(crate) progress: Option<ProgressTokens>,
+    bounds: TaskBounds,
     /// Whether the task is created on this connection; otherwise it existed before.
-    is_new: bool,
+    pub(crate) is_new: bool,
 }
 
 /// The operator's limits for proxied tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskBounds {
-    pub(crate) quota: Quota,
-    pub(crate) lifetime: Duration,
-    pub(crate) result_bytes: usize,
-}
-
-/// The client that created a task.
-#[derive(Debug)]
-pub(crate) struct TaskOwner {
-    pub(crate) quota_key: QuotaKey,
-    pub(crate) client: ClientId,
-    pub(crate) server_requests: ServerRequestSupport,
-    pub(crate) session: Option<(Weak<Session>, TaskNotifier)>,
-}
-
-impl TaskOwner {
-    pub(crate) fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
-        Self {
-            quota_key: client.quota_key(),
-            client: client.id,
-            server_requests: client.server_request_support(),
-            session,
-        }
-    }
+    quota: Quota,
+    /// The longest time for which a task is proxied.
+    lifetime: Duration,
+    /// Bytes for the results of ended tasks.
+    result_bytes: usize,
 }
 
 impl TaskBounds {
@@ -102,18 +76,8 @@ impl TaskConnection {
             dedicated: None,
             class: None,
             progress: None,
-            quota: bounds.quota,
-            lifetime: bounds.lifetime,
-            result_bytes: bounds.result_bytes,
+            bounds,
             is_new: true,
-        }
-    }
-
-    /// The same for a task that already exists.
-    pub(crate) fn for_existing_task(self) -> Self {
-        Self {
-            is_new: false,
-            ..self
         }
     }
 
@@ -125,12 +89,6 @@ impl TaskConnection {
     ) -> Self {
         self.dedicated = lease;
         self.class = class;
-        self
-    }
-
-    /// Adds the token of progress notifications.
-    pub(crate) fn with_progress(mut self, progress: Option<ProgressTokens>) -> Self {
-        self.progress = progress;
         self
     }
 
@@ -147,18 +105,16 @@ impl TaskConnection {
         task: &str,
         owner: TaskOwner,
     ) -> Result<Arc<ProxiedTask>, RpcError> {
-        let ttl = lifetime(edit::get(task, "ttl")).filter(|ttl| *ttl <= self.lifetime);
+        let longest = self.bounds.lifetime;
+        let ttl = lifetime(edit::get(task, "ttl")).filter(|ttl| *ttl <= longest);
         let proxied = Arc::new(ProxiedTask {
             context: Arc::clone(&tasks.context),
-            ttl: ttl.is_none().then_some(self.lifetime.as_millis()),
-            lifetime: ttl.unwrap_or(self.lifetime),
+            ttl: ttl.is_none().then_some(longest.as_millis()),
+            lifetime: ttl.unwrap_or(longest),
             key,
             upstream_id: upstream_id.into(),
             number: tasks.next_number(),
-            owner: owner.quota_key,
-            client: owner.client,
-            server_requests: owner.server_requests,
-            session: owner.session,
+            owner,
             connection: Arc::downgrade(&self.connection),
             is_dedicated: self.dedicated.is_some(),
             state: Lock::new(TaskState {
@@ -171,7 +127,7 @@ impl TaskConnection {
             ended: CancellationToken::new(),
             forgotten: CancellationToken::new(),
         });
-        let inserted = tasks.insert(&proxied, self.quota);
+        let inserted = tasks.insert(&proxied, self.bounds.quota);
         let known = inserted.as_ref().ok();
         let is_wanted = known.is_some_and(|known| Arc::ptr_eq(known, &proxied));
         if is_wanted || inserted.is_err() && self.is_new {
@@ -197,7 +153,7 @@ impl TaskConnection {
                 debug!(server = %task.key.0, why, "task abandoned");
             }
         }
-        let result_bytes = self.result_bytes;
+        let result_bytes = self.bounds.result_bytes;
         self.end(&task).await;
         if is_wanted && task.is_over() {
             let remaining = expires.saturating_duration_since(Instant::now());
@@ -337,7 +293,7 @@ impl TaskConnection {
         let token = edit::get(params, PROGRESS_TOKEN).map(own_token);
         let is_its = |it: &&ProgressTokens| token.as_ref() == Some(&it.upstream);
         if let Some(progress) = progress.filter(is_its)
-            && let Some((session, notifier)) = &task.session
+            && let Some((session, notifier)) = &task.owner.session
             && let Some(session) = session.upgrade()
         {
             let client_id = |_: &str| Some(notifier.client_id.to_string());
@@ -356,7 +312,7 @@ impl TaskConnection {
             Ok(result) if !result.starts_with('{') => {
                 TaskOutcome::failed("the server's result is not an object")
             }
-            Ok(result) if result.len() > self.result_bytes / RESULT_SHARE => {
+            Ok(result) if result.len() > self.bounds.result_bytes / RESULT_SHARE => {
                 TaskOutcome::failed("the result of the task is too large to be stored")
             }
             // The client is modern: the result takes its form.

@@ -1,8 +1,8 @@
 //! All proxied tasks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::ServerRequest;
@@ -52,7 +52,11 @@ impl ProxiedTasks {
 
     /// How many tasks are running.
     pub(crate) fn count(&self) -> usize {
-        self.lock().values().filter(|task| !task.is_over()).count()
+        self.entries
+            .lock()
+            .values()
+            .filter(|task| !task.is_over())
+            .count()
     }
 
     /// Whether a server request belongs to a running task of a session.
@@ -61,14 +65,17 @@ impl ProxiedTasks {
             return false;
         };
         let is_its = |it: &Arc<ProxiedTask>| {
-            *it.key.0 == *server && *it.upstream_id == *id && it.session.is_some() && !it.is_over()
+            *it.key.0 == *server
+                && *it.upstream_id == *id
+                && it.owner.session.is_some()
+                && !it.is_over()
         };
-        self.lock().values().any(is_its)
+        self.entries.lock().values().any(is_its)
     }
 
     /// The task of a key.
     pub(crate) fn get(&self, key: &TaskKey) -> Option<Arc<ProxiedTask>> {
-        self.lock().get(key).cloned()
+        self.entries.lock().get(key).cloned()
     }
 
     /// Adds a task. Returns the existing one if the key is taken.
@@ -77,7 +84,7 @@ impl ProxiedTasks {
         task: &Arc<ProxiedTask>,
         quota: Quota,
     ) -> Result<Arc<ProxiedTask>, RpcError> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if let Some(known) = entries.get(&task.key) {
             return Ok(Arc::clone(known));
         }
@@ -86,7 +93,7 @@ impl ProxiedTasks {
         let mut of_owner = 0;
         for other in working {
             total += 1;
-            of_owner += usize::from(other.owner == task.owner);
+            of_owner += usize::from(other.owner.quota_key == task.owner.quota_key);
         }
         if total >= quota.total || of_owner >= quota.per_principal {
             return Err(RpcError::internal(
@@ -104,21 +111,17 @@ impl ProxiedTasks {
             let sizes = entries.values().map(|task| task.lock().size());
             sizes.sum::<usize>()
         };
-        evict_ended(&mut self.lock(), |entries| size(entries) <= bytes);
+        evict_ended(&mut self.entries.lock(), |entries| size(entries) <= bytes);
     }
 
     pub(super) fn forget(&self, task: &Arc<ProxiedTask>) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if entries
             .get(&task.key)
             .is_some_and(|known| Arc::ptr_eq(known, task))
         {
             entries.remove(&task.key);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock()
     }
 }
 

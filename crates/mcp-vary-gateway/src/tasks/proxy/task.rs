@@ -23,7 +23,7 @@ use crate::tasks::dialect::task_of_extension;
 use crate::tasks::id::TaskKey;
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{RESULT, string};
-use mcp_vary_session::client::QuotaKey;
+use mcp_vary_session::client::{Client, QuotaKey};
 use mcp_vary_session::{Session, pending_server_requests};
 
 /// One proxied task.
@@ -36,11 +36,7 @@ pub(crate) struct ProxiedTask {
     pub(super) upstream_id: Arc<str>,
     /// The position in the order of creation.
     pub(super) number: u64,
-    pub(super) owner: QuotaKey,
-    pub(super) client: ClientId,
-    pub(super) server_requests: ServerRequestSupport,
-    /// The client's session, if it has one, and the notifier for it.
-    pub(super) session: Option<(Weak<Session>, TaskNotifier)>,
+    pub(super) owner: TaskOwner,
     /// The connection on which it was created.
     pub(super) connection: Weak<SupervisedConnection>,
     pub(super) is_dedicated: bool,
@@ -55,6 +51,27 @@ pub(crate) struct ProxiedTask {
     pub(super) ended: CancellationToken,
     /// Cancelled when the task is dropped.
     pub(super) forgotten: CancellationToken,
+}
+
+/// The client that created a task.
+#[derive(Debug)]
+pub(crate) struct TaskOwner {
+    pub(super) quota_key: QuotaKey,
+    pub(super) client: ClientId,
+    pub(super) server_requests: ServerRequestSupport,
+    /// The client's session, if it has one, and the notifier for it.
+    pub(super) session: Option<(Weak<Session>, TaskNotifier)>,
+}
+
+impl TaskOwner {
+    pub(crate) fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
+        Self {
+            quota_key: client.quota_key(),
+            client: client.id,
+            server_requests: client.server_request_support(),
+            session,
+        }
+    }
 }
 
 /// A request of a client about a task.
@@ -242,7 +259,7 @@ impl ProxiedTask {
         let mut request = Request::new(method, Some(params));
         request.token = token;
         // On a dedicated connection all messages belong to the task.
-        request.caller = (!self.is_dedicated).then_some(CallerId(self.client));
+        request.caller = (!self.is_dedicated).then_some(CallerId(self.owner.client));
         let exchange = connection.ready().await?.request(request).await?;
         let answer = self.receive(exchange).await?;
         drop(permit);
@@ -259,6 +276,7 @@ impl ProxiedTask {
     pub(super) fn receive_server_request(&self, request: ServerRequest) {
         let params = request.params().unwrap_or("{}");
         if let Err(why) = self
+            .owner
             .server_requests
             .ensure_supported(request.method(), params)
         {
@@ -275,7 +293,7 @@ impl ProxiedTask {
     /// Whether a server request on the client's dedicated connection belongs to this task. One that names no task may be of
     /// any that has no session; the process of the only client runs several.
     pub(super) fn may_belong_to_task(&self, request: &ServerRequest) -> bool {
-        related_task(request).map_or(self.session.is_none(), |id| *id == *self.upstream_id)
+        related_task(request).map_or(self.owner.session.is_none(), |id| *id == *self.upstream_id)
     }
 
     /// Handles a new status.
@@ -314,11 +332,11 @@ impl ProxiedTask {
         self.changed.notify_waiters();
         let _in_order = self.notifying.lock();
         let task = self.to_json();
-        if let Some((session, notifier)) = &self.session
+        if let Some((session, notifier)) = &self.owner.session
             && let Some(session) = self
                 .context
                 .observer
-                .session(self.client)
+                .session(self.owner.client)
                 .or_else(|| session.upgrade())
             && session.may_know_tool(&notifier.server, &notifier.tool)
         {

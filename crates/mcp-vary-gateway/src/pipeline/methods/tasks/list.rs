@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use mcp_vary::json::{self, Members, edit, elements};
 use mcp_vary_catalog::index::ServerIndex;
-use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
@@ -29,7 +28,7 @@ pub(crate) async fn list_tasks(context: &RequestContext<'_>) -> Result<Dispatch,
         if task_support::server_supports(context, server, TaskDialect::Core) {
             // A server knows a client's tasks on the connection that created them.
             let leased = RequestConnection::to(context, server).await?;
-            tasks.extend(tasks_at(context, source.name(), &leased.connection).await?);
+            tasks.extend(tasks_at(context, source.name(), &leased).await?);
         }
     }
     let mut result = Members::default();
@@ -41,7 +40,7 @@ pub(crate) async fn list_tasks(context: &RequestContext<'_>) -> Result<Dispatch,
 async fn tasks_at(
     context: &RequestContext<'_>,
     server: &str,
-    connection: &SupervisedConnection,
+    leased: &RequestConnection,
 ) -> Result<Vec<String>, RpcError> {
     let server_name: Arc<str> = server.into();
     let registry = &context.snapshot.services.tasks.registry;
@@ -52,13 +51,7 @@ async fn tasks_at(
         if let Some(cursor) = &cursor {
             params.set("cursor", cursor.clone());
         }
-        let mut request = Request::new("tasks/list", Some(params.to_json()));
-        request.caller = Some(CallerId(context.client.id));
-        request.token = context.client.access_token().cloned();
-        let permit = connection.acquire().await?;
-        let exchange = connection.ready().await?.request(request).await?;
-        let answer = exchange.answer().await?;
-        drop(permit);
+        let answer = leased.ask(context, "tasks/list", params.to_json()).await?;
         // A server that cannot list its tasks may still have some.
         let Ok(page) = answer.outcome() else { break };
         let listed = edit::get(page, "tasks").unwrap_or("[]");
