@@ -29,12 +29,9 @@ pub enum DocumentError {
     /// The address is not a URL of `http` or `https`.
     #[error("it is not an http:// or https:// URL")]
     Url,
-    /// There is no TLS: the certificates of the system cannot be read.
+    /// There is no TLS, or the environment names a proxy that cannot be used.
     #[error("{0}")]
-    Tls(String),
-    /// The environment names a proxy that cannot be used.
-    #[error("{0}")]
-    Proxy(String),
+    Setup(String),
     /// No answer in time.
     #[error("there was no answer within {0:?}")]
     Timeout(Duration),
@@ -102,7 +99,8 @@ impl DocumentClient {
     /// See [`DocumentError`].
     pub fn new(url: &str, variables: Variables) -> Result<Self, DocumentError> {
         let url: Uri = url.parse().map_err(|_| DocumentError::Url)?;
-        let client = OutgoingClient::new(&url, None, variables, None)?;
+        let created = OutgoingClient::new(&url, None, variables, None);
+        let client = created.map_err(DocumentError::Setup)?;
         Ok(Self { url, client })
     }
 
@@ -167,7 +165,7 @@ impl DocumentClient {
 pub enum OutgoingError {
     /// There is no TLS, or the environment names a proxy that cannot be used.
     #[error("{0}")]
-    Setup(DocumentError),
+    Setup(String),
     /// The connection failed.
     #[error("{error}")]
     Transport {
@@ -216,8 +214,8 @@ impl OutgoingClient {
         ca: Option<&Path>,
         variables: Variables,
         filter: Option<AddressFilter>,
-    ) -> Result<Self, DocumentError> {
-        let proxy = Proxy::find(url, variables).map_err(DocumentError::Proxy)?;
+    ) -> Result<Self, String> {
+        let proxy = Proxy::find(url, variables)?;
         let authorization = proxy.as_ref().and_then(Proxy::authorization).cloned();
         let described = proxy.as_ref().map(Proxy::describe);
         let resolver = Resolver {
@@ -225,10 +223,9 @@ impl OutgoingClient {
             proxy: proxy.as_ref().map(|it| it.host().to_ascii_lowercase()),
         };
         let files = TlsFiles { ca, client: None };
-        let connector = tls::connector(url, CONNECT_TIMEOUT, (files, proxy), resolver);
+        let connector = tls::connector(url, CONNECT_TIMEOUT, (files, proxy), resolver)?;
         Ok(Self {
-            client: Client::builder(TokioExecutor::new())
-                .build(connector.map_err(DocumentError::Tls)?),
+            client: Client::builder(TokioExecutor::new()).build(connector),
             authorization,
             proxy: described,
         })

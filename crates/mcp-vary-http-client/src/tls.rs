@@ -58,7 +58,7 @@ pub fn connector(
             Some(ca) => added_roots(ca)?,
             None => system_roots()?,
         },
-        (Some("http"), Some(_)) => no_roots()?,
+        (Some("http"), Some(_)) => builder()?.with_root_certificates(RootCertStore::empty()),
         _ => {
             return Err(format!(
                 "its address `{}` is neither http:// nor https:// with a host",
@@ -127,11 +127,6 @@ fn without_certificate(text: &[u8]) -> String {
         _ => "has no certificate in PEM, which begins with `-----BEGIN CERTIFICATE-----`",
     }
     .to_owned()
-}
-
-/// For addresses without TLS.
-fn no_roots() -> Result<Trusting, String> {
-    Ok(builder()?.with_root_certificates(RootCertStore::empty()))
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {

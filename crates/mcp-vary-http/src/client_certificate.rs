@@ -19,28 +19,15 @@ pub(crate) fn subject_of(certificate: &CertificateDer<'_>) -> Result<String, Sub
     let extension = certificate.subject_alternative_name();
     let alternatives = extension.map_err(|_| SubjectError)?;
     let names = alternatives.map_or(&[][..], |names| &names.value.general_names);
-    let find = |prefix: &str, text: fn(&GeneralName<'_>) -> Option<String>| {
-        let name = names.iter().find_map(text)?;
-        Some(format!("{prefix}:{name}"))
-    };
-    let subject = find("URI", |name| match name {
-        GeneralName::URI(uri) => Some((*uri).to_owned()),
+    let text = |name: &GeneralName<'_>| match name {
+        GeneralName::URI(uri) => Some((1, format!("URI:{uri}"))),
+        GeneralName::RFC822Name(address) => Some((2, format!("email:{address}"))),
+        GeneralName::DNSName(name) => Some((3, format!("DNS:{name}"))),
         _ => None,
-    })
-    .or_else(|| {
-        find("email", |name| match name {
-            GeneralName::RFC822Name(address) => Some((*address).to_owned()),
-            _ => None,
-        })
-    })
-    .or_else(|| {
-        find("DNS", |name| match name {
-            GeneralName::DNSName(name) => Some((*name).to_owned()),
-            _ => None,
-        })
-    });
+    };
+    let subject = names.iter().filter_map(text).min_by_key(|(rank, _)| *rank);
     match subject {
-        Some(subject) => Ok(subject),
+        Some((_, subject)) => Ok(subject),
         None => distinguished_name(certificate.subject()),
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ impl Connections {
     }
 
     fn insert(self: &Arc<Self>) -> Option<ConnectionGuard> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if open.all.len() >= self.limit {
             return None;
         }
@@ -137,7 +137,7 @@ impl Connections {
 
     /// Closes one connection, unless one is closing already.
     fn evict_one(&self, may_end_calls: bool) {
-        let open = self.lock();
+        let open = self.open.lock();
         let is_closing = |it: &Arc<Connection>| it.is_evicted.load(Ordering::Relaxed);
         if open.all.values().any(is_closing) {
             return;
@@ -164,17 +164,13 @@ impl Connections {
 
     /// Closes all connections, even with requests in flight.
     pub fn close_all(&self) {
-        for connection in self.lock().all.values() {
+        for connection in self.open.lock().all.values() {
             connection.close();
         }
     }
 
     fn begin_activity(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock()
     }
 }
 
@@ -264,7 +260,7 @@ fn start_of(id: &[u8]) -> u64 {
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.connections.lock().all.remove(&self.number);
+        self.connections.open.lock().all.remove(&self.number);
         self.connections.freed.notify_one();
     }
 }

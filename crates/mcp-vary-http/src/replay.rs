@@ -9,8 +9,8 @@
 mod buffer;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
@@ -85,7 +85,7 @@ impl ReplayStreams {
 
     /// Whether the stream of an event is known.
     pub fn has(&self, id: &EventId) -> bool {
-        self.lock().contains_key(&id.stream)
+        self.buffers.lock().contains_key(&id.stream)
     }
 
     /// Adds a stream that another replica opened for the response to `request`, from its copy. Bytes that are not a copy are
@@ -93,7 +93,10 @@ impl ReplayStreams {
     pub fn insert_copy(&self, stream: u64, request: &str, copy: &[u8]) {
         let total = Arc::clone(&self.bytes);
         if let Some(log) = ReplayBuffer::of_copy(stream, request, total, copy) {
-            self.lock().entry(stream).or_insert_with(|| Arc::new(log));
+            self.buffers
+                .lock()
+                .entry(stream)
+                .or_insert_with(|| Arc::new(log));
             self.evict_until_fits();
         }
     }
@@ -120,7 +123,7 @@ impl ReplayStreams {
             log.prime();
         }
         let connection = log.connect(None);
-        self.lock().insert(number, log);
+        self.buffers.lock().insert(number, log);
         self.evict_until_fits();
         connection
     }
@@ -142,11 +145,9 @@ impl ReplayStreams {
         let EventPosition::Number(number) = last.position else {
             return ResumedStream::Ended;
         };
-        let known = self.lock().get(&last.stream).cloned();
+        let known = self.buffers.lock().get(&last.stream).cloned();
         match known.filter(|log| log.client == client) {
-            Some(log) if !log.is_of_request() => {
-                ResumedStream::Standalone(log.connect(Some(number)))
-            }
+            Some(log) if !log.is_of_request => ResumedStream::Standalone(log.connect(Some(number))),
             Some(log) if log.continues_after(number) => {
                 ResumedStream::Request(log.connect(Some(number)))
             }
@@ -160,24 +161,24 @@ impl ReplayStreams {
 
     /// Drops a stream: a client that resumes it gets an error.
     pub fn abandon(&self, log: &ReplayBuffer) {
-        self.lock().remove(&log.number);
+        self.buffers.lock().remove(&log.number);
     }
 
     /// Drops all streams of a client.
     pub fn remove_client(&self, client: ClientId) {
-        self.lock().retain(|_, log| log.client != client);
+        self.buffers.lock().retain(|_, log| log.client != client);
     }
 
     /// Drops expired streams. Returns how many are left.
     pub fn sweep(&self) -> usize {
-        let mut all = self.lock();
+        let mut all = self.buffers.lock();
         all.retain(|_, log| !self.is_over(log));
         all.len()
     }
 
     /// The number of streams that a [sweep](Self::sweep) would leave. Changes nothing.
     pub fn count(&self) -> usize {
-        let all = self.lock();
+        let all = self.buffers.lock();
         all.values().filter(|log| !self.is_over(log)).count()
     }
 
@@ -193,13 +194,9 @@ impl ReplayStreams {
         // A bit more than needed, so that not every message has to evict.
         let enough = self.capacity - self.capacity / 8;
         let has_enough = || self.bytes.load(Ordering::Relaxed) <= enough;
-        self.lock()
+        self.buffers
+            .lock()
             .retain(|_, log| has_enough() || log.evict_events());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ReplayBuffer>>> {
-        // Streams are added and removed in one step.
-        self.buffers.lock()
     }
 }
 
@@ -428,7 +425,7 @@ mod tests {
         drop((standalone, running, ended));
         assert_eq!(streams.sweep(), 4);
         tokio::time::advance(Duration::from_secs(121)).await;
-        let found = (streams.count(), streams.lock().len());
+        let found = (streams.count(), streams.buffers.lock().len());
         assert_eq!(found, (2, 4), "counting changes nothing");
         assert_eq!(streams.sweep(), 2, "a stream with a reader or a pump stays");
         drop(listening);

@@ -60,33 +60,6 @@ pub struct TlsAcceptor {
 /// What changes when a file is written or replaced; `None` if it cannot be looked at.
 type Fingerprint = Option<(SystemTime, u64, u64)>;
 
-/// Why the files of TLS cannot be used. It contains paths, and nothing of the files.
-#[derive(Debug, thiserror::Error)]
-enum TlsError {
-    #[error("`{key}`: {path} cannot be read: {}", io_error::describe(error), path = path.display())]
-    Unreadable {
-        key: &'static str,
-        path: PathBuf,
-        error: io::Error,
-    },
-    #[error("`{key}`: {path} has no {what} in PEM", path = path.display())]
-    Nothing {
-        key: &'static str,
-        path: PathBuf,
-        what: &'static str,
-    },
-    #[error("`{key}`: {path} has a certificate that cannot be used: {error}", path = path.display())]
-    Certificate {
-        key: &'static str,
-        path: PathBuf,
-        error: rustls::Error,
-    },
-    #[error("`tls.certificate` and `tls.key` cannot be used together: {0}")]
-    Pair(rustls::Error),
-    #[error("`tls.client-ca`: {path} cannot be used: {error}", path = path.display())]
-    ClientCa { path: PathBuf, error: String },
-}
-
 impl TlsConfig {
     /// Reads the files, as a gateway does when it begins to serve.
     ///
@@ -182,18 +155,20 @@ fn identity(_: &fs::Metadata) -> u64 {
 }
 
 /// The configuration of TLS: versions 1.2 and 1.3, HTTP/1.1 alone.
-fn load(config: &TlsConfig) -> Result<ServerConfig, TlsError> {
+fn load(config: &TlsConfig) -> Result<ServerConfig, String> {
     let certificates = read_certificates("tls.certificate", &config.certificate)?;
     let text = read("tls.key", &config.key)?;
-    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| TlsError::Nothing {
-        key: "tls.key",
-        path: config.key.clone(),
-        what: "private key",
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
+        let path = config.key.display();
+        format!("`tls.key`: {path} has no private key in PEM")
     })?;
+    let unusable = |error: rustls::Error| {
+        format!("`tls.certificate` and `tls.key` cannot be used together: {error}")
+    };
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13, &TLS12])
-        .map_err(TlsError::Pair)?;
+        .map_err(unusable)?;
     let builder = match &config.client_ca {
         None => builder.with_no_client_auth(),
         Some(ca) => {
@@ -204,15 +179,15 @@ fn load(config: &TlsConfig) -> Result<ServerConfig, TlsError> {
             } else {
                 verifier.allow_unauthenticated()
             };
-            let verifier = policy.build().map_err(|error| TlsError::ClientCa {
-                path: ca.certificates.clone(),
-                error: error.to_string(),
+            let verifier = policy.build().map_err(|error| {
+                let path = ca.certificates.display();
+                format!("`tls.client-ca`: {path} cannot be used: {error}")
             })?;
             builder.with_client_cert_verifier(verifier)
         }
     };
     let configured = builder.with_single_cert(certificates, key);
-    let mut server = configured.map_err(TlsError::Pair)?;
+    let mut server = configured.map_err(unusable)?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
     if config.client_ca.is_some() {
         // A resumed session would skip the check of a certificate that has expired since.
@@ -222,46 +197,40 @@ fn load(config: &TlsConfig) -> Result<ServerConfig, TlsError> {
     Ok(server)
 }
 
-fn read_roots(path: &Path) -> Result<RootCertStore, TlsError> {
+fn read_roots(path: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates("tls.client-ca", path)? {
         let added = roots.add(certificate);
-        added.map_err(|error| TlsError::Certificate {
-            key: "tls.client-ca",
-            path: path.to_owned(),
-            error,
+        added.map_err(|error| {
+            let path = path.display();
+            format!("`tls.client-ca`: {path} has a certificate that cannot be used: {error}")
         })?;
     }
     Ok(roots)
 }
 
-fn read_certificates(
-    key: &'static str,
-    path: &Path,
-) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn read_certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let text = read(key, path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(TlsError::Nothing {
-            key,
-            path: path.to_owned(),
-            what: "certificate",
-        }),
+        _ => Err(format!(
+            "`{key}`: {} has no certificate in PEM",
+            path.display()
+        )),
     }
 }
 
-/// Reads a file of a limited length.
-fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    let read = || {
+/// Reads a file of a limited length. The error contains nothing of it.
+fn read(key: &str, path: &Path) -> Result<Vec<u8>, String> {
+    let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    read().map_err(|error| TlsError::Unreadable {
-        key,
-        path: path.to_owned(),
-        error,
+    read().map_err(|error| {
+        let (path, why) = (path.display(), io_error::describe(&error));
+        format!("`{key}`: {path} cannot be read: {why}")
     })
 }
 

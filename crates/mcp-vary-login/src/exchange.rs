@@ -1,13 +1,15 @@
 //! Tokens of a server in exchange for the access tokens of clients: RFC 8693, and the on-behalf-of form of RFC 7523.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_http_client::credential_source::{
     ClientCredentials, CredentialError, CredentialSource, Refusal, Retry,
 };
@@ -20,7 +22,7 @@ use crate::client::Client;
 use crate::credentials::Credentials;
 use crate::discovery::{ServerMetadata, server_metadata};
 use crate::error;
-use crate::http_client::{HttpClient, Transport};
+use crate::http_client::HttpClient;
 use crate::scope::Scopes;
 use crate::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
 use crate::source::AuthorizationSource;
@@ -108,7 +110,7 @@ struct Exchanged {
 struct ExchangedSource {
     exchange: Arc<Exchange>,
     /// For requests that belong to no request of the client.
-    latest: Mutex<CallerToken>,
+    latest: ScopedLock<CallerToken>,
     renewed: Notify,
 }
 
@@ -143,10 +145,6 @@ impl TokenExchange {
         let (ExchangeServer::Issuer(written) | ExchangeServer::TokenEndpoint(written)) =
             &settings.authorization_server;
         let policy = AddressPolicy::new(&settings.server, Some(written));
-        let transport = Transport {
-            ca: settings.ca.clone(),
-            variables: environment.variables,
-        };
         let for_lists = settings.for_lists.clone().map(|service| {
             let service = ServiceCredentials::new(service, environment);
             let credentials = Credentials::Service(service);
@@ -156,7 +154,7 @@ impl TokenExchange {
             ))
         });
         Self(Arc::new(Exchange {
-            http: HttpClient::new(policy, transport),
+            http: HttpClient::new(policy, settings.ca.clone(), environment.variables),
             settings,
             identity,
             for_lists,
@@ -171,7 +169,7 @@ impl ClientCredentials for TokenExchange {
     fn for_client(&self, caller: &CallerToken) -> Arc<dyn CredentialSource> {
         Arc::new(ExchangedSource {
             exchange: Arc::clone(&self.0),
-            latest: Mutex::new(caller.clone()),
+            latest: ScopedLock::new(caller.clone()),
             renewed: Notify::new(),
         })
     }
@@ -186,17 +184,10 @@ impl ClientCredentials for TokenExchange {
     }
 }
 
-impl ExchangedSource {
-    fn latest(&self) -> CallerToken {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.clone()
-    }
-}
-
 impl CredentialSource for ExchangedSource {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>> {
         Box::pin(async {
-            let latest = self.latest();
+            let latest = self.latest.lock().clone();
             self.exchange.authorization(&latest).await.map(Some)
         })
     }
@@ -209,7 +200,7 @@ impl CredentialSource for ExchangedSource {
     }
 
     fn present(&self, caller: &CallerToken) -> bool {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.lock();
         let is_later = caller.expires_at() >= latest.expires_at();
         let is_new = is_later && caller.digest() != latest.digest();
         if is_new {
@@ -228,7 +219,7 @@ impl CredentialSource for ExchangedSource {
             if refusal.status != StatusCode::UNAUTHORIZED {
                 return Err(self.exchange.too_few_scopes(refusal.challenges));
             }
-            let latest = self.latest();
+            let latest = self.latest.lock().clone();
             let caller = refusal.caller.unwrap_or(&latest);
             self.exchange.replace(caller, refusal.sent).await
         })
@@ -246,14 +237,9 @@ impl CredentialSource for ExchangedSource {
 impl Exchange {
     /// The place of what is exchanged for a token. Its lock makes it one exchange for all who wait.
     fn place(&self, caller: &CallerToken) -> Arc<AsyncMutex<Option<Exchanged>>> {
-        if let Some(place) = self.tokens.get(caller.digest()) {
-            return place;
-        }
-        let new = Arc::default();
-        let known = self
-            .tokens
-            .get_or_insert_with(caller.digest(), || Ok::<_, ()>(Arc::clone(&new)));
-        known.unwrap_or(new)
+        let new = || Ok::<_, Infallible>(Arc::default());
+        let Ok(place) = self.tokens.get_or_insert_with(caller.digest(), new);
+        place
     }
 
     async fn authorization(&self, caller: &CallerToken) -> Result<HeaderValue, CredentialError> {

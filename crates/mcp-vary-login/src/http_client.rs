@@ -50,16 +50,10 @@ pub enum HttpError {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
     policy: Arc<AddressPolicy>,
-    transport: Transport,
-}
-
-/// How requests travel.
-#[derive(Clone, Debug)]
-pub(crate) struct Transport {
     /// The file of authorities that are trusted beside those of the system.
-    pub(crate) ca: Option<PathBuf>,
+    ca: Option<PathBuf>,
     /// The environment variables that name proxies.
-    pub(crate) variables: Variables,
+    variables: Variables,
 }
 
 /// An answer, whatever its status.
@@ -93,14 +87,17 @@ impl Answer {
 }
 
 impl HttpClient {
-    pub(crate) fn new(policy: AddressPolicy, transport: Transport) -> Self {
-        let policy = Arc::new(policy);
-        Self { policy, transport }
+    pub(crate) fn new(policy: AddressPolicy, ca: Option<PathBuf>, variables: Variables) -> Self {
+        Self {
+            policy: Arc::new(policy),
+            ca,
+            variables,
+        }
     }
 
     /// The same client with another policy.
     pub(crate) fn with_policy(&self, policy: AddressPolicy) -> Self {
-        Self::new(policy, self.transport.clone())
+        Self::new(policy, self.ca.clone(), self.variables)
     }
 
     /// Parses an address that may be asked.
@@ -141,7 +138,7 @@ impl HttpClient {
         request.uri_mut().clone_from(address.uri());
         let accept = HeaderValue::from_static("application/json, text/event-stream;q=0.5");
         request.headers_mut().insert(ACCEPT, accept);
-        let Transport { ca, variables } = &self.transport;
+        let ca = self.ca.as_deref();
         let policy = Arc::clone(&self.policy);
         let filter: AddressFilter = Arc::new(move |host, mut found| {
             found.retain(|address| policy.permits(host, address.ip()));
@@ -151,10 +148,10 @@ impl HttpClient {
             }
         });
         let sending = async {
-            let sent = send_over(request, ca.as_deref(), *variables, Some(filter)).await;
+            let sent = send_over(request, ca, self.variables, Some(filter)).await;
             let response = sent.map_err(|error| match error {
                 OutgoingError::Transport { error, proxy } => {
-                    through(proxy.as_deref(), failed(&error, ca.as_deref()))
+                    through(proxy.as_deref(), failed(&error, ca))
                 }
                 error => HttpError::Setup(error.to_string()),
             })?;
@@ -165,9 +162,7 @@ impl HttpClient {
             }
             match Limited::new(body, MAX_ANSWER).collect().await {
                 Ok(body) => Ok(Answer::new(head, body.to_bytes())),
-                Err(error) if !error.is::<LengthLimitError>() => {
-                    Err(failed(&*error, ca.as_deref()))
-                }
+                Err(error) if !error.is::<LengthLimitError>() => Err(failed(&*error, ca)),
                 // A web page is no document, however long it is.
                 Err(_) if has_type(&head.headers, "text/html") => {
                     Ok(Answer::new(head, Bytes::new()))
@@ -233,9 +228,9 @@ mod tests {
 
     use super::*;
 
-    fn client(transport: Transport) -> HttpClient {
+    fn client(ca: Option<PathBuf>, variables: Variables) -> HttpClient {
         let server = Address::parse("https://mcp.example/mcp").unwrap();
-        HttpClient::new(AddressPolicy::new(&server, None), transport)
+        HttpClient::new(AddressPolicy::new(&server, None), ca, variables)
     }
 
     /// The proxy may be on this machine or in a private network, other than what it is asked for.
@@ -253,9 +248,8 @@ mod tests {
             socket.write_all(refused).await.unwrap();
             String::from_utf8_lossy(&head[..length]).into_owned()
         };
-        let client = client(Transport {
-            ca: None,
-            variables: |name| (name == "HTTPS_PROXY").then(|| PROXY.get().unwrap().clone()),
+        let client = client(None, |name| {
+            (name == "HTTPS_PROXY").then(|| PROXY.get().unwrap().clone())
         });
         let getting = client.get("https://idp.example/metadata");
         let (answer, head) = soon(async { tokio::join!(getting, proxying) }).await;
@@ -269,20 +263,13 @@ mod tests {
         assert_eq!(private.err(), Some(refused));
     }
 
-    fn direct() -> Transport {
-        Transport {
-            ca: None,
-            variables: |_| None,
-        }
-    }
-
     /// Nothing is sent to a name that somebody has pointed at this machine.
     #[tokio::test]
     async fn a_name_with_a_private_address_is_not_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = format!("https://localhost:{port}/metadata");
-        let refused = soon(client(direct()).get(&url)).await.err();
+        let refused = soon(client(None, |_| None).get(&url)).await.err();
         assert_eq!(refused, Some(HttpError::Address(AddressError::Private)));
         let connecting = tokio::time::timeout(Duration::from_millis(50), listener.accept());
         assert!(connecting.await.is_err());
@@ -302,7 +289,7 @@ mod tests {
             std::future::pending::<()>().await
         });
         let server = Address::parse(&url).unwrap();
-        let client = HttpClient::new(AddressPolicy::new(&server, None), direct());
+        let client = HttpClient::new(AddressPolicy::new(&server, None), None, |_| None);
         let began = tokio::time::Instant::now();
         let error = client.get(&url).await.err();
         assert_eq!(error, Some(HttpError::Timeout(Duration::from_secs(5))));
@@ -311,10 +298,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_authorities_of_the_server_are_read() {
-        let client = client(Transport {
-            ca: Some("/nonexistent/ca.pem".into()),
-            variables: |_| None,
-        });
+        let client = client(Some("/nonexistent/ca.pem".into()), |_| None);
         let error = client.get("https://idp.example/").await.err();
         let Some(HttpError::Setup(why)) = error else {
             panic!("{error:?}");

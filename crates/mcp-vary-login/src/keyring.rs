@@ -1,12 +1,13 @@
 //! The key of the store in the system's keyring: the Secret Service, the keychain of macOS, or the credentials of Windows.
 
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use keyring::v1::{Entry, Error};
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::ScopedLock;
 
 use crate::seal::SealKey;
 
@@ -17,7 +18,7 @@ use crate::seal::SealKey;
 #[derive(Default)]
 pub(crate) struct Keyring {
     key: OnceLock<SealKey>,
-    pending: Mutex<Option<Pending>>,
+    pending: ScopedLock<Option<Pending>>,
 }
 
 /// The keyring does not answer.
@@ -75,7 +76,7 @@ impl Keyring {
         limit: Duration,
         ask: impl FnOnce() -> Option<SealKey> + Send + 'static,
     ) -> Result<Option<SealKey>, KeyringLocked> {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         let question = pending.take().unwrap_or_else(|| {
             let (sender, answer) = channel();
             // A thread of its own: it may never end, and the runtime waits for its own threads.

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::address::{Address, AddressPolicy};
 use crate::challenge::Challenge;
 use crate::error::CredentialError;
-use crate::http_client::{HttpClient, Transport};
+use crate::http_client::HttpClient;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registration::ConfiguredClient;
 use crate::scope::Scopes;
@@ -130,14 +130,10 @@ impl LoginCredentials {
             principal: settings.principal.clone(),
             server: settings.server.resource(),
         };
-        let transport = Transport {
-            ca: settings.ca.clone(),
-            variables: environment.variables,
-        };
         Self(Arc::new(Shared {
+            http: HttpClient::new(policy, settings.ca.clone(), environment.variables),
             settings,
             key,
-            http: HttpClient::new(policy, transport),
             store,
             environment,
             interaction,

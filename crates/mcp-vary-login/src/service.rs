@@ -14,7 +14,7 @@ use crate::challenge::Challenge;
 use crate::client::{Client, ClientAuthentication};
 use crate::discovery::{ServerMetadata, discover};
 use crate::error::CredentialError;
-use crate::http_client::{HttpClient, Transport};
+use crate::http_client::HttpClient;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -122,13 +122,9 @@ impl ServiceCredentials {
     #[must_use]
     pub fn new(settings: ServiceSettings, environment: Environment) -> Self {
         let policy = AddressPolicy::new(&settings.server, settings.issuer.as_ref());
-        let transport = Transport {
-            ca: settings.ca.clone(),
-            variables: environment.variables,
-        };
         Self(Arc::new(Service {
+            http: HttpClient::new(policy, settings.ca.clone(), environment.variables),
             settings,
-            http: HttpClient::new(policy, transport),
             environment,
             state: Mutex::default(),
         }))

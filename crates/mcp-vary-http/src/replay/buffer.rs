@@ -1,8 +1,8 @@
 //! One stream: the events that its client may not have received, and the connection that reads them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct ReplayBuffer {
     pub(super) number: u64,
     pub(super) client: ClientId,
     /// Whether it is the stream of a request, which is pumped until the response; otherwise it is that of a `GET`.
-    is_of_request: bool,
+    pub(super) is_of_request: bool,
     ending: String,
     /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
@@ -72,7 +72,7 @@ const OVERHEAD: usize = 512;
 /// Leaves out the events.
 impl std::fmt::Debug for ReplayBuffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let state = self.lock();
+        let state = self.state.lock();
         f.debug_struct("Log")
             .field("number", &self.number)
             .field("events", &state.events.len())
@@ -129,7 +129,7 @@ impl ReplayBuffer {
         let none = Copies::default();
         let log = Self::new(number, client, Some(request), total, none, Duration::ZERO);
         {
-            let mut state = log.lock();
+            let mut state = log.state.lock();
             state.is_pumped = false;
             while copy.has_remaining() {
                 // Another follows it.
@@ -168,14 +168,14 @@ impl ReplayBuffer {
 
     /// Lets the client resume before the first event.
     pub(super) fn prime(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let id = self.id(EventPosition::Number(state.next));
         self.add(&mut state, priming_event(&id));
     }
 
     /// Adds a message.
     pub(super) fn push(&self, message: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let id = self.id(EventPosition::Number(state.next));
         self.add(&mut state, event_with_id(&id, message));
     }
@@ -183,7 +183,7 @@ impl ReplayBuffer {
     /// Adds the response, or what is sent in its place. Nothing follows.
     pub fn finish_response(&self, message: &[u8]) {
         let id = self.id(EventPosition::End);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_pumped = false;
         self.add(&mut state, event_with_id(&id, message));
         self.copy_if_left(&mut state);
@@ -234,7 +234,7 @@ impl ReplayBuffer {
 
     /// Ends the stream without a response, unless it has ended.
     pub fn finish(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_pumped = false;
         state.since = Instant::now();
         state.wake();
@@ -242,12 +242,12 @@ impl ReplayBuffer {
 
     /// Whether a connection reads.
     pub fn is_connected(&self) -> bool {
-        self.lock().connected
+        self.state.lock().connected
     }
 
     /// Whether more may be added: the client has read enough, or there is none.
     pub fn has_room(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         !state.connected || state.unsent_bytes < MAX_UNSENT
     }
 
@@ -256,20 +256,16 @@ impl ReplayBuffer {
         self.changed.notified().await;
     }
 
-    pub(super) fn is_of_request(&self) -> bool {
-        self.is_of_request
-    }
-
     /// Whether an event after `last` is stored or may come.
     pub(super) fn continues_after(&self, last: u64) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         let more = state.events.back().is_some_and(|event| event.number > last);
         more || state.is_pumped
     }
 
     /// Reads from the event after `last`, or from the first one. The connection that read before stops.
     pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> ReplayReader {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.connections += 1;
         state.connected = true;
         state.wake();
@@ -284,7 +280,7 @@ impl ReplayBuffer {
     /// Evicts what is needed least: sent events, if a connection reads; otherwise everything. Returns whether the
     /// stream can still be resumed.
     pub(super) fn evict_events(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let connected = state.connected;
         while !connected || state.may_evict_first() {
             if state.events.is_empty() {
@@ -298,13 +294,8 @@ impl ReplayBuffer {
 
     /// The time since which there is no reader and no pump; `None` while there is one.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.state.lock();
         (!state.connected && !state.is_pumped).then_some(state.since)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BufferState> {
-        // The counts are consistent whenever the lock is free.
-        self.state.lock()
     }
 }
 
@@ -341,7 +332,7 @@ impl BufferState {
 
 impl Drop for ReplayBuffer {
     fn drop(&mut self) {
-        let bytes = self.lock().bytes;
+        let bytes = self.state.lock().bytes;
         self.total.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
     }
 }
@@ -363,7 +354,7 @@ impl ReplayReader {
     ///
     /// With a pump, it is pending while the pump may add more, and none after that.
     pub fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
-        let mut state = self.log.lock();
+        let mut state = self.log.state.lock();
         if state.connections != self.number {
             return Poll::Ready(None);
         }
@@ -383,7 +374,7 @@ impl ReplayReader {
 
 impl Drop for ReplayReader {
     fn drop(&mut self) {
-        let mut state = self.log.lock();
+        let mut state = self.log.state.lock();
         if state.connections == self.number {
             state.connected = false;
             state.since = Instant::now();
@@ -486,7 +477,7 @@ mod tests {
         log.finish_response(&vec![b' '; 2 * MAX_UNSENT]);
         assert_eq!(ids(&log.connect(Some(1))), ["1-end-OQ"]);
         log.push(b"{}");
-        let expected = OVERHEAD + log.lock().bytes;
+        let expected = OVERHEAD + log.state.lock().bytes;
         assert_eq!(log.total.load(Ordering::Relaxed), expected);
         let total = Arc::clone(&log.total);
         drop(log);
@@ -507,6 +498,6 @@ mod tests {
         left.push(b"{}");
         assert!(!left.evict_events());
         left.push(b"{}");
-        assert_eq!(left.lock().events.len(), 0);
+        assert_eq!(left.state.lock().events.len(), 0);
     }
 }
