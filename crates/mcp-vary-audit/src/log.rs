@@ -7,6 +7,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use crate::config::{ArgumentsDetail, AuditConfig, OnFull};
 use crate::encode::{Encoder, TimedRecord};
 use crate::queue::Queue;
@@ -67,7 +69,7 @@ pub struct Permit {
 }
 
 /// What an audit log did since its start.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AuditStats {
     /// Records that were written, those of the log itself included.
@@ -77,10 +79,12 @@ pub struct AuditStats {
     /// Requests that had to be refused.
     pub refused: u64,
     /// Failures of the sink.
+    #[serde(skip)]
     pub failures: u64,
     /// Records that wait, and reserved room.
     pub queued: usize,
     /// Why the sink does not work at the moment; `None` if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 

@@ -198,6 +198,12 @@ impl MergedList {
         self.items.as_deref().unwrap_or_default()
     }
 
+    /// The items, each with the name of its server.
+    pub fn items_with_server(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
+        let items = self.items().iter();
+        items.map(|item| (item, &**self.server_name(&item.item_ref)))
+    }
+
     /// Whether another server's item has the name of `item` wherever a view shows both.
     pub fn is_shadowed(&self, item: &Item) -> bool {
         let owner = self.owners.get(&item.id);

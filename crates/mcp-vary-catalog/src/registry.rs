@@ -1,7 +1,7 @@
 //! Which server each listed name or URI is assigned to, once clients may have seen it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use super::listing::ListKind;
 use super::merge::{AssignedServers, MergedList};
@@ -27,7 +27,7 @@ struct Assignments {
 impl NameRegistry {
     /// Releases the assignments to all servers except `servers`.
     pub fn retain(&self, servers: impl IntoIterator<Item = Arc<str>>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let Assignments {
             servers: configured,
             lists,
@@ -46,7 +46,7 @@ impl NameRegistry {
         is_published: bool,
         merge: impl FnOnce(&AssignedServers) -> MergedList,
     ) -> MergedList {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let Assignments { servers, lists } = &mut *state;
         let assigned = lists.entry(kind).or_default();
         let merged = merge(assigned);
@@ -58,13 +58,9 @@ impl NameRegistry {
 
     /// Assigns the items of `merged`, which clients see from now on.
     pub fn publish(&self, merged: &MergedList) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let Assignments { servers, lists } = &mut *state;
         assign(lists.entry(merged.kind).or_default(), servers, merged);
-    }
-
-    fn state(&self) -> MutexGuard<'_, Assignments> {
-        self.0.lock()
     }
 }
 

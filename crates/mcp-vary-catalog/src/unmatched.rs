@@ -9,7 +9,7 @@ use super::index::ViewIndex;
 use super::item::Item;
 use super::listing::ListKind;
 use super::merge::ServerListing;
-use crate::catalog::{Catalog, Lists};
+use crate::catalog::Catalog;
 use crate::variant_config::{VariantConfig, candidate};
 use crate::variant_set::VariantSet;
 
@@ -60,17 +60,9 @@ impl Catalog {
             if !lists.listings.iter().all(is_complete) {
                 return None;
             }
-            all.extend(lists.items_with_server());
+            all.extend(lists.merged.items_with_server());
         }
         Some(all)
-    }
-}
-
-impl Lists {
-    fn items_with_server(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
-        let merged = &self.merged;
-        let items = merged.items().iter();
-        items.map(|item| (item, &**merged.server_name(&item.item_ref)))
     }
 }
 

@@ -402,21 +402,17 @@ fn view_items(
     let known = before.map_or(&[][..], |view| &view.items);
     let known: BTreeMap<*const Item, &Arc<ViewItem>> =
         known.iter().map(|it| (Arc::as_ptr(&it.item), it)).collect();
-    let items = merged.items().iter();
-    let showings = items.map(|item| match known.get(&Arc::as_ptr(item)) {
+    let items = merged.items_with_server();
+    let showings = items.map(|(item, server)| match known.get(&Arc::as_ptr(item)) {
         Some(showing) => Arc::clone(showing),
-        None => {
-            let server = merged.server_name(&item.item_ref);
-            let results = &layout.results;
-            Arc::new(ViewItem::new(
-                variant,
-                names,
-                merged.kind,
-                item,
-                server,
-                results,
-            ))
-        }
+        None => Arc::new(ViewItem::new(
+            variant,
+            names,
+            merged.kind,
+            item,
+            server,
+            &layout.results,
+        )),
     });
     showings.collect()
 }

@@ -17,6 +17,7 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::item::Item;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::merge::MergedList;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_catalog::selection::rules::RuleOutcome;
 use mcp_vary_catalog::selection::variant_selection::{
@@ -284,7 +285,7 @@ impl<'a> Question<'a> {
             return (Vec::new(), None);
         };
         let tools = merged_tools(catalog);
-        let described = tools.map(|(server, item)| {
+        let described = tools.map(|(item, server)| {
             let is_trusted = access.trusted_annotations.contains(server);
             access_item(ListKind::Tools, item, server, is_trusted)
         });
@@ -312,7 +313,7 @@ impl<'a> Question<'a> {
             .collect();
         let items = report.into_iter().flat_map(AccessReport::items);
         let mut decisions = items.map(hidden_by_access);
-        let tools = merged_tools(catalog).map(|(server, item)| {
+        let tools = merged_tools(catalog).map(|(item, server)| {
             let by_access = decisions.next().flatten();
             let tool = shown.get(&(server, &*item.item_ref.upstream_name));
             let by_variant = |detail: String| HiddenTool {
@@ -340,13 +341,10 @@ impl<'a> Question<'a> {
 }
 
 /// The tools of all servers as they are merged, each with its server.
-fn merged_tools(catalog: &Catalog) -> impl Iterator<Item = (&str, &Item)> {
+fn merged_tools(catalog: &Catalog) -> impl Iterator<Item = (&Arc<Item>, &str)> {
     let all = catalog.lists().map(|lists| &lists.merged);
     let lists = all.filter(|merged| merged.kind == ListKind::Tools);
-    lists.flat_map(|merged| {
-        let items = merged.items().iter();
-        items.map(|item| (&**merged.server_name(&item.item_ref), &**item))
-    })
+    lists.flat_map(MergedList::items_with_server)
 }
 
 fn hidden_by_access(item: &ItemReport) -> Option<HiddenTool> {

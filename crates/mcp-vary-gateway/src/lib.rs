@@ -92,6 +92,7 @@ pub use crate::explain_client::{
 };
 pub use gateway::Gateway;
 pub use listed_tools::{VariantTool, VariantTools};
+pub use mcp_vary_audit::AuditStats;
 pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
 pub use mcp_vary_catalog::merge::{Collision, Naming};
@@ -120,9 +121,7 @@ pub use pipeline::router::accepts_params;
 pub use pool::ConnectionStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport, UndecidedExtension};
-pub use status::{
-    AuditStatus, CallStatus, ExperimentStatus, LoginStatus, ServerStatus, Status, VariantStatus,
-};
+pub use status::{CallStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -276,9 +276,8 @@ impl Gateway {
         let catalog = snapshot.pool.base().catalog.current();
         let described = catalog.lists().flat_map(|lists| {
             let merged = &lists.merged;
-            merged.items().iter().map(|item| {
-                let server = merged.server_name(&item.item_ref);
-                let is_trusted = access.trusted_annotations.contains(&**server);
+            merged.items_with_server().map(|(item, server)| {
+                let is_trusted = access.trusted_annotations.contains(server);
                 access_item(merged.kind, item, server, is_trusted)
             })
         });

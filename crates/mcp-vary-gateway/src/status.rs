@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use mcp_vary_audit::AuditStats;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
@@ -90,43 +91,18 @@ pub struct Status {
     pub rate_limits: BTreeMap<String, u64>,
     /// The audit log; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<AuditStatus>,
+    pub audit: Option<AuditStats>,
     /// Refused and dropped messages since the start, by name. Counters at zero are omitted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, u64>,
 }
 
-/// The status of the audit log.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AuditStatus {
-    /// Records that were written since the start.
-    pub written: u64,
-    /// Records that were lost.
-    pub lost: u64,
-    /// Requests that were refused because they could not be recorded.
-    pub refused: u64,
-    /// Records that wait to be written, and requests whose outcome is not known yet.
-    pub queued: usize,
-    /// Why records cannot be written at the moment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-impl AuditStatus {
-    fn of(services: &Services) -> Option<Self> {
-        let stats = services.observers.audit.as_ref()?.stats();
-        Some(Self {
-            written: stats.written,
-            lost: stats.lost,
-            refused: stats.refused,
-            queued: stats.queued,
-            error: stats
-                .error
-                .map(|error| excerpt(error.as_bytes(), MAX_REASON_LENGTH)),
-        })
+fn audit_stats(services: &Services) -> Option<AuditStats> {
+    let mut stats = services.observers.audit.as_ref()?.stats();
+    if let Some(error) = &mut stats.error {
+        *error = excerpt(error.as_bytes(), MAX_REASON_LENGTH);
     }
+    Some(stats)
 }
 
 /// What came of one experiment.
@@ -174,7 +150,7 @@ pub struct ServerStatus {
     pub upstream_variants: Vec<VariantId>,
     /// The login or the credentials of a service that Vary uses there; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub login: Option<LoginStatus>,
+    pub login: Option<CredentialStatus>,
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
@@ -197,29 +173,6 @@ pub struct ServerStatus {
     /// What was wrong with items of its lists, which Vary repaired or left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub list_faults: Vec<String>,
-}
-
-/// The login that Vary uses at a server. It says neither who logged in nor where.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct LoginStatus {
-    /// When its token ends, in seconds since 1970-01-01 UTC, if that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires: Option<u64>,
-    /// Whether the token is renewed without a person.
-    pub refreshed: bool,
-    /// Whether it has ended, and somebody has to log in.
-    pub ended: bool,
-}
-
-impl From<CredentialStatus> for LoginStatus {
-    fn from(status: CredentialStatus) -> Self {
-        Self {
-            expires: status.expires_at,
-            refreshed: status.is_refreshed,
-            ended: status.has_ended,
-        }
-    }
 }
 
 /// The calls of one server since the gateway was opened: requests of clients that were forwarded to it, except those
@@ -367,7 +320,7 @@ impl Status {
                 .as_ref()
                 .map(|ranking| ranking.status()),
             rate_limits: snapshot.config.rates.refused(),
-            audit: AuditStatus::of(services),
+            audit: audit_stats(services),
             counters: services.counters.above_zero(),
         }
     }
@@ -414,8 +367,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: source.offered_variants(),
-                login: credential_source::status(&source.connection.config().credentials)
-                    .map(LoginStatus::from),
+                login: credential_source::status(&source.connection.config().credentials),
                 tools,
                 skills: lists.has_skills(),
                 connections: Some(connections),

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderName, HeaderValue, StatusCode};
 use mcp_vary_base::caller_token::CallerToken;
+use serde::{Deserialize, Serialize};
 
 /// Gives the value of a header with credentials for each HTTP request to a server.
 ///
@@ -111,14 +112,17 @@ pub trait ClientCredentials: Send + Sync {
 
 mcp_vary_base::debug_by_name!(dyn ClientCredentials);
 
-/// The credentials of a server, as the operator sees them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The credentials of a server, as the operator sees them. It says neither who logged in nor where.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CredentialStatus {
     /// When the value ends, in seconds since 1970-01-01 UTC, if that is known.
+    #[serde(rename = "expires", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
     /// Whether it is renewed without a person.
+    #[serde(rename = "refreshed")]
     pub is_refreshed: bool,
     /// Whether it has ended, and somebody has to log in.
+    #[serde(rename = "ended")]
     pub has_ended: bool,
 }
 

@@ -8,7 +8,6 @@ use mcp_vary_http_client::credential_source::{
 
 use crate::credentials::Credentials;
 use crate::error;
-use crate::store::LoginSummary;
 
 /// The values of `Authorization` for one server.
 #[derive(Debug)]
@@ -83,7 +82,7 @@ impl CredentialSource for AuthorizationSource {
 
     fn status(&self) -> Option<CredentialStatus> {
         match &self.credentials {
-            Credentials::Login(login) => login.latest().as_ref().map(status),
+            Credentials::Login(login) => login.latest().map(|login| login.status),
             Credentials::Service(service) => service.status(),
         }
     }
@@ -116,11 +115,3 @@ fn shown(error: &error::CredentialError) -> CredentialError {
 /// What to do about a server that has its own tokens.
 const TOKEN_ADVICE: &str =
     "or write a token of the server into `headers` (for a URL on the command line, `--header`)";
-
-fn status(login: &LoginSummary) -> CredentialStatus {
-    CredentialStatus {
-        expires_at: login.expires_at,
-        is_refreshed: login.is_refreshed,
-        has_ended: login.has_ended,
-    }
-}

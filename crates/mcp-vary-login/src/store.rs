@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::{io_error, private_files};
+use mcp_vary_http_client::credential_source::CredentialStatus;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -110,12 +111,8 @@ pub struct LoginSummary {
     pub issuer: String,
     /// The scopes that were granted or, if the authorization server did not say, requested.
     pub scope: Scopes,
-    /// When the access token ends, in seconds since 1970-01-01 UTC, if that is known.
-    pub expires_at: Option<u64>,
-    /// Whether it is refreshed by itself.
-    pub is_refreshed: bool,
-    /// Whether the login has ended: its access token has, and cannot be refreshed.
-    pub has_ended: bool,
+    /// Until when it is valid. It has ended when its access token has, and cannot be refreshed.
+    pub status: CredentialStatus,
 }
 
 /// Why the store cannot be used. It contains nothing secret.
@@ -333,9 +330,11 @@ impl Login {
             key: self.key(),
             issuer: self.issuer.clone(),
             scope: granted.unwrap_or(&self.scope).clone(),
-            expires_at: tokens.and_then(|tokens| tokens.expires_at),
-            is_refreshed,
-            has_ended: !has_token && !is_refreshed,
+            status: CredentialStatus {
+                expires_at: tokens.and_then(|tokens| tokens.expires_at),
+                is_refreshed,
+                has_ended: !has_token && !is_refreshed,
+            },
         }
     }
 }
@@ -444,7 +443,8 @@ mod tests {
             (&listed[0].key, listed[0].scope.to_string()),
             (&b, "a".to_owned())
         );
-        assert!(listed[0].is_refreshed && !listed[0].has_ended);
+        let status = listed[0].status;
+        assert!(status.is_refreshed && !status.has_ended);
     }
 
     #[cfg(unix)]

@@ -249,7 +249,7 @@ impl Observation {
     /// The request opened a stream of notifications, which has no response.
     pub fn stream_opened(&self) {
         if let Some(record) = &self.record {
-            record.opened_stream();
+            record.end(mcp_vary_audit::Outcome::Allowed);
         }
         if let Some(meter) = &self.meter {
             meter.stream_opened();
@@ -262,7 +262,7 @@ impl Observation {
     /// The client does not wait for the response.
     fn cancelled(&self) {
         if let Some(record) = &self.record {
-            record.cancelled();
+            record.end(mcp_vary_audit::Outcome::Cancelled);
         }
         if let Some(span) = &self.span {
             span.end(Outcome::Cancelled);

@@ -336,17 +336,8 @@ impl RequestRecord {
         });
     }
 
-    /// The request opened a stream of notifications, which has no response.
-    pub(crate) fn opened_stream(&self) {
-        self.end(Outcome::Allowed);
-    }
-
-    /// The client did not wait for the response.
-    pub(crate) fn cancelled(&self) {
-        self.end(Outcome::Cancelled);
-    }
-
-    fn end(&self, outcome: Outcome) {
+    /// Records the outcome of a request that has no response, or whose client did not wait for it.
+    pub(crate) fn end(&self, outcome: Outcome) {
         if let Some(pending) = self.pending.lock().take() {
             self.submit(pending, outcome, None, |_| {});
         }
@@ -383,7 +374,7 @@ impl RequestRecord {
 
 impl Drop for RequestRecord {
     fn drop(&mut self) {
-        self.cancelled();
+        self.end(Outcome::Cancelled);
     }
 }
 

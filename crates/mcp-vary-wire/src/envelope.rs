@@ -133,6 +133,17 @@ impl<'a> Message<'a> {
         }
     }
 
+    fn check_params(self) -> Result<Self, WireError> {
+        match self.params {
+            Some(params) if !params.starts_with('{') => Err(WireError {
+                kind: WireErrorKind::InvalidParams,
+                reason: "`params` must be an object".to_owned(),
+                id: None,
+            }),
+            _ => Ok(self),
+        }
+    }
+
     /// Whether this is a request, which needs a response.
     #[must_use]
     pub fn is_request(&self) -> bool {
@@ -161,19 +172,6 @@ pub fn slice_of(whole: &Bytes, part: &str) -> Option<Bytes> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (end <= whole.len()).then(|| whole.slice(start..end))
-}
-
-impl Message<'_> {
-    fn check_params(self) -> Result<Self, WireError> {
-        match self.params {
-            Some(params) if !params.starts_with('{') => Err(WireError {
-                kind: WireErrorKind::InvalidParams,
-                reason: "`params` must be an object".to_owned(),
-                id: None,
-            }),
-            _ => Ok(self),
-        }
-    }
 }
 
 /// Reads a message that is unusual or not valid.

@@ -49,15 +49,10 @@ impl Handshake {
 
     /// Whether `other` declares the same revision, server, capabilities and instructions.
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
-        let parts = |handshake: &Self| {
-            (
-                handshake.revision,
-                handshake.server_info.clone(),
-                handshake.capabilities.clone(),
-                handshake.instructions.clone(),
-            )
-        };
-        parts(self) == parts(other)
+        self.revision == other.revision
+            && self.server_info == other.server_info
+            && self.capabilities == other.capabilities
+            && self.instructions == other.instructions
     }
 
     /// Whether the server supports a revision with `initialize`, on this connection or another.
@@ -115,23 +110,19 @@ impl Handshake {
 
     /// Whether the server has the capability `kind`.
     pub fn has_capability(&self, kind: &str) -> bool {
-        let capabilities = Members::parse(&self.capabilities);
-        let kind = capabilities
-            .ok()
-            .and_then(|all| all.get(kind).map(|value| value.starts_with('{')));
-        kind.unwrap_or(false)
+        let capabilities = Members::parse(&self.capabilities).unwrap_or_default();
+        capabilities
+            .get(kind)
+            .is_some_and(|value| value.starts_with('{'))
     }
 
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
     #[must_use]
     pub fn has_capability_flag(&self, kind: &str, flag: &str) -> bool {
-        let Ok(capabilities) = Members::parse(&self.capabilities) else {
-            return false;
-        };
-        capabilities
-            .get(kind)
-            .and_then(|kind| Members::parse(kind).ok())
-            .is_some_and(|kind| kind.get(flag) == Some("true"))
+        let capabilities = Members::parse(&self.capabilities).unwrap_or_default();
+        let kind = capabilities.get(kind).unwrap_or_default();
+        let kind = Members::parse(kind).unwrap_or_default();
+        kind.get(flag) == Some("true")
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use mcp_vary_config::{AuthMethod, File, SecretFiles};
 use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
-use mcp_vary_http_client::credential_source::CredentialStatus;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings, Logout};
 use mcp_vary_login::registration::ConfiguredClient;
@@ -55,7 +54,11 @@ pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict,
         logged_in.map_err(|error| Failure::looked_at(format!("{}: {error}", shown(server))))
     });
     let summary = logging_in.await?;
-    let line = format!("logged in to {}, {}", summary.key.server, status(&summary));
+    let line = format!(
+        "logged in to {}, {}",
+        summary.key.server,
+        until(summary.status)
+    );
     print::progress(&sanitize(&line));
     Ok(Verdict::Fine)
 }
@@ -128,7 +131,7 @@ fn row(login: &Result<LoginSummary, StoreError>) -> Vec<String> {
     match login {
         Ok(login) => vec![
             login.key.server.clone(),
-            status(login),
+            until(login.status),
             login.scope.to_string(),
         ],
         Err(error) => vec![error.to_string()],
@@ -141,21 +144,12 @@ fn json_entry(login: &Result<LoginSummary, StoreError>) -> Value {
             "server": login.key.server,
             "issuer": login.issuer,
             "scope": login.scope.to_string(),
-            "expires": login.expires_at,
-            "refreshed": login.is_refreshed,
-            "ended": login.has_ended,
+            "expires": login.status.expires_at,
+            "refreshed": login.status.is_refreshed,
+            "ended": login.status.has_ended,
         }),
         Err(error) => json!({"error": error.to_string()}),
     }
-}
-
-/// Until when a login is valid.
-fn status(login: &LoginSummary) -> String {
-    until(CredentialStatus {
-        expires_at: login.expires_at,
-        is_refreshed: login.is_refreshed,
-        has_ended: login.has_ended,
-    })
 }
 
 /// Changes the settings by the options.

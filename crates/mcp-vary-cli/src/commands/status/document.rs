@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Status as Standing, VariantId};
+use mcp_vary_http_client::credential_source::CredentialStatus;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,7 +77,7 @@ pub(super) struct ServerStatus {
     pub(super) undeclared: BTreeMap<String, bool>,
     #[serde(default)]
     pub(super) upstream_variants: Vec<VariantId>,
-    pub(super) login: Option<LoginStatus>,
+    pub(super) login: Option<CredentialStatus>,
     pub(super) tools: Option<usize>,
     pub(super) connections: Option<ConnectionStatus>,
     pub(super) dedicated: Option<ConnectionStatus>,
@@ -92,16 +93,6 @@ impl ServerStatus {
     pub(super) fn is_usable(&self) -> bool {
         matches!(&*self.state, "up" | "per-user")
     }
-}
-
-/// The login that a gateway uses at a server.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct LoginStatus {
-    /// In seconds since 1970-01-01 UTC.
-    pub(super) expires: Option<u64>,
-    pub(super) refreshed: bool,
-    pub(super) ended: bool,
 }
 
 /// The connections of one kind to one server.
@@ -202,7 +193,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use mcp_vary_gateway::{Config, Gateway, Status, Target, UpstreamConfig};
-    use mcp_vary_http_client::credential_source::CredentialStatus;
     use serde_json::json;
 
     use super::*;
@@ -231,12 +221,11 @@ mod tests {
         server.next_attempt = Some(1);
         server.undeclared.insert("tools/list", true);
         server.upstream_variants.push(id.clone());
-        let login = CredentialStatus {
+        server.login = Some(CredentialStatus {
             expires_at: Some(1),
             is_refreshed: false,
             has_ended: false,
-        };
-        server.login = Some(login.into());
+        });
         let calls = server.calls.as_mut().unwrap();
         (calls.p50, calls.p95) = (Some(1.0), Some(2.5));
         let unread = "too long".to_owned();
@@ -254,7 +243,7 @@ mod tests {
         let mut ranking = mcp_vary_gateway::ModelRankingStatus::default();
         ranking.failures.insert("timeout", 1);
         status.model_ranking = Some(ranking);
-        let mut log = mcp_vary_gateway::AuditStatus::default();
+        let mut log = mcp_vary_gateway::AuditStats::default();
         log.error = Some("the disk is full".to_owned());
         status.audit = Some(log);
         status.rate_limits.insert("calls".to_owned(), 1);

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_http_client::credential_source::CredentialStatus;
-
 use super::document::{ConnectionStatus, ServerStatus};
 use super::server_table::server_table;
 use super::{duration, number};
@@ -93,12 +91,7 @@ fn unread(server: &ServerStatus) -> impl Iterator<Item = String> {
 
 /// The login at a server, and until when it is valid.
 fn login(server: &ServerStatus) -> Option<String> {
-    let login = server.login.as_ref()?;
-    let end = until(CredentialStatus {
-        expires_at: login.expires,
-        is_refreshed: login.refreshed,
-        has_ended: login.ended,
-    });
+    let end = until(server.login?);
     Some(format!("login at `{}`: {end}", server.name))
 }
 
