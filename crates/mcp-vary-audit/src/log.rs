@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{ArgumentsDetail, AuditConfig, OnFull};
 use crate::encode::{Encoder, TimedRecord};
@@ -69,7 +69,7 @@ pub struct Permit {
 }
 
 /// What an audit log did since its start.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AuditStats {
     /// Records that were written, those of the log itself included.

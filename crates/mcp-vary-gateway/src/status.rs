@@ -11,7 +11,7 @@ use mcp_vary_experiment::{Metric, Totals};
 use mcp_vary_http_client::credential_source::{self, CredentialStatus};
 use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
 use mcp_vary_wire::sanitize::excerpt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
@@ -177,7 +177,7 @@ pub struct ServerStatus {
 
 /// The calls of one server since the gateway was opened: requests of clients that were forwarded to it, except those
 /// about tasks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallStatus {
@@ -186,6 +186,7 @@ pub struct CallStatus {
     /// Those whose response was an error, or a result with `isError`.
     pub errors: u64,
     /// Those that the client cancelled, or whose client has disconnected.
+    #[serde(default)]
     pub cancelled: u64,
     /// The median of the time from sending the request to its server to the response, in milliseconds. It is at most 4 % off. Absent
     /// without responses.
@@ -210,7 +211,7 @@ impl CallStatus {
 }
 
 /// The status of one variant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct VariantStatus {

@@ -6,11 +6,11 @@ use std::sync::MutexGuard;
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_name::ClientName;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 /// A client's uses of a deprecated variant.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeprecatedUse {
@@ -21,6 +21,7 @@ pub struct DeprecatedUse {
     /// Its requests in the variant since the gateway started.
     pub requests: u64,
     /// Its last request, in seconds since 1970-01-01 UTC.
+    #[serde(default)]
     pub last: u64,
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_vary_base::lock::Lock;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use mcp_vary_wire::client_id::ClientId;
 
 /// The uses of one tool in variants whose schemas are on demand, since the start.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DirectoryUse {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing, VariantId};
+use mcp_vary_gateway::{AuditStats, DirectoryUse, VariantStatus};
 use serde_json::Value;
 
 use crate::commands::operate::{WRONG_TOKEN, written_token};
@@ -31,9 +32,7 @@ pub(crate) use document::ReceivedStatus;
 
 use args::Status;
 use clients::clients;
-use document::{
-    AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,
-};
+use document::{ModelRankingStatus, ServerStatus, StatusDocument};
 use gauges::gauges;
 use server_table::colored;
 use servers::servers;
@@ -212,7 +211,7 @@ fn model_ranking(ranking: &ModelRankingStatus) -> String {
 }
 
 /// What the audit log has written, after an empty line.
-fn audit(audit: &AuditStatus) -> String {
+fn audit(audit: &AuditStats) -> String {
     let failure = audit.error.as_ref();
     let error = failure.map_or_else(String::new, |error| {
         format!("the audit log cannot be written: {error}\n")

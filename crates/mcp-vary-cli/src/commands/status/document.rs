@@ -1,11 +1,14 @@
 //! The document at `/status` of a gateway: the members that Vary shows.
 //!
-//! Its types have the names of those that the gateway serializes. Members that Vary does not show are ignored, so that newer
-//! gateways can add some.
+//! Its own types, which show less, have the names of those that the gateway serializes. Members that Vary does not know are
+//! ignored, so that newer gateways can add some.
 
 use std::collections::BTreeMap;
 
-use mcp_vary::variant::{Status as Standing, VariantId};
+use mcp_vary::variant::VariantId;
+use mcp_vary_gateway::{
+    AuditStats, CallStatus, ConnectionStatus, DeprecatedUse, DirectoryUse, VariantStatus,
+};
 use mcp_vary_http_client::credential_source::CredentialStatus;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Deserialize;
@@ -55,7 +58,7 @@ pub(crate) struct StatusDocument {
     pub(super) tasks: Option<usize>,
     pub(super) model_ranking: Option<ModelRankingStatus>,
     pub(super) rate_limits: BTreeMap<String, u64>,
-    pub(super) audit: Option<AuditStatus>,
+    pub(super) audit: Option<AuditStats>,
     pub(super) counters: BTreeMap<String, u64>,
 }
 
@@ -95,41 +98,6 @@ impl ServerStatus {
     }
 }
 
-/// The connections of one kind to one server.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct ConnectionStatus {
-    pub(super) open: usize,
-    pub(super) limit: usize,
-    pub(super) evicted: u64,
-}
-
-/// The calls of one server.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct CallStatus {
-    pub(super) count: u64,
-    pub(super) errors: u64,
-    /// In milliseconds.
-    pub(super) p50: Option<f64>,
-    pub(super) p95: Option<f64>,
-}
-
-/// The status of one variant.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(rename_all = "camelCase")]
-pub(super) struct VariantStatus {
-    pub(super) id: VariantId,
-    pub(super) status: Standing,
-    pub(super) replacement: Option<VariantId>,
-    pub(super) removal_date: Option<String>,
-    pub(super) days_left: Option<i64>,
-    pub(super) default: bool,
-    pub(super) tools: usize,
-    pub(super) tokens: Option<usize>,
-}
-
 /// The requests of clients with one name and version in one variant.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -142,30 +110,6 @@ pub(super) struct ClientUse {
     pub(super) calls: u64,
 }
 
-/// A client's uses of a deprecated variant.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct DeprecatedUse {
-    pub(super) variant: VariantId,
-    /// `None` for all clients beyond the limit.
-    pub(super) client: Option<ClientName>,
-    pub(super) requests: u64,
-}
-
-/// The uses of one tool in variants whose schemas are on demand.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct DirectoryUse {
-    /// `None` for all tools beyond the limit.
-    pub(super) server: Option<String>,
-    pub(super) tool: Option<String>,
-    pub(super) described: u64,
-    pub(super) refused: u64,
-    pub(super) repaired: u64,
-    pub(super) unchecked: u64,
-    pub(super) reason: Option<String>,
-}
-
 /// The status of the ranking by a model.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -175,17 +119,6 @@ pub(super) struct ModelRankingStatus {
     pub(super) postponed: u64,
     #[serde(default)]
     pub(super) failures: BTreeMap<String, u64>,
-}
-
-/// The status of the audit log.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct AuditStatus {
-    pub(super) written: u64,
-    pub(super) lost: u64,
-    pub(super) refused: u64,
-    pub(super) queued: usize,
-    pub(super) error: Option<String>,
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::document::{ConnectionStatus, ServerStatus};
+use mcp_vary_gateway::ConnectionStatus;
+
+use super::document::ServerStatus;
 use super::server_table::server_table;
 use super::{duration, number};
 use crate::credentials::until;
