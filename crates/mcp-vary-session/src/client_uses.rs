@@ -1,5 +1,6 @@
 //! Records the clients that used the gateway recently: the variant of each, what selected it, and how many requests it made.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_name::ClientName;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, UnitWeighter};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The requests of clients with one name and version in one variant.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ClientUse {
@@ -27,7 +28,7 @@ pub struct ClientUse {
     pub variant: Option<VariantId>,
     /// What selected the variant: `selector`, `rule` or `ranking` for example; absent if variants are off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
+    pub reason: Option<Cow<'static, str>>,
     /// The rule that selected it: `clients[0]`, `variant`, the name of an experiment, or that of an access rule; absent if
     /// `reason` has no rules.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,7 @@ pub struct ClientUse {
     /// How many of them called a tool.
     pub calls: u64,
     /// Its last request, in seconds since 1970-01-01 UTC.
+    #[serde(default)]
     pub last: u64,
 }
 
@@ -217,7 +219,7 @@ impl CountedUse {
         ClientUse {
             client: key.client.clone(),
             variant,
-            reason: reason.as_ref().map(|reason| reason.by.as_str()),
+            reason: reason.as_ref().map(|reason| reason.by.as_str().into()),
             rule: reason.and_then(|reason| Some(reason.rule?.to_string())),
             requests: self.requests.load(Ordering::Relaxed),
             calls: self.calls.load(Ordering::Relaxed),

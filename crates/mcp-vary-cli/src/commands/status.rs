@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing, VariantId};
-use mcp_vary_gateway::{AuditStats, DirectoryUse, VariantStatus};
+use mcp_vary_gateway::{AuditStats, DirectoryUse, ModelRankingStatus, VariantStatus};
 use serde_json::Value;
 
 use crate::commands::operate::{WRONG_TOKEN, written_token};
@@ -32,7 +32,7 @@ pub(crate) use document::ReceivedStatus;
 
 use args::Status;
 use clients::clients;
-use document::{ModelRankingStatus, ServerStatus, StatusDocument};
+use document::{ServerStatus, StatusDocument};
 use gauges::gauges;
 use server_table::colored;
 use servers::servers;
@@ -223,14 +223,14 @@ fn audit(audit: &AuditStats) -> String {
 }
 
 /// Counts by name under a heading, after an empty line; empty if there are none.
-fn counts(heading: [&str; 2], counts: &BTreeMap<String, u64>) -> String {
+fn counts(heading: [&str; 2], counts: &BTreeMap<impl ToString, u64>) -> String {
     if counts.is_empty() {
         return String::new();
     }
     let head = heading.map(str::to_owned).to_vec();
     let rows = counts
         .iter()
-        .map(|(name, count)| vec![name.clone(), count.to_string()]);
+        .map(|(name, count)| vec![name.to_string(), count.to_string()]);
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
     format!("\n{}", table(&rows, 1))
 }

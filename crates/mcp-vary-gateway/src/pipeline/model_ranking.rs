@@ -8,6 +8,7 @@ mod cache;
 mod endpoint;
 mod ranked_by_era;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -29,7 +30,7 @@ use mcp_vary_rates::{
     SharedClock,
 };
 use mcp_vary_wire::revision::Era;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -100,8 +101,8 @@ impl RankedClient<'_> {
 }
 
 /// The status of the ranking by a model.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ModelRankingStatus {
     /// How often the model was asked.
@@ -114,7 +115,7 @@ pub struct ModelRankingStatus {
     pub cached: usize,
     /// How often there was no usable answer, by the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub failures: BTreeMap<&'static str, u64>,
+    pub failures: BTreeMap<Cow<'static, str>, u64>,
 }
 
 /// A request to the model.

@@ -1,9 +1,9 @@
 //! The clients of a status: the recent ones, and those that use deprecated variants.
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::DeprecatedUse;
+use mcp_vary_gateway::{ClientUse, DeprecatedUse};
 
-use super::document::{ClientUse, StatusDocument};
+use super::document::StatusDocument;
 use crate::print::table::table;
 
 /// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.

@@ -1,16 +1,16 @@
 //! The document at `/status` of a gateway: the members that Vary shows.
 //!
-//! Its own types, which show less, have the names of those that the gateway serializes. Members that Vary does not know are
-//! ignored, so that newer gateways can add some.
+//! Its own types, which show less, have the names of those that the gateway serializes. Members that are unknown are ignored,
+//! so that newer gateways can add some.
 
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_gateway::{
-    AuditStats, CallStatus, ConnectionStatus, DeprecatedUse, DirectoryUse, VariantStatus,
+    AuditStats, CallStatus, ClientUse, ConnectionStatus, DeprecatedUse, DirectoryUse,
+    ModelRankingStatus, VariantStatus,
 };
 use mcp_vary_http_client::credential_source::CredentialStatus;
-use mcp_vary_wire::client_name::ClientName;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -98,29 +98,6 @@ impl ServerStatus {
     }
 }
 
-/// The requests of clients with one name and version in one variant.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct ClientUse {
-    pub(super) client: ClientName,
-    pub(super) variant: Option<VariantId>,
-    pub(super) reason: Option<String>,
-    pub(super) rule: Option<String>,
-    pub(super) requests: u64,
-    pub(super) calls: u64,
-}
-
-/// The status of the ranking by a model.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct ModelRankingStatus {
-    pub(super) requests: u64,
-    pub(super) used: u64,
-    pub(super) postponed: u64,
-    #[serde(default)]
-    pub(super) failures: BTreeMap<String, u64>,
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -174,7 +151,7 @@ mod tests {
         used.reason = Some("it is not valid".to_owned());
         status.directory_use.push(used);
         let mut ranking = mcp_vary_gateway::ModelRankingStatus::default();
-        ranking.failures.insert("timeout", 1);
+        ranking.failures.insert("timeout".into(), 1);
         status.model_ranking = Some(ranking);
         let mut log = mcp_vary_gateway::AuditStats::default();
         log.error = Some("the disk is full".to_owned());

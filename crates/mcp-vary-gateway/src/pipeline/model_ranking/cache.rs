@@ -83,7 +83,7 @@ impl AnswerCache {
         } else {
             self.failures_in_row = 0;
         }
-        let count = self.counts.failures.entry(error.name()).or_default();
+        let count = self.counts.failures.entry(error.name().into()).or_default();
         *count += 1;
         *count == 1
     }
@@ -145,8 +145,9 @@ mod tests {
         }
         let counts = &cache.counts;
         assert_eq!((counts.requests, counts.used), (3, 1));
-        let failures: Vec<_> = counts.failures.iter().collect();
-        assert_eq!(failures, [(&"not-a-completion", &1), (&"not-json", &2)]);
+        let failures = counts.failures.iter();
+        let failures: Vec<_> = failures.map(|(name, count)| (&**name, *count)).collect();
+        assert_eq!(failures, [("not-a-completion", 1), ("not-json", 2)]);
     }
 
     /// SV-6: an endpoint that fails five times in a row is left alone for a minute.
