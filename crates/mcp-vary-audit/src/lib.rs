@@ -38,9 +38,10 @@ pub use config::{ArgumentsDetail, AuditConfig, AuditKey, IdentityDetail, OnFull}
 pub use encode::SCHEMA_VERSION;
 pub use line::{Line, MAX_LINE, Severity};
 pub use log::{AuditLog, AuditStats, Permit, QueueFull};
+pub use mcp_vary::error::Era;
 pub use pending::PendingRecord;
 pub use record::{
-    Actor, Arguments, ClientInfo, Era, Event, ModelRanking, Outcome, Record, SessionId, Target,
+    Actor, Arguments, ClientInfo, Event, ModelRanking, Outcome, Record, SessionId, Target,
     TargetKind, Transport, VariantChoice,
 };
 pub use sink::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::error::Era;
 use mcp_vary_access::{Principal, PrincipalKind};
 use serde::Serialize;
 
@@ -153,17 +154,6 @@ pub enum Outcome {
     /// It was allowed, and the client did not wait for the answer.
     #[default]
     Cancelled,
-}
-
-/// The generation of the protocol that a client speaks.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Era {
-    /// `initialize` and sessions.
-    Legacy,
-    /// Every request describes itself.
-    Modern,
 }
 
 /// How a client is connected.

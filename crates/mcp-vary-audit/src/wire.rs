@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
+use mcp_vary::error::Era;
 use serde::Serialize;
 
-use crate::record::{Era, ModelRanking, Outcome, Target, Transport, VariantChoice};
+use crate::record::{ModelRanking, Outcome, Target, Transport, VariantChoice};
 use crate::text::Text;
 
 /// A line as it is serialised. What is `None` is left out.

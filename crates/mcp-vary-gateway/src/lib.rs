@@ -91,7 +91,7 @@ pub use crate::explain_client::{
     HiddenTool,
 };
 pub use gateway::Gateway;
-pub use listed_tools::{VariantTool, VariantTools};
+pub use listed_tools::VariantTools;
 pub use mcp_vary_audit::AuditStats;
 pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
@@ -101,6 +101,7 @@ pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient}
 pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{SeenChange, ServerChange};
+pub use mcp_vary_catalog::tool_listing::VariantTool;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 pub use mcp_vary_observation::request_feed::{
     FinishedCall, RequestWatch, WatchEvent, WatchedClient,

@@ -3,6 +3,7 @@
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::tool_listing::VariantTool;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::view::View;
 
@@ -19,24 +20,6 @@ pub struct VariantTools {
     pub tools: Vec<VariantTool>,
     /// The definitions of the gateway's own tools, which end the list.
     pub gateway_tools: Vec<String>,
-}
-
-/// A tool of a server as a variant lists it.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct VariantTool {
-    /// The name of the server.
-    pub server: String,
-    /// The name of the tool there.
-    pub upstream_name: String,
-    /// Its name in the variant.
-    pub name: String,
-    /// Whether the variant gives it that name. A prefix that tells servers apart is none.
-    pub is_renamed: bool,
-    /// Its definition, JSON text.
-    pub definition: String,
-    /// The arguments that the variant fixes, by the server's names.
-    pub fixed: Vec<String>,
 }
 
 impl Gateway {
@@ -68,17 +51,9 @@ impl Gateway {
 }
 
 fn tools_of(config: &VariantConfig, view: &View) -> VariantTools {
-    let tools = view.tool_listing().map(|tool| VariantTool {
-        server: tool.server.to_owned(),
-        upstream_name: tool.upstream_name.to_owned(),
-        name: tool.name.to_owned(),
-        is_renamed: tool.is_renamed,
-        definition: tool.definition.to_owned(),
-        fixed: tool.fixed.into_iter().map(str::to_owned).collect(),
-    });
     VariantTools {
         variant: config.variant.clone(),
-        tools: tools.collect(),
+        tools: view.tool_listing().collect(),
         gateway_tools: gateway_tools(view),
     }
 }

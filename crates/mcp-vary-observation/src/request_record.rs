@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
-    Actor, ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit,
-    QueueFull, Record, SessionId, Text, Transport, VariantChoice, trace_id,
+    Actor, ClientInfo, Event, LongText, Outcome, PendingRecord, Permit, QueueFull, Record,
+    SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
@@ -133,10 +133,7 @@ impl RequestRecord {
         record.actor = principal.and_then(|it| actor(it, origin.oauth_client.as_ref()));
         record.address = origin.address;
         record.session = origin.session.clone();
-        record.era = Some(match request.era {
-            Era::Legacy => RecordEra::Legacy,
-            Era::Modern => RecordEra::Modern,
-        });
+        record.era = Some(request.era);
         record.transport = Some(origin.transport);
         record.method = Some(Text::new(method));
         record.request_id = Some(Text::new(id_text(request.id)));

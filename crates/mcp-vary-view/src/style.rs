@@ -100,7 +100,7 @@ pub enum ArgumentCheck {
 }
 
 /// Which fields of a tool's result the clients of a view get.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
 pub enum ResultFields {

@@ -1,5 +1,6 @@
 //! Errors of the protocol, and their only conversion to JSON-RPC.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error_code::{
@@ -15,7 +16,8 @@ use crate::variant::VariantId;
 pub const MAX_ECHO: usize = 128;
 
 /// Which generation of the protocol a client speaks.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "readers must handle a third era")]
 pub enum Era {
     /// 2025-11-25 and earlier: `initialize` and sessions.

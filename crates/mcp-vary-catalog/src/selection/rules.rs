@@ -17,28 +17,14 @@ use crate::selection::variant_selection::{SelectionConfig, VariantRequest};
 /// How rules change the presentation of a variant for a client.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Presentation {
-    single_field: Option<SingleField>,
+    result: ResultFields,
     dialect: Option<Dialect>,
-}
-
-/// The only field of a result that a rule keeps.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum SingleField {
-    Content,
-    Structured,
 }
 
 impl Presentation {
     fn new(result: Option<ResultFields>, dialect: Option<Dialect>) -> Self {
-        let single_field = match result {
-            None | Some(ResultFields::Both) => None,
-            Some(ResultFields::Content) => Some(SingleField::Content),
-            Some(ResultFields::Structured) => Some(SingleField::Structured),
-        };
-        Self {
-            single_field,
-            dialect,
-        }
+        let result = result.unwrap_or_default();
+        Self { result, dialect }
     }
 
     /// Applies this presentation to the style of a variant. What the variant sets itself takes precedence.
@@ -51,11 +37,9 @@ impl Presentation {
             style.schema = SchemaStyle::Compact;
             style.check = ArgumentCheck::Off;
         }
-        style.result = match (style.result, self.single_field) {
-            (ResultFields::Both, Some(SingleField::Content)) => ResultFields::Content,
-            (ResultFields::Both, Some(SingleField::Structured)) => ResultFields::Structured,
-            (native, _) => native,
-        };
+        if style.result == ResultFields::Both {
+            style.result = self.result;
+        }
         style
     }
 }
