@@ -9,6 +9,7 @@ pub mod expiring_store;
 pub mod histogram;
 pub mod io_error;
 pub mod limit;
+pub mod limited_file;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;

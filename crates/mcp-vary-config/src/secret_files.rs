@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_vary_base::io_error;
+use mcp_vary_base::{io_error, limited_file};
 use sha2::{Digest as _, Sha256};
 
 /// The maximum length of a secret file, in bytes. Keys and tokens have some hundred.
@@ -209,11 +208,7 @@ fn content(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    file.take(MAX_SECRET_FILE as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    limited_file::read(path, MAX_SECRET_FILE as u64 + 1)
 }
 
 fn version(content: &io::Result<Vec<u8>>) -> Version {

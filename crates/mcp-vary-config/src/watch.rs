@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_base::limited_file;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -63,9 +64,7 @@ const MORE_THAN_ENOUGH: u64 = 2 << 20;
 ///
 /// If the file cannot be read, or is neither UTF-8 nor UTF-16 with a byte order mark.
 pub fn text(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path)?;
-    file.take(MORE_THAN_ENOUGH).read_to_end(&mut bytes)?;
+    let bytes = limited_file::read(path, MORE_THAN_ENOUGH)?;
     decoded(bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 

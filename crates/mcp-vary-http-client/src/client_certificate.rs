@@ -1,12 +1,10 @@
 //! The certificate that Vary shows to a server that demands one, from files that are read again when they change.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_vary_base::io_error;
+use mcp_vary_base::limited_file::read_setting;
 use mcp_vary_base::lock::ScopedLock;
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
@@ -98,21 +96,8 @@ impl fmt::Debug for ReloadedCertificate {
 
 fn read(files: &ClientCertificate) -> Result<PemFiles, String> {
     Ok(PemFiles {
-        certificate: read_file("certificate", &files.certificate)?,
-        key: read_file("key", &files.key)?,
-    })
-}
-
-/// Reads a file of a limited length.
-fn read_file(key: &str, path: &Path) -> Result<Vec<u8>, String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(MAX_FILE).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|error| {
-        let (path, why) = (path.display(), io_error::describe(&error));
-        format!("`{key}`: {path} cannot be read: {why}")
+        certificate: read_setting("certificate", &files.certificate, MAX_FILE)?,
+        key: read_setting("key", &files.key, MAX_FILE)?,
     })
 }
 

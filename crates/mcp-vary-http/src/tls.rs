@@ -1,13 +1,13 @@
 //! TLS of the HTTP listener, with files that are read again when they change.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
-use mcp_vary_base::io_error;
+use mcp_vary_base::limited_file::read_setting;
 use mcp_vary_base::lock::ScopedLock;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -157,7 +157,7 @@ fn identity(_: &fs::Metadata) -> u64 {
 /// The configuration of TLS: versions 1.2 and 1.3, HTTP/1.1 alone.
 fn load(config: &TlsConfig) -> Result<ServerConfig, String> {
     let certificates = read_certificates("tls.certificate", &config.certificate)?;
-    let text = read("tls.key", &config.key)?;
+    let text = read_setting("tls.key", &config.key, LONGEST)?;
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
         let path = config.key.display();
         format!("`tls.key`: {path} has no private key in PEM")
@@ -210,7 +210,7 @@ fn read_roots(path: &Path) -> Result<RootCertStore, String> {
 }
 
 fn read_certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let text = read(key, path)?;
+    let text = read_setting(key, path, LONGEST)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
@@ -219,19 +219,6 @@ fn read_certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'stati
             path.display()
         )),
     }
-}
-
-/// Reads a file of a limited length. The error contains nothing of it.
-fn read(key: &str, path: &Path) -> Result<Vec<u8>, String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|error| {
-        let (path, why) = (path.display(), io_error::describe(&error));
-        format!("`{key}`: {path} cannot be read: {why}")
-    })
 }
 
 /// The most bytes of a file that are read. The certificates of all public authorities are a quarter of it.

@@ -1,7 +1,6 @@
 //! The keys of one issuer: fetched when they are due, and when a token names a key that is not known.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +10,10 @@ use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeyStatus, KeysUnavailable};
 use mcp_vary_base::environment::Variables;
-use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_base::tasks::TaskTracker;
+use mcp_vary_base::{io_error, limited_file};
 use mcp_vary_http_client::document::{self, DocumentError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -213,21 +212,14 @@ async fn key_set_in(path: &Path) -> Result<KeySet, FetchError> {
     let name = path.display().to_string();
     let file = path.to_owned();
     // Opening a file can wait: it may be a pipe, or on a disk that is away.
-    let reading = tokio::task::spawn_blocking(move || read_at_most(&file, MAX_KEY_SET + 1));
+    let most = MAX_KEY_SET as u64 + 1;
+    let reading = tokio::task::spawn_blocking(move || limited_file::read(&file, most));
     let text = reading.await.unwrap_or_else(|error| Err(error.into()));
     match text {
         Ok(text) if text.len() > MAX_KEY_SET => Err(FetchError::LargeFile { path: name }),
         Ok(text) => parse(&text, &name),
         Err(error) => Err(FetchError::File { path: name, error }),
     }
-}
-
-fn read_at_most(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?
-        .take(limit as u64)
-        .read_to_end(&mut text)?;
-    Ok(text)
 }
 
 fn parse(document: &[u8], place: &str) -> Result<KeySet, FetchError> {

@@ -1,0 +1,30 @@
+//! Reads files that may be longer than anybody needs.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use crate::io_error;
+
+/// The first bytes of a file, at most `most`.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same for the file that the setting `key` names.
+///
+/// # Errors
+///
+/// If the file cannot be read. The text contains nothing of it.
+pub fn read_setting(key: &str, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    read(path, most).map_err(|error| {
+        let (path, why) = (path.display(), io_error::describe(&error));
+        format!("`{key}`: {path} cannot be read: {why}")
+    })
+}
