@@ -1,6 +1,5 @@
 //! The certificate that Vary shows to a server that demands one, from files that are read again when they change.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,13 +85,8 @@ impl ResolvesClientCert for ReloadedCertificate {
     }
 }
 
-impl fmt::Debug for ReloadedCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReloadedCertificate")
-            .field("files", &self.files)
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out the key.
+mcp_vary_base::debug_by_name!(ReloadedCertificate);
 
 fn read(files: &ClientCertificate) -> Result<PemFiles, String> {
     Ok(PemFiles {

@@ -1,6 +1,5 @@
 //! Credentials that are not in the configuration: tokens that are fetched, refreshed or exchanged while the gateway runs.
 
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -139,15 +138,8 @@ pub struct Refusal<'a> {
     pub caller: Option<&'a CallerToken>,
 }
 
-/// Without the value.
-impl fmt::Debug for Refusal<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refusal")
-            .field("status", &self.status)
-            .field("challenges", &self.challenges)
-            .finish_non_exhaustive()
-    }
-}
+// Without the value.
+mcp_vary_base::debug_by_name!(Refusal<'_>);
 
 /// Whether a refused request is sent again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

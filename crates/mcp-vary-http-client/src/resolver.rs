@@ -23,13 +23,8 @@ pub struct Resolver {
     pub proxy: Option<String>,
 }
 
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resolver")
-            .field("proxy", &self.proxy)
-            .finish_non_exhaustive()
-    }
-}
+// A filter has nothing to show.
+mcp_vary_base::debug_by_name!(Resolver);
 
 impl Service<Name> for Resolver {
     type Response = std::vec::IntoIter<SocketAddr>;

@@ -1,7 +1,6 @@
 //! Tokens of a server in exchange for the access tokens of clients: RFC 8693, and the on-behalf-of form of RFC 7523.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -407,15 +406,8 @@ fn end(tokens: &Tokens, now: u64) -> u64 {
     })
 }
 
-/// Nothing of the tokens.
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange")
-            .field("settings", &self.settings)
-            .field("tokens", &self.tokens.len())
-            .finish_non_exhaustive()
-    }
-}
+// Nothing of the tokens.
+mcp_vary_base::debug_by_name!(Exchange);
 
 /// RFC 8693, section 2.1.
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";

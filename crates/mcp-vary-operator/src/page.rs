@@ -1,6 +1,5 @@
 //! The page of the operator: what the listener asks the program that has one.
 
-use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -20,11 +19,7 @@ pub trait Page: Send + Sync {
 }
 
 // As a supertrait, it would keep the code in the program that writes each type behind it.
-impl fmt::Debug for dyn Page {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("dyn Page")
-    }
-}
+mcp_vary_base::debug_by_name!(dyn Page);
 
 /// What a request to the page may do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -28,7 +28,7 @@ fn a_token_is_long_enough_and_fits_a_header() {
     is_token("", Err(TokenError::Short));
     let drawn = AdminToken::from_random([7; 32]);
     is_token(drawn.expose(), Ok(()));
-    assert_eq!(format!("{drawn:?}"), "AdminToken(..)");
+    assert_eq!(format!("{drawn:?}"), "AdminToken");
 }
 
 /// OP-8
@@ -53,7 +53,7 @@ fn only_the_token_admits() {
     assert!(!without.admits(b"Bearer correct-horse-battery"));
     assert!(!without.admits(b"Bearer "));
     let shown = format!("{operator:?}");
-    assert!(shown.contains("TokenDigest(..)"), "{shown}");
+    assert!(shown.contains("TokenDigest"), "{shown}");
 }
 
 /// OP-9

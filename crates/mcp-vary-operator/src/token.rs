@@ -1,6 +1,5 @@
 //! The token of the operator.
 
-use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine as _;
@@ -81,12 +80,8 @@ impl FromStr for AdminToken {
     }
 }
 
-/// Leaves out the token.
-impl fmt::Debug for AdminToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AdminToken(..)")
-    }
-}
+// Leaves out the token.
+mcp_vary_base::debug_by_name!(AdminToken);
 
 /// The digest of a token. How long a comparison takes tells nothing of the token.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -98,12 +93,8 @@ impl TokenDigest {
     }
 }
 
-/// Leaves out the digest.
-impl fmt::Debug for TokenDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TokenDigest(..)")
-    }
-}
+// Leaves out the digest.
+mcp_vary_base::debug_by_name!(TokenDigest);
 
 /// Distinguishes the token for the page from other digests of the token.
 const PAGE: &[u8] = b"vary page\0";

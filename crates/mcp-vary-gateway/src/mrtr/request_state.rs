@@ -1,6 +1,5 @@
 //! The states that clients carry from one round trip to the next: sealed, and bound to their request (SV-26).
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,14 +46,8 @@ pub(crate) struct RequestBinding {
     pub(crate) arguments: Option<Bytes>,
 }
 
-/// Omits the arguments, which may hold secrets.
-impl fmt::Debug for RequestBinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestBinding")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the arguments, which may hold secrets.
+mcp_vary_base::debug_by_name!(RequestBinding);
 
 impl RequestBinding {
     fn parameters(&self) -> Parameters {

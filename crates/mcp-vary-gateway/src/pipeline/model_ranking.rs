@@ -10,7 +10,6 @@ mod ranked_by_era;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -337,11 +336,5 @@ fn limiter(
     Ok(RateLimiter::new(limits, DEFAULT_CAPACITY, clock)?)
 }
 
-/// Shows no client.
-impl fmt::Debug for ModelRanking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelRanking")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+// Shows no client.
+mcp_vary_base::debug_by_name!(ModelRanking);

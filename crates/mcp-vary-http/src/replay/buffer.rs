@@ -69,17 +69,8 @@ pub(super) const MAX_UNSENT: usize = 256 << 10;
 /// The approximate overhead of a buffer.
 const OVERHEAD: usize = 512;
 
-/// Leaves out the events.
-impl std::fmt::Debug for ReplayBuffer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let state = self.state.lock();
-        f.debug_struct("Log")
-            .field("number", &self.number)
-            .field("events", &state.events.len())
-            .field("connected", &state.connected)
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out the events.
+mcp_vary_base::debug_by_name!(ReplayBuffer);
 
 impl ReplayBuffer {
     /// An empty buffer, for the response to `request` if there is one.

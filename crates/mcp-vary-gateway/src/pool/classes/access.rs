@@ -1,6 +1,5 @@
 //! Access classes: which rules apply to a principal, and what its clients see.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
@@ -42,13 +41,8 @@ pub(crate) struct AllowedVariants {
     pub(crate) rule: Option<Arc<str>>,
 }
 
-impl fmt::Debug for AccessControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessControl")
-            .field("rules", &self.settings.policy.rules().len())
-            .finish_non_exhaustive()
-    }
-}
+// Omits the principals.
+mcp_vary_base::debug_by_name!(AccessControl);
 
 impl AccessControl {
     pub(crate) fn new(settings: AccessSettings, variant_set: Arc<VariantSet>) -> Self {
