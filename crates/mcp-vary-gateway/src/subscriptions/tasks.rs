@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcp_vary_upstream::Subscription;
-use tokio::time::timeout;
 
 use super::placement::Placement;
 use crate::pool::source::ServerSource;
@@ -49,16 +48,9 @@ impl TaskSubscription {
 
     /// Whether a stream may promise notifications of the task: unless the server refuses, now.
     pub(crate) async fn is_accepted(&self) -> bool {
-        let connection = &self.source.connection;
-        let Some(subscription) = &self.subscription else {
-            return true;
-        };
-        if connection.current().is_none() {
-            // The subscription is sent as soon as the server is connected.
-            return true;
+        match &self.subscription {
+            Some(subscription) => self.source.may_honor(subscription).await,
+            None => true,
         }
-        let limit = connection.config().limits.ready_timeout;
-        let settled = timeout(limit, subscription.settled());
-        !matches!(settled.await, Ok(Err(_)))
     }
 }

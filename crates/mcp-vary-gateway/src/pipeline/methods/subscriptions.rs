@@ -140,7 +140,8 @@ async fn subscribe_to_resources(
     let subscribed = leased.into_iter().map(|(uri, memory)| async move {
         let located = locate(scope, &uri).await.ok()?;
         let subscription = subscribe_at_server(scope, &located, None, memory);
-        let is_honored = is_honored(&subscription).await;
+        let source = &subscription.source;
+        let is_honored = source.may_honor(&subscription.subscription).await;
         is_honored.then_some((uri, subscription))
     });
     let subscribed: Vec<_> = join_all(subscribed).await.into_iter().flatten().collect();
@@ -253,18 +254,6 @@ async fn await_acceptance(
             "server `{server}` did not answer resources/subscribe within {limit:?}"
         ))),
     }
-}
-
-/// Whether a stream may promise notifications of a resource: unless the server refuses now.
-async fn is_honored(subscription: &ResourceSubscription) -> bool {
-    let connection = &subscription.source.connection;
-    if connection.current().is_none() {
-        // The subscription is sent as soon as the server is connected.
-        return true;
-    }
-    let limit = connection.config().limits.ready_timeout;
-    let settled = timeout(limit, subscription.subscription.settled());
-    !matches!(settled.await, Ok(Err(_)))
 }
 
 /// The error for a subscription that `server` refuses.

@@ -12,10 +12,12 @@ use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{
-    CONNECT_TARGET, ConnectError, ConnectionState, SupervisedConnection, UpstreamConnection,
+    CONNECT_TARGET, ConnectError, ConnectionState, Subscription, SupervisedConnection,
+    UpstreamConnection,
 };
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::ids::ConnectionId;
@@ -113,6 +115,17 @@ impl ServerSource {
     /// Whether clients can use it: the server is connected, or is connected to for each client.
     pub(crate) fn is_usable(&self) -> bool {
         self.connection.current().is_some() || self.connection.config().refusal.is_some()
+    }
+
+    /// Whether a stream may promise notifications by this subscription: unless the server refuses now.
+    pub(crate) async fn may_honor(&self, subscription: &Subscription) -> bool {
+        if self.connection.current().is_none() {
+            // The subscription is sent as soon as the server is connected.
+            return true;
+        }
+        let limit = self.connection.config().limits.ready_timeout;
+        let settled = timeout(limit, subscription.settled());
+        !matches!(settled.await, Ok(Err(_)))
     }
 
     /// The variants that the server offers itself, best first; none if the configuration selects one of them.
