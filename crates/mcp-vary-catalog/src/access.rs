@@ -14,39 +14,15 @@ use crate::listing::ListKind;
 /// What one access class sees. All principals of the class share one, and so the lists that are built with it.
 #[derive(Clone, Debug)]
 pub struct AccessView {
-    policy: Arc<AccessPolicy>,
-    class: Arc<AccessClass>,
+    /// The policy.
+    pub policy: Arc<AccessPolicy>,
+    /// The access class.
+    pub class: Arc<AccessClass>,
     /// The servers whose annotations can allow something.
-    trusted: Arc<BTreeSet<String>>,
+    pub trusted: Arc<BTreeSet<String>>,
 }
 
 impl AccessView {
-    /// The view of `class` by `policy`. Annotations of the servers `trusted` can allow something.
-    #[must_use]
-    pub const fn new(
-        policy: Arc<AccessPolicy>,
-        class: Arc<AccessClass>,
-        trusted: Arc<BTreeSet<String>>,
-    ) -> Self {
-        Self {
-            policy,
-            class,
-            trusted,
-        }
-    }
-
-    /// The policy.
-    #[must_use]
-    pub const fn policy(&self) -> &Arc<AccessPolicy> {
-        &self.policy
-    }
-
-    /// The access class.
-    #[must_use]
-    pub const fn class(&self) -> &Arc<AccessClass> {
-        &self.class
-    }
-
     /// The item of `server` as access rules see it.
     #[must_use]
     pub fn item<'a>(&self, kind: ListKind, item: &'a Item, server: &'a str) -> AccessItem<'a> {

@@ -27,7 +27,7 @@ pub struct Rankings {
     variants: Variants,
     weights: Weights,
     /// How many variants are advertised (SV-3).
-    advertised: usize,
+    pub advertised: usize,
     cache: Memo<CachedRanking>,
     computed: AtomicU64,
 }
@@ -96,11 +96,6 @@ impl Rankings {
             cache: Memo::new(CACHE_BYTES),
             computed: AtomicU64::new(0),
         }
-    }
-
-    /// The maximum number of advertised variants.
-    pub fn advertised(&self) -> usize {
-        self.advertised
     }
 
     /// How many rankings were computed rather than read from the cache.

@@ -106,7 +106,7 @@ fn session_elsewhere(
         None => last_event_id(head).is_none_or(|last| last.request.is_none()),
     };
     let has_connections = || {
-        snapshot.pool.servers.isolate_sessions()
+        snapshot.pool.servers.isolates_sessions
             || ServerRequestSupport::from_capabilities(&session.negotiated.class).is_any()
     };
     (listens || has_connections()).then_some(home)

@@ -272,7 +272,7 @@ impl HttpConnection {
     async fn serve_over_tls(self, tls: &Arc<TlsAcceptor>, socket: TcpStream, peer: Peer) {
         // The connection is counted already, so that handshakes are bounded in number as well as in time.
         let limit = self.gateway.current().config.limits.read_timeout;
-        let stopping = self.stopping.token().clone();
+        let stopping = self.stopping.token.clone();
         let handshake = timeout(limit, tls.accept(socket));
         match stopping.run_until_cancelled(handshake).await {
             Some(Ok(Ok((stream, subject)))) => {

@@ -152,7 +152,7 @@ async fn buffer_or_stream(
     };
     match first {
         Some(ResponseEvent::Done(reply)) => {
-            let streams = &running.services().replay_streams;
+            let streams = &running.services.replay_streams;
             replied(reply, is_streamed, streams, resumable_id, running.id())
         }
         Some(ResponseEvent::Message(first)) if era == Era::Modern => {

@@ -238,7 +238,7 @@ impl Stream {
 
     /// The stream of `running` for a client that can resume it.
     pub(crate) fn of_call(running: Box<InFlightRequest>, first: Option<&[u8]>) -> Box<Self> {
-        let services = Arc::clone(running.services());
+        let services = Arc::clone(&running.services);
         let client = running.client();
         let streams = &services.replay_streams;
         let primed = understands_priming(client.revision);

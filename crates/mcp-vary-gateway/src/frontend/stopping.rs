@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 /// same moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stopping {
-    token: CancellationToken,
+    /// Cancelled when streams begin to end.
+    pub(super) token: CancellationToken,
     /// How many streams have begun to end.
     ended: Arc<AtomicU32>,
     /// The pause between two streams, in microseconds.
@@ -24,11 +25,6 @@ impl Stopping {
         let pause = u32::try_from(pause.as_micros()).unwrap_or(0);
         self.pause.store(pause, Ordering::Relaxed);
         self.token.cancel();
-    }
-
-    /// Cancelled when streams begin to end.
-    pub(super) const fn token(&self) -> &CancellationToken {
-        &self.token
     }
 
     /// Ready when a stream must end: the first one at once, the next one a little later.

@@ -209,7 +209,7 @@ fn placements(
     variant_set: &Arc<VariantSet>,
     before: Option<&ConfigSnapshot>,
 ) -> Arc<Placements> {
-    let generation = before.map_or(0, |before| before.placements.generation() + 1);
+    let generation = before.map_or(0, |before| before.placements.generation + 1);
     let pool = Arc::clone(pool);
     let variant_set = Arc::clone(variant_set);
     let placements = Placements::new(generation, pool, variant_set, config.variants);

@@ -406,7 +406,7 @@ impl VariantSelector {
             let variant = index.get(self.variant_set.variants.as_slice());
             variant.is_some_and(|variant| variant.status == Status::Stable)
         };
-        while all.len() > self.rankings.advertised().max(order.len()) {
+        while all.len() > self.rankings.advertised.max(order.len()) {
             // One stable variant stays beside the default, if there is one (SV-3).
             let stable = all.iter().skip(1).filter(|index| is_stable(index)).count();
             let removed = (1..all.len())

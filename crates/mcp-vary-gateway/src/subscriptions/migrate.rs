@@ -141,8 +141,7 @@ impl SubscriptionHub {
     }
 
     async fn migrate(&self, number: u64, after: &Arc<Placements>, known: &mut CatalogViews) {
-        let is_old =
-            |subscriber: &&Subscriber| subscriber.placement.generation < after.generation();
+        let is_old = |subscriber: &&Subscriber| subscriber.placement.generation < after.generation;
         let (key, principal, client) = {
             let subscribers = self.lock();
             let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
@@ -155,8 +154,8 @@ impl SubscriptionHub {
             )
         };
         // Another configuration has other access rules.
-        let key = after.pool().keys.renewed(key.as_ref(), principal.as_ref());
-        let class = after.pool().of_subscriber(key.as_ref(), client).await;
+        let key = after.pool.keys.renewed(key.as_ref(), principal.as_ref());
+        let class = after.pool.of_subscriber(key.as_ref(), client).await;
         let mut subscribers = self.lock();
         let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
             return;
@@ -261,7 +260,7 @@ fn migrate_placement(
     key: Option<PoolKey>,
 ) -> Option<Placement> {
     let before = &subscriber.placement;
-    if before.names_variants != after.offers_variants() {
+    if before.names_variants != after.offers_variants {
         return None;
     }
     let variants = match &subscriber.sink {
@@ -277,7 +276,7 @@ fn migrate_placement(
         }
     };
     Some(Placement {
-        generation: after.generation(),
+        generation: after.generation,
         class,
         key,
         principal: before.principal.clone(),

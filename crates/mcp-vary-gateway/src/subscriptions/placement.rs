@@ -83,10 +83,11 @@ impl Placement {
 /// The part of one configuration that decides what subscribers see.
 #[derive(Debug)]
 pub(crate) struct Placements {
-    generation: u64,
-    pool: Arc<UpstreamPool>,
+    /// Distinguishes configurations. The next one has a higher number.
+    pub(crate) generation: u64,
+    pub(super) pool: Arc<UpstreamPool>,
     variant_set: Arc<VariantSet>,
-    offers_variants: bool,
+    pub(super) offers_variants: bool,
     /// Cancels [`superseded`](Self::superseded).
     superseded: DropGuard,
 }
@@ -107,23 +108,10 @@ impl Placements {
         }
     }
 
-    /// Distinguishes configurations. The next one has a higher number.
-    pub(crate) const fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Cancelled when the last request, and the last migration, has dropped the configuration: nothing is sent
     /// under it any more.
     pub(crate) fn superseded(&self) -> CancellationToken {
         self.superseded.token().clone()
-    }
-
-    pub(super) fn pool(&self) -> &UpstreamPool {
-        &self.pool
-    }
-
-    pub(super) const fn offers_variants(&self) -> bool {
-        self.offers_variants
     }
 
     /// The variant with this id.

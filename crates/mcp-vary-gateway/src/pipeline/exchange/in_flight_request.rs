@@ -39,7 +39,7 @@ pub(crate) struct InFlightRequest {
     pub(crate) memory: Option<Lease>,
     /// What the audit log, the log, experiments and counters see of it.
     pub(crate) observation: ExchangeObservation,
-    pub(super) services: Arc<ExchangeServices>,
+    pub(crate) services: Arc<ExchangeServices>,
 }
 
 impl InFlightRequest {
@@ -124,10 +124,6 @@ impl InFlightRequest {
     /// The client's id of the request, JSON text.
     pub(crate) fn id(&self) -> &str {
         &self.response.id
-    }
-
-    pub(crate) fn services(&self) -> &Arc<ExchangeServices> {
-        &self.services
     }
 }
 

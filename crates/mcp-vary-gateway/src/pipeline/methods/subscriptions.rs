@@ -169,7 +169,7 @@ fn require_subscriptions(context: &RequestContext<'_>) -> Result<(), RpcError> {
 
 fn placement(scope: ViewScope<'_>) -> Placement {
     Placement {
-        generation: scope.snapshot.placements.generation(),
+        generation: scope.snapshot.placements.generation,
         class: Arc::clone(&scope.class),
         key: scope.client.class.clone(),
         principal: scope.client.principal.clone(),

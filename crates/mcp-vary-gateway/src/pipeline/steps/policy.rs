@@ -78,7 +78,7 @@ fn check_item(
     arguments: Option<&str>,
 ) -> Result<(), RpcError> {
     let decision = access.decide(&item);
-    let policy = access.policy();
+    let policy = &access.policy;
     if let Decision::Allowed(rule) = decision {
         record_allowed(&scope, policy, rule);
         return Ok(());
@@ -130,7 +130,7 @@ pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: 
     match access.decide(&access.item(kind, item, &server)) {
         Decision::Hidden(HiddenBy::Default) => record_default_denial(context),
         Decision::Hidden(HiddenBy::Rule(rule)) => {
-            record_denial(context, access.policy(), rule);
+            record_denial(context, &access.policy, rule);
         }
         _ => return,
     }

@@ -122,9 +122,11 @@ impl AccessControl {
 
     /// What the clients of a class see.
     pub(crate) fn view_of(&self, AccessKey(class): &AccessKey) -> Arc<AccessView> {
-        let policy = Arc::clone(&self.settings.policy);
-        let trusted = Arc::clone(&self.settings.trusted_annotations);
-        Arc::new(AccessView::new(policy, Arc::clone(class), trusted))
+        Arc::new(AccessView {
+            policy: Arc::clone(&self.settings.policy),
+            class: Arc::clone(class),
+            trusted: Arc::clone(&self.settings.trusted_annotations),
+        })
     }
 }
 

@@ -45,7 +45,7 @@ impl ClassKeys {
         let control = self.access.as_ref();
         let access = control.map(|control| AccessKey(control.class_of(principal)));
         let claims = self.servers.claim_headers(principal);
-        let session = self.servers.isolate_sessions().then_some(client).flatten();
+        let session = self.servers.isolates_sessions.then_some(client).flatten();
         let principal_id = match principal {
             Some(principal) if self.servers.isolate_principals(era) => Some(principal.id()),
             _ => None,

@@ -26,7 +26,8 @@ use mcp_vary_session::ClaimHeaders;
 #[derive(Debug)]
 pub(crate) struct Servers {
     all: Vec<Arc<PooledServer>>,
-    is_isolated: bool,
+    /// Whether sessions do not share the connections to some server.
+    pub(crate) isolates_sessions: bool,
     /// The capabilities that each server receives, by the forwardable capabilities.
     capabilities: Memo<PerServer>,
 }
@@ -55,7 +56,7 @@ impl Servers {
         }
         let configs = || all.iter().map(|server| &server.config);
         Self {
-            is_isolated: configs().any(|config| config.isolation == Isolation::Session),
+            isolates_sessions: configs().any(|config| config.isolation == Isolation::Session),
             capabilities: Memo::new(CAPABILITIES_MEMORY),
             all,
         }
@@ -95,11 +96,6 @@ impl Servers {
     pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
         let mut named = self.all.iter().filter(|server| server.config.name == name);
         named.any(|server| others.has(server))
-    }
-
-    /// Whether sessions do not share the connections to some server.
-    pub(crate) const fn isolate_sessions(&self) -> bool {
-        self.is_isolated
     }
 
     /// Whether principals do not share the connections to some server.
