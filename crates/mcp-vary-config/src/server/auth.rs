@@ -366,7 +366,7 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
             reader.settings(field, &[SERVICE, COMMON], auth, example);
         },
     ),
-    /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for one of the
+    /// the access token of each user is [exchanged](../../how-to/token-exchange.md) for one of the
     /// server (RFC 8693). Each user has its own connections. Needs `issuers` in `auth`; users without an access token,
     /// such as those with API keys, cannot use the server
     "token-exchange" => Other(
@@ -396,7 +396,7 @@ const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     "resource" => Other(SchemaBuilder::text, |reader, field, auth| auth.resource = filled(reader, field)),
     /// the parameter `audience`, if the authorization server wants one
     "audience" => Other(SchemaBuilder::text, |reader, field, auth| auth.audience = filled(reader, field)),
-    /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
+    /// the service that [reads the lists](../../how-to/token-exchange.md#lists-that-all-users-share) of all users, with
     /// the keys of `client-credentials`. Without it, Vary reads them for each user
     "for-lists" => Other(
         |schema| {
