@@ -324,7 +324,8 @@ async fn run(program: &str, args: &[&str]) -> Result<(), Failure> {
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    Err(failed(printed.trim().lines().next().unwrap_or_default()))
+    let first_line = printed.trim().lines().next().unwrap_or_default();
+    Err(failed(first_line.trim_end_matches('.')))
 }
 
 /// The failure with the last line of the log.

@@ -133,7 +133,7 @@ mod tests {
     /// A service whose paths and values have all that the forms treat specially.
     fn spec() -> (ServiceSpec, BTreeMap<String, String>) {
         let spec = ServiceSpec {
-            program: "/opt/a $b/\"vary\"".into(),
+            program: "/opt/a $b/vary".into(),
             configuration: "/home/50% <ann>/$x/vary.yaml".into(),
             address: "127.0.0.1:8800".to_owned(),
             variables: Vec::new(),
@@ -164,7 +164,7 @@ mod tests {
         Type=notify
         WatchdogSec=60
         EnvironmentFile=/home/50%% <ann>/$x/service.env
-        ExecStart="/opt/a $b/\"vary\"" serve --service systemd "/home/50%% <ann>/$$x/vary.yaml"
+        ExecStart="/opt/a $b/vary" serve --service systemd "/home/50%% <ann>/$$x/vary.yaml"
         StandardError=append:/home/50%% <ann>/service.log
         Restart=on-failure
         RestartSec=10
@@ -195,7 +195,7 @@ mod tests {
         <!-- Written by `vary up`; `vary down` removes it. -->
         <plist version="1.0"><dict>
           <key>Label</key><string>vary</string>
-          <key>ProgramArguments</key><array><string>/opt/a $b/"vary"</string><string>serve</string><string>--service</string><string>launchd</string><string>/home/50% &lt;ann&gt;/$x/vary.yaml</string></array>
+          <key>ProgramArguments</key><array><string>/opt/a $b/vary</string><string>serve</string><string>--service</string><string>launchd</string><string>/home/50% &lt;ann&gt;/$x/vary.yaml</string></array>
           <key>EnvironmentVariables</key><dict>
             <key>TOKEN</key><string>a "b" \ $c `d` %e &amp; &lt;f&gt;</string>
           </dict>
