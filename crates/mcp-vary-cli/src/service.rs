@@ -143,7 +143,7 @@ impl Manager {
         outcome.map_err(|why| with_log(why, &spec.log))
     }
 
-    /// Ends the service: requests in flight finish first, and it is not started again. One that does not run is no error.
+    /// Ends the service for good, once requests in flight have finished. Does nothing if it does not run.
     ///
     /// # Errors
     ///
