@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::environment::{path_variable, variable};
 use crate::failure::Failure;
 use crate::file::unwritable;
-use crate::operator::client::{GatewayAddress, about, running};
+use crate::operator::client::{GatewayAddress, about, running, status_at};
 
 /// What runs as the service.
 #[derive(Clone, Debug)]
@@ -140,7 +140,22 @@ impl Manager {
         let late = || Failure::command(format!("nothing answers at {address} after {START:?}"));
         let answered = tokio::time::timeout(START, ready).await;
         let outcome = answered.unwrap_or_else(|_| Err(late()));
-        outcome.map_err(|why| with_log(why, &spec.log))
+        outcome.map_err(|why| with_log(why, &spec.log))?;
+        // Those that take longer are not waited for: the others work.
+        let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
+        Ok(())
+    }
+
+    /// Waits until no server of the service is starting.
+    async fn servers_started(self) {
+        while let Some(socket) = self.socket() {
+            let status = status_at(&socket).await.unwrap_or_default();
+            let mut servers = status["servers"].as_array().into_iter().flatten();
+            if servers.all(|server| server["state"] != "starting") {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Ends the service for good, once requests in flight have finished. Does nothing if it does not run.
@@ -368,6 +383,8 @@ const VARIABLES: &str = "PATH HOME USER LOGNAME LANG TMPDIR DBUS_SESSION_BUS_ADD
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the gateway may take to answer.
 const START: Duration = Duration::from_secs(60);
+/// How long the start waits for servers.
+const SERVERS: Duration = Duration::from_secs(5);
 /// How long requests in flight may take to finish.
 const STOP: Duration = Duration::from_secs(60);
 /// How long a program of the system may take: systemd waits until the servers are ready.
