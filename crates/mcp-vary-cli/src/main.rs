@@ -19,6 +19,7 @@ mod print;
 mod question;
 mod server_guard;
 mod server_target;
+mod service;
 mod serving;
 mod similar;
 mod stop;

@@ -37,6 +37,9 @@ use mcp_vary_session::directory_uses::DirectoryUse;
 pub struct Status {
     /// The version of this program.
     pub version: &'static str,
+    /// A digest of the configuration file that was read; absent without a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
     /// Seconds since the gateway was opened.
     pub uptime: u64,
     /// The servers behind, in the order of configuration.
@@ -337,6 +340,7 @@ impl Status {
             authentication.is_none_or(|settings| settings.authenticator.allows_anonymous());
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            config: snapshot.config.digest.as_deref().map(str::to_owned),
             uptime: now.saturating_sub(services.started_at),
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),

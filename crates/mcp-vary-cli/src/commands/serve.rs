@@ -24,6 +24,8 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::print::servers::{extension_notes, plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
+#[cfg(unix)]
+use crate::service::Manager;
 use crate::serving::start_report::{
     not_working_line, root_note, server_lines, unmatched_warnings, variant_lines,
 };
@@ -63,6 +65,11 @@ pub(crate) async fn run(
             let why = io_error::describe(&error);
             Failure::command(format!("--directory: {shown} cannot be entered: {why}"))
         })?;
+    }
+    #[cfg(unix)]
+    if args.service == Some(Manager::Background) {
+        // Otherwise the terminal of `vary up` would end it.
+        let _ = rustix::process::setsid();
     }
     open_files::raise_limit();
     let ServeConfig {

@@ -23,6 +23,7 @@ pub(crate) mod args;
 mod clients;
 mod document;
 mod gauges;
+mod process;
 mod server_table;
 mod servers;
 
@@ -35,6 +36,7 @@ use document::{
     AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,
 };
 use gauges::gauges;
+use process::process_lines;
 use server_table::colored;
 use servers::servers;
 
@@ -79,8 +81,10 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
 async fn show(args: &Status) -> Result<Verdict, Failure> {
     let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
     let ReceivedStatus { json, document } = fetch_from(&address).await?;
-    let known_by = address.known_by();
-    let known = known_by.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
+    let known = address.known_by().map_or_else(String::new, |known| {
+        let process = process_lines(&address.about().unwrap_or_default(), &document);
+        sanitize(&format!("{known}\n{process}"))
+    });
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{json:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{json}\n")),

@@ -111,8 +111,8 @@ impl GatewayAddress {
         running().into_iter().find(is_it)
     }
 
-    /// By what the user knows a gateway of theirs: its address for clients, and its file.
-    pub(crate) fn known_by(&self) -> Option<String> {
+    /// What is known of a gateway of this user.
+    pub(crate) fn about(&self) -> Option<Value> {
         let about = match self {
             Self::Socket(path) => about(path),
             Self::Tcp(authority) => {
@@ -121,13 +121,17 @@ impl GatewayAddress {
             }
             Self::Default => return None,
         };
+        about.is_object().then_some(about)
+    }
+
+    /// By what the user knows a gateway of theirs: its address for clients, and its file.
+    pub(crate) fn known_by(&self) -> Option<String> {
+        let about = self.about()?;
         let url = about["url"]
             .as_str()
             .unwrap_or("a client's standard streams");
         let file = about["file"].as_str().map(|file| format!(", {file}"));
-        about
-            .is_object()
-            .then(|| format!("{url}{}", file.unwrap_or_default()))
+        Some(format!("{url}{}", file.unwrap_or_default()))
     }
 
     /// The name of the host, and what is connected to.

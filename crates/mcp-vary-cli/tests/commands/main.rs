@@ -42,6 +42,8 @@ mod replicas;
 mod rolling;
 mod serve;
 #[cfg(unix)]
+mod service;
+#[cfg(unix)]
 mod service_manager;
 #[cfg(target_os = "linux")]
 mod sessions;

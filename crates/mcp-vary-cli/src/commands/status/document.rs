@@ -31,6 +31,8 @@ impl ReceivedStatus {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct StatusDocument {
     pub(super) version: Option<String>,
+    /// A digest of the configuration that was read.
+    pub(super) config: Option<String>,
     /// In seconds.
     pub(super) uptime: u64,
     pub(super) servers: Vec<ServerStatus>,
