@@ -53,4 +53,6 @@ mod tls;
 mod tools;
 #[cfg(unix)]
 mod unread_lists;
+#[cfg(unix)]
+mod up;
 mod upstream_variants;

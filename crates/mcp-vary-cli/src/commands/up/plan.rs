@@ -1,0 +1,357 @@
+//! What `vary up` is going to write, and how it does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use mcp_vary_config::SecretFiles;
+use tokio::net::TcpStream;
+
+use super::diff::{Secrets, merged};
+use super::home::{FoundClient, Home, Reached};
+use super::journal::{self, Journal};
+use super::operation::{Kind, Operation};
+use super::survey::Survey;
+use crate::commands::connect::client::Client;
+use crate::commands::connect::file::ClientFile;
+use crate::environment::variable;
+use crate::failure::Failure;
+use crate::file;
+use crate::print::{notice, sanitize};
+use crate::service::{Manager, ServiceSpec};
+use crate::serving::LISTEN;
+use crate::stop::Stop;
+
+/// What is going to be written.
+pub(crate) struct Plan {
+    configuration: Configuration,
+    manager: Manager,
+    spec: ServiceSpec,
+    service: Vec<Operation>,
+    clients: Vec<PlannedClient>,
+    /// With the new entries of clients.
+    journal: Journal,
+}
+
+/// The configuration of the service.
+struct Configuration {
+    path: PathBuf,
+    current: Option<String>,
+    text: String,
+    /// The text without what its user changed.
+    generated: String,
+}
+
+/// A client whose file is written.
+struct PlannedClient {
+    client: &'static Client,
+    /// A variant of its own, if it has one.
+    variant: Option<String>,
+    operations: Vec<Operation>,
+}
+
+impl Plan {
+    /// What is missing of the servers that answered at the clients that have them.
+    pub(crate) fn new(
+        home: &Home,
+        survey: &Survey,
+        mut journal: Journal,
+        path: PathBuf,
+    ) -> Result<Self, Failure> {
+        let imported = home.import(&|found: &FoundClient, name: &str| {
+            found.has_moved(name) || survey.is_up(home, found, name)
+        })?;
+        if imported.files.iter().all(|file| file.servers.is_empty()) {
+            return Err(Failure::looked_at(
+                "no server answers, so nothing was changed",
+            ));
+        }
+        let configuration = Configuration::new(path, &imported.yaml, &journal)?;
+        let (address, variables) = configuration.read(&imported.variables, &journal.variables)?;
+        let manager = match &*journal.manager {
+            "" => Manager::detect(),
+            name => Manager::named(name),
+        };
+        let executable = std::env::current_exe();
+        let program = executable.map_err(|error| {
+            Failure::command(format!("the path of this program cannot be found: {error}"))
+        })?;
+        let spec = ServiceSpec {
+            program,
+            configuration: configuration.path.clone(),
+            address,
+            variables: variables.into_iter().collect(),
+            log: journal::directory()?.join("service.log"),
+        };
+        let url = format!("http://{}/mcp", spec.address);
+        let shown = spec.program.display().to_string();
+        let mut clients = Vec::new();
+        for (found, file) in home.clients.iter().zip(imported.files) {
+            let reached = Reached {
+                address: &url,
+                variant: file.variant.as_deref(),
+                program: &shown,
+            };
+            let operations = found.operations(&reached, &file.servers, &mut journal)?;
+            clients.push(PlannedClient {
+                client: found.client,
+                variant: file.variant,
+                operations,
+            });
+        }
+        clients.retain(|planned| !planned.operations.is_empty());
+        let service = service_operations(manager, &spec, &journal)?;
+        Ok(Self {
+            configuration,
+            manager,
+            spec,
+            service,
+            clients,
+            journal,
+        })
+    }
+
+    /// Whether every file is as it is to be.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.clients.is_empty() && self.service.is_empty() && !self.configuration.is_changed()
+    }
+
+    /// What is going to be done, in a sentence.
+    pub(crate) fn summary(&self) -> String {
+        let titles: Vec<&str> = self.clients.iter().map(|it| it.client.title).collect();
+        let path = self.configuration.path.display();
+        let how = self.manager.description();
+        let all = titles.join(", ");
+        format!("Write {path}, run Vary {how}, and connect to it: {all}.")
+    }
+
+    /// What changes in each file, without secrets.
+    pub(crate) fn diff(&self, home: &Home) -> String {
+        let mut secrets = Secrets::default();
+        for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
+            secrets.add(&name, &value);
+        }
+        let values = self.spec.variables.iter().map(|(_, value)| value);
+        for value in values.filter(|value| !value.starts_with('/')) {
+            secrets.add_text(value);
+        }
+        let Configuration {
+            path,
+            current,
+            text,
+            ..
+        } = &self.configuration;
+        let mut out = String::new();
+        if self.configuration.is_changed() {
+            let name = path.display().to_string();
+            out = secrets.diff(&name, current.as_deref(), text);
+        }
+        let of_clients = self.clients.iter().flat_map(|it| &it.operations);
+        for operation in self.service.iter().chain(of_clients) {
+            let name = operation.path.display().to_string();
+            match operation.kind {
+                Kind::Beside(_) => out.push_str(&format!("+++ {name} (for `vary down`)\n")),
+                Kind::Service => {
+                    out.push_str(&secrets.diff(
+                        &name,
+                        operation.before.as_deref(),
+                        &operation.after,
+                    ));
+                }
+                Kind::Client(_) => {
+                    out.push_str(&secrets.diff(
+                        &name,
+                        operation.replaced.as_deref(),
+                        &operation.after,
+                    ));
+                }
+            }
+        }
+        out
+    }
+
+    /// Writes the files, and runs the service before a client is connected to it. Returns whether all clients are.
+    pub(crate) async fn carry_out(
+        mut self,
+        directory: &Path,
+        stop: &mut Stop,
+    ) -> Result<bool, Failure> {
+        let variables: BTreeMap<_, _> = self.spec.variables.iter().cloned().collect();
+        let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
+        let is_current = self.service.is_empty() && variables == self.journal.variables;
+        self.journal.manager = self.manager.name().to_owned();
+        self.journal.variables = variables;
+        self.journal.add(&self.service);
+        self.clients
+            .iter()
+            .for_each(|it| self.journal.add(&it.operations));
+        self.journal.is_unfinished = true;
+        self.journal
+            .generated
+            .clone_from(&self.configuration.generated);
+        self.journal.store(directory)?;
+        self.configuration.write()?;
+        self.service.iter().try_for_each(Operation::apply)?;
+        if !(is_answering && is_current) {
+            let started = stop.unless_requested(self.manager.start(&self.spec)).await;
+            started.map_err(|why| {
+                why.with_line("no client's file was changed; to undo what was written: vary down")
+            })?;
+        }
+        let mut is_whole = true;
+        for planned in &self.clients {
+            let title = planned.client.title;
+            match planned.operations.iter().try_for_each(Operation::apply) {
+                Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
+                Err(why) => {
+                    is_whole = false;
+                    notice(&sanitize(&format!("{title} is left as it is: {why}")));
+                }
+            }
+        }
+        self.journal.is_unfinished = false;
+        self.journal.store(directory)?;
+        self.report();
+        Ok(is_whole)
+    }
+
+    /// What a user may want to do next.
+    fn report(&self) {
+        let path = self.configuration.path.display();
+        for PlannedClient {
+            client, variant, ..
+        } in &self.clients
+        {
+            let saving = match variant {
+                None => format!("vary connect {} --variant compact --write", client.name),
+                Some(variant) => {
+                    format!("`from: compact` for `from: standard` of `{variant}` in {path}")
+                }
+            };
+            notice(&sanitize(&format!(
+                "to save tokens in {}: {saving}",
+                client.title
+            )));
+        }
+        self.manager.note().iter().for_each(|note| notice(note));
+        notice("the page of Vary: vary open\nto undo everything: vary down");
+    }
+}
+
+impl Configuration {
+    /// The configuration at `path` with the `imported` servers, as YAML.
+    fn new(path: PathBuf, imported: &str, journal: &Journal) -> Result<Self, Failure> {
+        let mut known = journal.generated.lines();
+        let listen = match known.find_map(|line| line.strip_prefix("listen: ")) {
+            Some(listen) => listen.to_owned(),
+            None => free_address()?,
+        };
+        // The first line says that another command wrote it.
+        let servers = imported.split_once('\n').map_or("", |(_, after)| after);
+        let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
+        let shown = path.display();
+        let current = ClientFile::read(path.clone())?.text;
+        let text = match &current {
+            None => generated.clone(),
+            Some(_) if journal.generated.is_empty() => {
+                return Err(Failure::command(format!(
+                    "{shown} is there, and not by `vary up`; move it away, or connect clients to it with `vary connect`"
+                )));
+            }
+            Some(written) => merged(&journal.generated, &generated, written).ok_or_else(|| {
+                Failure::command(format!(
+                    "{shown} was changed where servers or variants are to be added; move it away to have a new one"
+                ))
+            })?,
+        };
+        Ok(Self {
+            path,
+            current,
+            text,
+            generated,
+        })
+    }
+
+    /// Where it is served, and the variables that its servers need, with those that they inherit. What is not set here is
+    /// as in `known`.
+    fn read(
+        &self,
+        inherited: &BTreeSet<String>,
+        known: &BTreeMap<String, String>,
+    ) -> Result<(String, BTreeMap<String, String>), Failure> {
+        let label = self.path.display().to_string();
+        let secrets = SecretFiles::beside(&self.path);
+        let parsed = file::parse_with_variables(&label, &self.text, &secrets);
+        let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
+        let missing = read.missing.into_iter().map(|(name, _)| name);
+        let mut variables = BTreeMap::new();
+        for name in read.used.iter().chain(inherited).cloned().chain(missing) {
+            match variable(&name).or_else(|| known.get(&name).cloned()) {
+                Some(value) => {
+                    variables.insert(name, value);
+                }
+                None => notice(&sanitize(&format!(
+                    "not set here, and needed by a server: `{name}`"
+                ))),
+            }
+        }
+        let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
+        let address = match listen.parse::<u16>() {
+            Ok(port) => format!("127.0.0.1:{port}"),
+            Err(_) => listen,
+        };
+        Ok((address, variables))
+    }
+
+    fn is_changed(&self) -> bool {
+        self.current.as_ref() != Some(&self.text)
+    }
+
+    /// Writes it for its user alone, since it has the secrets of the clients' files.
+    fn write(&self) -> Result<(), Failure> {
+        if !self.is_changed() {
+            return Ok(());
+        }
+        ClientFile::read(self.path.clone())?
+            .with_mode(0o600)
+            .write(&self.text)
+    }
+}
+
+/// The files of the service that are not as they are to be.
+fn service_operations(
+    manager: Manager,
+    spec: &ServiceSpec,
+    journal: &Journal,
+) -> Result<Vec<Operation>, Failure> {
+    let mut operations = Vec::new();
+    for new in manager.files(spec)? {
+        let current = ClientFile::read(new.path.clone())?.text;
+        let mut known = journal.operations.iter();
+        let earlier = known.find(|operation| operation.path == new.path);
+        let is_known = earlier.is_some_and(|operation| operation.after == new.text);
+        if is_known && current.as_ref() == Some(&new.text) {
+            continue;
+        }
+        operations.push(Operation {
+            path: new.path,
+            kind: Kind::Service,
+            before: earlier.map_or_else(|| current.clone(), |operation| operation.before.clone()),
+            after: new.text,
+            mode: new.mode,
+            replaced: current,
+        });
+    }
+    Ok(operations)
+}
+
+/// The usual address for clients, or a free one if something listens there.
+fn free_address() -> Result<String, Failure> {
+    let usual = TcpListener::bind(LISTEN).or_else(|_| TcpListener::bind("127.0.0.1:0"));
+    let address = usual.and_then(|listener| listener.local_addr());
+    let found = address.map_err(|error| Failure::command(format!("no port is free: {error}")))?;
+    Ok(found.to_string())
+}
+
+/// How the configuration begins.
+const HEADER: &str = "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again by itself.\n";
