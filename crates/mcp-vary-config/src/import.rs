@@ -45,7 +45,7 @@ impl<'a> ImportSource<'a> {
         }
     }
 
-    /// Sets the name of a variant with the servers of this file. The configuration has it if other files have more servers.
+    /// Sets the name of a variant with the servers of this file. The configuration has it if other files have others.
     #[must_use]
     pub const fn with_variant(mut self, name: &'a str) -> Self {
         self.variant = Some(name);
@@ -105,7 +105,7 @@ pub struct Imported {
 pub struct ImportedFile {
     /// The names of its enabled servers in the configuration, by their names in the file.
     pub servers: BTreeMap<String, String>,
-    /// The variant with these servers alone; `None` if they are all that there are, or if it was not wanted.
+    /// The variant with these servers alone; `None` if they are all that there are, or if no name was set for it.
     pub variant: Option<String>,
 }
 

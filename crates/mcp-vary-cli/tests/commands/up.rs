@@ -140,7 +140,8 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
 fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
     let user = User::new("asked");
     let run = user.run(&["up"]).exited(2);
-    let expected = "error: nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be written\n";
+    let expected = "error: nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be \
+                    written\n";
     assert_ends(&run.stderr, expected);
     user.is_as_it_was();
 }

@@ -5,9 +5,9 @@ use clap::Parser;
 /// Put Vary in front of the servers of all your clients, as a service
 ///
 /// Finds the clients of this user, tries their servers and shows what they cost. Once you agree, it writes a
-/// configuration, runs Vary as a service, and puts Vary in place of the servers in each client's file. Servers that do not
-/// answer, and files of the current directory, stay as they are. A second `vary up` adds what is new and repairs what is
-/// missing.
+/// configuration, runs Vary as a service, and puts Vary in place of the servers in each client's file. Servers that do
+/// not answer, and files of the current directory, stay as they are. A second `vary up` adds what is new and repairs
+/// what is missing.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  vary up --dry-run\n  vary up\n  vary down")]
 pub(crate) struct Up {

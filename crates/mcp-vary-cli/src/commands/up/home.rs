@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::ValueEnum as _;
-use mcp_vary_config::{ClientText, ImportSource, Imported, ImportedFile, import};
+use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, import};
 use serde_json::{Map, Value, json};
 
 use super::journal::Journal;
@@ -55,8 +55,8 @@ impl Home {
         Self { clients, notes }
     }
 
-    /// The servers of all clients for which `is_served`, as one configuration, with a variant for each client that has not
-    /// all of them. One that has none is in it with no servers.
+    /// The servers of all clients for which `is_served`, as one configuration, with a variant for each client that has
+    /// not all of them. One that has none is in it with no servers.
     pub(crate) fn import(
         &self,
         is_served: &dyn Fn(&FoundClient, &str) -> bool,
@@ -155,7 +155,7 @@ impl FoundClient {
         read.unwrap_or_default()
     }
 
-    /// The servers for which `is_served` as a file of their own, since the client may store its history in its file too;
+    /// The servers for which `is_served` as a file of their own, since a client may store its history beside them;
     /// `None` if there are none.
     fn source(&self, is_served: &dyn Fn(&Self, &str) -> bool) -> Option<String> {
         let servers = self.servers.iter();
@@ -166,11 +166,12 @@ impl FoundClient {
         }
         let keys = self.container.iter().rev();
         let mut root = keys.fold(Value::Object(table), |inner, key| json!({key: inner}));
-        // What VS Code asks its user for.
-        let read = ClientText::new(self.client.syntax, &self.base).entries(&[]);
-        let mut beside = read.unwrap_or_default().into_iter();
-        if let Some((key, inputs)) = beside.find(|(key, _)| key == "inputs") {
-            root[key] = inputs;
+        if self.client.format == Format::VsCode {
+            // What it asks its user for.
+            let mut beside = self.values().into_iter();
+            if let Some((key, inputs)) = beside.find(|(key, _)| key == "inputs") {
+                root[key] = inputs;
+            }
         }
         Some(root.to_string())
     }
@@ -192,8 +193,25 @@ impl FoundClient {
         entry(self.client, &endpoint, is_native)
     }
 
-    /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already. A
-    /// variant that its user chose stays. `journal` gets the entry.
+    /// The entry that the client gets: the one for `reached`, unless its user chose another since `journal` got it.
+    fn new_entry(
+        &self,
+        previous: Option<&Written>,
+        reached: &Reached<'_>,
+        journal: &mut Journal,
+    ) -> Result<Value, Failure> {
+        let written_then = journal.entries.get(self.client.name);
+        let present = previous.and_then(|written| written.entry.as_ref());
+        if let Some(chosen) = present.filter(|entry| Some(*entry) != written_then) {
+            return Ok(chosen.clone());
+        }
+        let new = self.entry(reached.address, reached.variant, reached.program)?;
+        let name = self.client.name.to_owned();
+        journal.entries.insert(name, new.clone());
+        Ok(new)
+    }
+
+    /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already.
     pub(crate) fn operations(
         &self,
         reached: &Reached<'_>,
@@ -206,27 +224,15 @@ impl FoundClient {
         let is_vary =
             |written: &&Written| written.name == NAME && written.container == self.container;
         let previous = self.written.iter().find(is_vary);
-        let written_then = journal.entries.get(self.client.name);
-        let chosen = previous.and_then(|written| written.entry.clone());
-        let new = match chosen.filter(|entry| Some(entry) != written_then) {
-            Some(chosen) => chosen,
-            None => {
-                let new = self.entry(reached.address, reached.variant, reached.program)?;
-                let name = self.client.name.to_owned();
-                journal.entries.insert(name, new.clone());
-                new
-            }
-        };
+        let new = self.new_entry(previous, reached, journal)?;
         let servers = self.servers.iter().map(|(name, _)| name);
         let names: Vec<String> = servers
             .filter(|name| moved.contains_key(*name))
             .cloned()
             .collect();
-        let is_same = |written: &Written| {
-            let all = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
-            written.entry.as_ref() == Some(&new) && all(&written.moved) == all(&names)
-        };
-        if previous.is_some_and(is_same) && self.has(&new, &names) {
+        let all = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+        let moved_then = previous.map(|written| all(&written.moved));
+        if moved_then == Some(all(&names)) && self.has(&new, &names) {
             return Ok(Vec::new());
         }
         let mut entries = self.written.clone();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::operation::{Kind, Operation};
-use crate::commands::connect::file;
+use crate::commands::connect::file::{self, ClientFile};
 use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
@@ -49,7 +49,7 @@ impl Journal {
         let bytes = read.map_err(|error| unreadable(&path, &error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
             Failure::command(format!(
-                "{} is not a journal of this Vary: {error}; the `.vary-backup` beside each client's file is the file as it was",
+                "{} is not a journal of this Vary: {error}; beside each client's file, its `.vary-backup` is as it was",
                 path.display()
             ))
         })
@@ -94,8 +94,8 @@ impl Journal {
         self.operations.extend(operations.iter().cloned());
     }
 
-    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first. Returns what there is to
-    /// say; what fails stays in the journal.
+    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first. Returns what there
+    /// is to say; what fails stays in the journal.
     pub(crate) fn take_back(&mut self, of_clients: bool) -> (Vec<String>, Vec<Failure>) {
         let (mut notes, mut failures) = (Vec::new(), Vec::new());
         let mut failed: Vec<PathBuf> = Vec::new();
@@ -127,6 +127,14 @@ impl Journal {
         (notes, failures)
     }
 
+    /// Removes what killed processes left of the file at `path`.
+    pub(crate) fn remove_drafts(&self, path: PathBuf) -> Result<(), Failure> {
+        let file = ClientFile::read(path)?;
+        let processes = self.processes.iter();
+        processes.for_each(|process| file.remove_draft(*process));
+        Ok(())
+    }
+
     /// Whether Vary wrote to the file of the client called `name`.
     pub(crate) fn has_client(&self, name: &str) -> bool {
         let kinds = self.operations.iter().map(|operation| &operation.kind);
@@ -140,12 +148,14 @@ impl Journal {
 
 /// Where the journal, its lock and the log of the service are.
 pub(crate) fn directory() -> Result<PathBuf, Failure> {
-    let why = "there is no directory for what was written; set HOME, or XDG_STATE_HOME to an absolute path";
+    let why =
+        "there is no directory for the journal; set HOME, or XDG_STATE_HOME to an absolute path";
     let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
     Ok(state.join("vary"))
 }
 
-/// Waits until no other command of this user is at work on the clients' files. The lock lasts as long as the file is open.
+/// Waits until no other command of this user is at work on the clients' files. The lock lasts as long as the file is
+/// open.
 pub(crate) async fn lock(directory: &Path) -> Result<File, Failure> {
     let path = directory.join("up.lock");
     let created = private_files::create_directory(directory);

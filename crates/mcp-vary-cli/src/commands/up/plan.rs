@@ -149,23 +149,12 @@ impl Plan {
         let of_clients = self.clients.iter().flat_map(|it| &it.operations);
         for operation in self.service.iter().chain(of_clients) {
             let name = operation.path.display().to_string();
-            match operation.kind {
-                Kind::Beside(_) => out.push_str(&format!("+++ {name} (for `vary down`)\n")),
-                Kind::Service => {
-                    out.push_str(&secrets.diff(
-                        &name,
-                        operation.before.as_deref(),
-                        &operation.after,
-                    ));
-                }
-                Kind::Client(_) => {
-                    out.push_str(&secrets.diff(
-                        &name,
-                        operation.replaced.as_deref(),
-                        &operation.after,
-                    ));
-                }
+            if matches!(operation.kind, Kind::Beside(_)) {
+                out.push_str(&format!("+++ {name} (for `vary down`)\n"));
+                continue;
             }
+            let replaced = operation.replaced.as_deref();
+            out.push_str(&secrets.diff(&name, replaced, &operation.after));
         }
         out
     }
@@ -255,7 +244,7 @@ impl Configuration {
             None => generated.clone(),
             Some(_) if journal.generated.is_empty() => {
                 return Err(Failure::command(format!(
-                    "{shown} is there, and not by `vary up`; move it away, or connect clients to it with `vary connect`"
+                    "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
                 )));
             }
             Some(written) => merged(&journal.generated, &generated, written).ok_or_else(|| {
@@ -272,8 +261,8 @@ impl Configuration {
         })
     }
 
-    /// Where it is served, and the variables that its servers need, with those that they inherit. What is not set here is
-    /// as in `known`.
+    /// Where it is served, and the variables that its servers need, with those that they inherit. What is not set here
+    /// is as in `known`.
     fn read(
         &self,
         inherited: &BTreeSet<String>,
@@ -354,4 +343,5 @@ fn free_address() -> Result<String, Failure> {
 }
 
 /// How the configuration begins.
-const HEADER: &str = "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again by itself.\n";
+const HEADER: &str =
+    "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";

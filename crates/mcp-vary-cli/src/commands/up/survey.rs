@@ -13,13 +13,14 @@ use crate::credentials::{LoginMode, file_with_logins};
 use crate::failure::Failure;
 use crate::print::servers::{is_up, reason};
 use crate::print::table::table;
+use crate::serving::chain;
 use crate::stop::Stop;
 use crate::{file, serving, tokens};
 
 /// The servers of all clients, as they answered.
 pub(crate) struct Survey {
     /// All of them as one configuration.
-    pub(crate) imported: Imported,
+    imported: Imported,
     servers: BTreeMap<String, Server>,
     costs: Vec<Cost>,
 }
@@ -85,7 +86,7 @@ impl Survey {
         for (server, target) in targets.map(|it| (it.name.clone(), it.target.clone())) {
             survey.servers.entry(server).or_default().target = Some(target);
         }
-        let gateway = Gateway::open(config).await;
+        let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
         survey.read(&gateway);
         survey.costs = costs(home, &survey.imported, &gateway);
@@ -109,6 +110,11 @@ impl Survey {
             }
             .to_owned();
             found.reason = reason(&report).map(|why| without_server(&why, &report.name).to_owned());
+            if let (true, Some(Target::Http { url, .. })) = (wants_login, &found.target) {
+                let address = url.to_string();
+                let shown = address.split('?').next().unwrap_or_default();
+                found.reason = Some(format!("run `vary login {shown}`, then `vary up` again"));
+            }
             let tools = gateway.server_tools(&report.name).into_iter();
             found.tools = tools.map(|(_, definition)| definition).collect();
         }

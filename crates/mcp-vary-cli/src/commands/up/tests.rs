@@ -235,8 +235,8 @@ fn json_text(client: &Client, random: &mut Random) -> String {
     let start = if random.chance(20) { "\u{feff}" } else { "" };
     let last = if random.chance(80) { end } else { "" };
     format!(
-        "{start}{{{end}{first}{indent}\"n\":{space}1.10,{end}{second}{indent}\"{container}\":{space}{{{end}{list}{trailing}{end}\
-         {indent}}}{trailing}{end}{third}}}{last}"
+        "{start}{{{end}{first}{indent}\"n\":{space}1.10,{end}{second}{indent}\"{container}\":{space}{{{end}\
+         {list}{trailing}{end}{indent}}}{trailing}{end}{third}}}{last}"
     )
 }
 
@@ -471,20 +471,17 @@ fn a_client_that_lacks_servers_of_others_gets_a_variant_of_its_own() {
     for path in home.tree().into_keys() {
         fs::remove_file(path).unwrap();
     }
-    let write = |name: &str, text: &str| {
+    let write = |name: &str, servers: Value| {
         let client = ClientName::from_str(name, false).unwrap().client();
         let path = home.file(client);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
+        fs::write(&path, json!({"mcpServers": servers}).to_string()).unwrap();
         path
     };
-    let git = r#""git": {"command": "git-server", "env": {"K": "v"}}"#;
-    let files = r#""files": {"command": "file-server"}"#;
-    let cursor = write("cursor", &format!(r#"{{"mcpServers": {{{git}}}}}"#));
-    let claude = write(
-        "claude-code",
-        &format!(r#"{{"mcpServers": {{{git}, {files}}}}}"#),
-    );
+    let git = json!({"command": "git-server", "env": {"K": "v"}});
+    let files = json!({"command": "file-server"});
+    let cursor = write("cursor", json!({"git": git}));
+    let claude = write("claude-code", json!({"git": git, "files": files}));
     home.up();
     let read = |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
     assert_eq!(
