@@ -22,6 +22,7 @@ use self::survey::Survey;
 use crate::commands::connect::client::ClientName;
 use crate::environment::{path_variable, variable};
 use crate::failure::{Failure, Verdict};
+use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
 use crate::question::{has_person, is_confirmed};
 use crate::stop::Stop;
@@ -41,6 +42,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if home.clients.is_empty() {
         return Err(Failure::command(nothing_found()));
     }
+    leave_directory(&directory)?;
     let path = configuration()?;
     let survey = Survey::take(&home, &path, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
@@ -108,6 +110,12 @@ fn left_in_project(home: &Home) -> Option<String> {
     });
     let shown = files.join(", ");
     (!files.is_empty()).then(|| format!("of this directory, and left as it is: {shown}"))
+}
+
+/// Changes to the directory of the service: what is in the current one must not decide which program a server is.
+fn leave_directory(fallback: &Path) -> Result<(), Failure> {
+    let home = path_variable("HOME").unwrap_or_else(|| fallback.to_owned());
+    std::env::set_current_dir(&home).map_err(|error| unreadable(&home, &error))
 }
 
 /// That no client has servers, and which ones were looked for.

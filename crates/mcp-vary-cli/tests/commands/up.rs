@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use mcp_vary_testkit::generate::random::Random;
+use mcp_vary_testkit::login_server::LoginServer;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use crate::connect::Home;
 use crate::program::{Run, VARY};
@@ -63,6 +66,8 @@ impl User {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.home.command_of(args);
         command.env("XDG_STATE_HOME", self.home.path("state"));
+        // The login of a test is not looked for in the keyring of whoever runs it.
+        command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent");
         command
     }
 
@@ -160,7 +165,7 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stderr,
         &[
             see,
-            "to save tokens in Cursor: `from: compact` for `from: standard` of `cursor` in ",
+            " --variant compact --write\nfor a client with a variant of its name: `from: compact` there, in ",
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
@@ -244,8 +249,15 @@ fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
         "project/vary.yaml",
         "servers: {evil: {command: touch, args: [owned]}}\n",
     );
-    let target = user.home.path(".gemini/settings.json");
-    std::os::unix::fs::symlink(&target, user.home.path("project/.gemini")).unwrap();
+    let relative = json!({"mcpServers": {"relative": {"command": "./helper"}}});
+    let target = user
+        .home
+        .write(".gemini/settings.json", &relative.to_string());
+    let helper = user
+        .home
+        .write("project/helper", "#!/bin/sh\ntouch ../owned owned\n");
+    fs::set_permissions(helper, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(&target, user.home.path("project/.gemini")).unwrap();
     let run = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &run.stderr,
@@ -255,7 +267,24 @@ fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
     assert_lacks(&text, &["vil", "touch"]);
     assert_lacks(&run.stderr, &["\u{1b}"]);
     assert_eq!(user.home.read("project/.mcp.json"), evil.to_string());
-    assert!(!user.home.path("owned").exists());
+    for owned in ["owned", "project/owned"] {
+        assert!(!user.home.path(owned).exists(), "{owned}");
+    }
+}
+
+#[test]
+fn a_server_that_wants_a_login_stays_with_its_clients() {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(LoginServer::start());
+    let user = User::new("login");
+    let url = server.url("/mcp");
+    let remote = json!({"mcpServers": {"remote": {"url": url}}});
+    user.home.write(".cursor/mcp.json", &remote.to_string());
+    let run = user.run(&["up", "--dry-run"]).exited(0);
+    let stays =
+        format!("`remote` stays with its clients: run `vary login {url}`, then `vary up` again\n");
+    assert_contains(&run.stdout, &["  wants a login  ", &stays]);
+    assert_lacks(&run.stdout, &["+  remote:"]);
 }
 
 #[test]

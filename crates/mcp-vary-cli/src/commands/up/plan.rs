@@ -45,8 +45,6 @@ struct Configuration {
 /// A client whose file is written.
 struct PlannedClient {
     client: &'static Client,
-    /// A variant of its own, if it has one.
-    variant: Option<String>,
     operations: Vec<Operation>,
 }
 
@@ -86,18 +84,15 @@ impl Plan {
         let url = format!("http://{}/mcp", spec.address);
         let shown = spec.program.display().to_string();
         let mut clients = Vec::new();
-        for (found, file) in home.clients.iter().zip(imported.files) {
+        for (found, file) in home.clients.iter().zip(&imported.files) {
             let reached = Reached {
                 address: &url,
                 variant: file.variant.as_deref(),
                 program: &shown,
             };
             let operations = found.operations(&reached, &file.servers, &mut journal)?;
-            clients.push(PlannedClient {
-                client: found.client,
-                variant: file.variant,
-                operations,
-            });
+            let client = found.client;
+            clients.push(PlannedClient { client, operations });
         }
         clients.retain(|planned| !planned.operations.is_empty());
         let service = service_operations(manager, &spec, &journal)?;
@@ -207,21 +202,11 @@ impl Plan {
     /// What a user may want to do next.
     fn report(&self) {
         let path = self.configuration.path.display();
-        for PlannedClient {
-            client, variant, ..
-        } in &self.clients
-        {
-            let saving = match variant {
-                None => format!("vary connect {} --variant compact --write", client.name),
-                Some(variant) => {
-                    format!("`from: compact` for `from: standard` of `{variant}` in {path}")
-                }
-            };
-            notice(&sanitize(&format!(
-                "to save tokens in {}: {saving}",
-                client.title
-            )));
-        }
+        let address = &self.spec.address;
+        notice(&sanitize(&format!(
+            "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
+             for a client with a variant of its name: `from: compact` there, in {path}"
+        )));
         self.manager.note().iter().for_each(|note| notice(note));
         notice("the page of Vary: vary open\nto undo everything: vary down");
     }
