@@ -28,6 +28,7 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
         stop.unless_requested(manager.stop()).await?;
         is_whole &= take_back(&mut journal, false);
         manager.removed().await;
+        notice(&format!("ended Vary, which ran {}", manager.description()));
     }
     if !is_whole {
         journal.store(&directory)?;

@@ -43,7 +43,7 @@ impl User {
         with_free_port(&home);
         let sky = json!({"command": VARY, "args": ["weather"], "env": {"TOKEN": "s3cret-token"}});
         let dead = json!({"command": "/nonexistent/server"});
-        let files = vec![
+        let files = [
             (
                 ".claude.json",
                 json!({"mcpServers": {"sky": sky, "dead": dead}, "n": 1}),
@@ -311,11 +311,8 @@ fn kills_are_taken_back(cases: usize) {
         if is_down {
             user.run(&["up", "--yes"]).exited(0);
         }
-        let (args, longest): (&[&str], _) = if is_down {
-            (&["down"], 60)
-        } else {
-            (&["up", "--yes"], 1500)
-        };
+        let args: &[&str] = if is_down { &["down"] } else { &["up", "--yes"] };
+        let longest = if is_down { 60 } else { 1500 };
         let mut child = user.start(args);
         let pause = random.below(longest) as u64;
         std::thread::sleep(Duration::from_millis(pause));

@@ -98,9 +98,10 @@ impl Secrets {
 
 /// `current` with what changes from `old` to `new`; `None` if `current` was changed in the same lines.
 pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
-    let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+    let [old_lines, new_lines] =
+        [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let mut lines: Vec<&str> = current.split_inclusive('\n').collect();
-    for change in capture_diff_slices(Algorithm::Myers, &old, &new)
+    for change in capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines)
         .iter()
         .rev()
     {
@@ -110,14 +111,14 @@ pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
         let range = change.old_range();
         // As many lines above it as are needed to find the place.
         let place = (0..=range.start).find_map(|above| {
-            let known = old.get(range.start - above..range.end)?;
+            let known = old_lines.get(range.start - above..range.end)?;
             let is_here = |at: &usize| lines.get(*at..).is_some_and(|tail| tail.starts_with(known));
             let mut places = (0..=lines.len()).filter(is_here);
             let first = places.next()?;
             places.next().is_none().then_some(first + above)
         })?;
         let replaced = place..place + range.len();
-        lines.splice(replaced, new.get(change.new_range())?.iter().copied());
+        lines.splice(replaced, new_lines.get(change.new_range())?.iter().copied());
     }
     Some(lines.concat())
 }

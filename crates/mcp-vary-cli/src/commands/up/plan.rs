@@ -113,11 +113,11 @@ impl Plan {
 
     /// What is going to be done, in a sentence.
     pub(crate) fn summary(&self) -> String {
-        let titles: Vec<&str> = self.clients.iter().map(|it| it.client.title).collect();
         let path = self.configuration.path.display();
         let how = self.manager.description();
-        let all = titles.join(", ");
-        format!("Write {path}, run Vary {how}, and connect to it: {all}.")
+        let titles = self.clients.iter().map(|planned| planned.client.title);
+        let all: String = titles.map(|title| format!(", connect {title}")).collect();
+        format!("Write {path}, run Vary {how}{all}.")
     }
 
     /// What changes in each file, without secrets.
