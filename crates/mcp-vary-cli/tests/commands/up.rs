@@ -288,6 +288,27 @@ fn a_server_that_wants_a_login_stays_with_its_clients() {
 }
 
 #[test]
+fn the_variables_of_servers_are_named() {
+    let user = User::new("variables");
+    let server =
+        |variable: &str| json!({"command": VARY, "args": ["weather"], "env": {"A": variable}});
+    let servers =
+        json!({"set": server("${env:VARY_TEST_SET}"), "unset": server("${env:VARY_TEST_UNSET}")});
+    let text = json!({"mcpServers": servers}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+    let mut command = user.command(&["up", "--dry-run"]);
+    let run = Run::of(command.env("VARY_TEST_SET", "s3cret")).exited(0);
+    assert_contains(
+        &run.stderr,
+        &["the service gets the variables: `VARY_TEST_SET`\n"],
+    );
+    let why = "`unset` stays with its clients: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
+               environment does not have\n";
+    assert_contains(&run.stdout, &["  needs `VARY_TEST_UNSET`  ", why]);
+    assert_lacks(&run.stdout, &["s3cret"]);
+}
+
+#[test]
 fn of_two_at_once_one_waits_and_says_so() {
     let user = User::new("twice");
     let both = [user.start(&["up", "--yes"]), user.start(&["up", "--yes"])];

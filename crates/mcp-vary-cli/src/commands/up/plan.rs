@@ -269,6 +269,13 @@ impl Configuration {
                 ))),
             }
         }
+        if !variables.is_empty() {
+            let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
+            notice(&format!(
+                "the service gets the variables: {}",
+                names.join(", ")
+            ));
+        }
         let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
         let address = match listen.parse::<u16>() {
             Ok(port) => format!("127.0.0.1:{port}"),
