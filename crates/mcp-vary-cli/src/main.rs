@@ -1,5 +1,5 @@
-//! The command line of Vary: `demo`, `up`, `down`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`,
-//! `logout`, `key`, `access`, `status`, `open`, `reload` and `drain`.
+//! The command line of Vary: `demo`, `up`, `down`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`,
+//! `login`, `logout`, `key`, `access`, `status`, `open`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.

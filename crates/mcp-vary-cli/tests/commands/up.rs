@@ -169,6 +169,10 @@ fn every_client_gets_vary_and_its_servers_back() {
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
+    for private in [user.configuration(), user.home.path("state/vary/up.json")] {
+        let mode = fs::metadata(&private).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", private.display());
+    }
     let servers = user.servers(".claude.json");
     assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
     assert!(servers["sky"].is_null(), "{servers}");
