@@ -109,6 +109,8 @@ impl User {
 impl Drop for User {
     fn drop(&mut self) {
         self.run(&["down", "--all"]);
+        // One that a killed command started a moment ago.
+        self.run(&["drain"]);
         let _ = fs::remove_dir_all(&self.home.0);
     }
 }
