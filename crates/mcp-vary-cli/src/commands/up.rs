@@ -80,7 +80,6 @@ async fn agree(plan: &Plan) -> Result<(), Failure> {
 fn resume(journal: &mut Journal, directory: &Path) -> Result<(), Failure> {
     notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
     journal.store(directory)?;
-    journal.remove_drafts(configuration()?)?;
     for of_clients in [true, false] {
         let (notes, failures) = journal.take_back(of_clients);
         notes.iter().for_each(|note| notice(&sanitize(note)));

@@ -62,20 +62,29 @@ impl Home {
         is_served: &dyn Fn(&FoundClient, &str) -> bool,
     ) -> Result<Imported, Failure> {
         let clients = self.clients.iter();
-        let texts = clients.filter_map(|found| Some((found, found.source(is_served)?)));
-        let read: Vec<_> = texts
-            .map(|(found, text)| (found, found.file.path.display().to_string(), text))
+        let read: Vec<_> = clients
+            .map(|found| {
+                (
+                    found.file.path.display().to_string(),
+                    found.source(is_served),
+                )
+            })
             .collect();
-        let sources = read.iter().map(|(found, path, text)| {
-            let source = ImportSource::new(path, text).with_format(found.client.format);
-            source.with_variant(found.client.name)
+        let sources = self.clients.iter().zip(&read);
+        let named = sources.filter_map(|(found, (path, text))| {
+            let source = ImportSource::new(path, text.as_ref()?);
+            let formatted = source.with_format(found.client.format);
+            Some(formatted.with_variant(found.client.name))
         });
-        let mut imported =
-            import(&sources.collect::<Vec<_>>()).map_err(|it| Failure::command(it.to_string()))?;
-        for (at, found) in self.clients.iter().enumerate() {
-            if found.source(is_served).is_none() {
-                imported.files.insert(at, ImportedFile::default());
-            }
+        let files: Vec<_> = named.collect();
+        let outcome = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()));
+        let mut imported = outcome?;
+        for (at, _) in read
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, text))| text.is_none())
+        {
+            imported.files.insert(at, ImportedFile::default());
         }
         Ok(imported)
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::operation::{Kind, Operation};
-use crate::commands::connect::file::{self, ClientFile};
+use crate::commands::connect::file;
 use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
@@ -101,7 +101,7 @@ impl Journal {
         let mut failed: Vec<PathBuf> = Vec::new();
         loop {
             let is_next = |operation: &Operation| {
-                let is_of_client = operation.kind != Kind::Service;
+                let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
                 is_of_client == of_clients && !failed.contains(&operation.path)
             };
             let Some(at) = self.operations.iter().rposition(is_next) else {
@@ -127,20 +127,12 @@ impl Journal {
         (notes, failures)
     }
 
-    /// Removes what killed processes left of the file at `path`.
-    pub(crate) fn remove_drafts(&self, path: PathBuf) -> Result<(), Failure> {
-        let file = ClientFile::read(path)?;
-        let processes = self.processes.iter();
-        processes.for_each(|process| file.remove_draft(*process));
-        Ok(())
-    }
-
     /// Whether Vary wrote to the file of the client called `name`.
     pub(crate) fn has_client(&self, name: &str) -> bool {
         let kinds = self.operations.iter().map(|operation| &operation.kind);
         let mut clients = kinds.filter_map(|kind| match kind {
             Kind::Client(client) => Some(client),
-            Kind::Beside(_) | Kind::Service => None,
+            _ => None,
         });
         clients.any(|client| client == name)
     }

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Beside(PathBuf),
     /// A file of the service.
     Service,
+    /// The configuration, which stays.
+    Configuration,
 }
 
 impl Operation {
@@ -70,7 +72,7 @@ impl Operation {
         processes
             .iter()
             .for_each(|process| file.remove_draft(*process));
-        if file.text == self.before {
+        if file.text == self.before || self.kind == Kind::Configuration {
             return Ok(None);
         }
         let is_changed = file.text.as_ref() != Some(&self.after);

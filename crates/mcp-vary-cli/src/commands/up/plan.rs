@@ -18,28 +18,19 @@ use crate::environment::variable;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
-use crate::service::{Manager, ServiceSpec};
+use crate::service::{Manager, ServiceFile, ServiceSpec};
 use crate::serving::LISTEN;
 use crate::stop::Stop;
 
 /// What is going to be written.
 pub(crate) struct Plan {
-    configuration: Configuration,
     manager: Manager,
     spec: ServiceSpec,
+    /// The configuration and the files of the service that are not as they are to be.
     service: Vec<Operation>,
     clients: Vec<PlannedClient>,
     /// With the new entries of clients.
     journal: Journal,
-}
-
-/// The configuration of the service.
-struct Configuration {
-    path: PathBuf,
-    current: Option<String>,
-    text: String,
-    /// The text without what its user changed.
-    generated: String,
 }
 
 /// A client whose file is written.
@@ -64,8 +55,10 @@ impl Plan {
                 "no server answers, so nothing was changed",
             ));
         }
-        let configuration = Configuration::new(path, &imported.yaml, &journal)?;
-        let (address, variables) = configuration.read(&imported.variables, &journal.variables)?;
+        let configuration = configuration_operation(path, &imported.yaml, &mut journal)?;
+        let inherited = &imported.variables;
+        let (address, variables) =
+            address_and_variables(&configuration, inherited, &journal.variables)?;
         let manager = match &*journal.manager {
             "" => Manager::detect(),
             name => Manager::named(name),
@@ -95,9 +88,12 @@ impl Plan {
             clients.push(PlannedClient { client, operations });
         }
         clients.retain(|planned| !planned.operations.is_empty());
-        let service = service_operations(manager, &spec, &journal)?;
+        let mut service = vec![configuration];
+        for file in manager.files(&spec)? {
+            service.push(service_operation(file, &journal)?);
+        }
+        service.retain(|planned| planned.replaced.as_ref() != Some(&planned.after));
         Ok(Self {
-            configuration,
             manager,
             spec,
             service,
@@ -108,12 +104,12 @@ impl Plan {
 
     /// Whether every file is as it is to be.
     pub(crate) fn is_empty(&self) -> bool {
-        self.clients.is_empty() && self.service.is_empty() && !self.configuration.is_changed()
+        self.clients.is_empty() && self.service.is_empty()
     }
 
     /// What is going to be done, in a sentence.
     pub(crate) fn summary(&self) -> String {
-        let path = self.configuration.path.display();
+        let path = self.spec.configuration.display();
         let how = self.manager.description();
         let titles = self.clients.iter().map(|planned| planned.client.title);
         let all: String = titles.map(|title| format!(", connect {title}")).collect();
@@ -130,17 +126,7 @@ impl Plan {
         for value in values.filter(|value| !value.starts_with('/')) {
             secrets.add_text(value);
         }
-        let Configuration {
-            path,
-            current,
-            text,
-            ..
-        } = &self.configuration;
         let mut out = String::new();
-        if self.configuration.is_changed() {
-            let name = path.display().to_string();
-            out = secrets.diff(&name, current.as_deref(), text);
-        }
         let of_clients = self.clients.iter().flat_map(|it| &it.operations);
         for operation in self.service.iter().chain(of_clients) {
             let name = operation.path.display().to_string();
@@ -162,7 +148,9 @@ impl Plan {
     ) -> Result<bool, Failure> {
         let variables: BTreeMap<_, _> = self.spec.variables.iter().cloned().collect();
         let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
-        let is_current = self.service.is_empty() && variables == self.journal.variables;
+        // Of its configuration, the service reads a change by itself.
+        let is_current = variables == self.journal.variables
+            && !self.service.iter().any(|it| it.kind == Kind::Service);
         self.journal.manager = self.manager.name().to_owned();
         self.journal.variables = variables;
         self.journal.add(&self.service);
@@ -170,11 +158,7 @@ impl Plan {
             .iter()
             .for_each(|it| self.journal.add(&it.operations));
         self.journal.is_unfinished = true;
-        self.journal
-            .generated
-            .clone_from(&self.configuration.generated);
         self.journal.store(directory)?;
-        self.configuration.write()?;
         self.service.iter().try_for_each(Operation::apply)?;
         if !(is_answering && is_current) {
             let started = stop.unless_requested(self.manager.start(&self.spec)).await;
@@ -201,7 +185,7 @@ impl Plan {
 
     /// What a user may want to do next.
     fn report(&self) {
-        let path = self.configuration.path.display();
+        let path = self.spec.configuration.display();
         let address = &self.spec.address;
         notice(&sanitize(&format!(
             "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
@@ -212,118 +196,98 @@ impl Plan {
     }
 }
 
-impl Configuration {
-    /// The configuration at `path` with the `imported` servers, as YAML.
-    fn new(path: PathBuf, imported: &str, journal: &Journal) -> Result<Self, Failure> {
-        let mut known = journal.generated.lines();
-        let listen = match known.find_map(|line| line.strip_prefix("listen: ")) {
-            Some(listen) => listen.to_owned(),
-            None => free_address()?,
-        };
-        // The first line says that another command wrote it.
-        let servers = imported.split_once('\n').map_or("", |(_, after)| after);
-        let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
-        let shown = path.display();
-        let current = ClientFile::read(path.clone())?.text;
-        let text = match &current {
-            None => generated.clone(),
-            Some(_) if journal.generated.is_empty() => {
-                return Err(Failure::command(format!(
-                    "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
-                )));
-            }
-            Some(written) => merged(&journal.generated, &generated, written).ok_or_else(|| {
-                Failure::command(format!(
-                    "{shown} was changed where servers or variants are to be added; move it away to have a new one"
-                ))
-            })?,
-        };
-        Ok(Self {
-            path,
-            current,
-            text,
-            generated,
-        })
-    }
-
-    /// Where it is served, and the variables that its servers need, with those that they inherit. What is not set here
-    /// is as in `known`.
-    fn read(
-        &self,
-        inherited: &BTreeSet<String>,
-        known: &BTreeMap<String, String>,
-    ) -> Result<(String, BTreeMap<String, String>), Failure> {
-        let label = self.path.display().to_string();
-        let secrets = SecretFiles::beside(&self.path);
-        let parsed = file::parse_with_variables(&label, &self.text, &secrets);
-        let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
-        let missing = read.missing.into_iter().map(|(name, _)| name);
-        let mut variables = BTreeMap::new();
-        for name in read.used.iter().chain(inherited).cloned().chain(missing) {
-            match variable(&name).or_else(|| known.get(&name).cloned()) {
-                Some(value) => {
-                    variables.insert(name, value);
-                }
-                None => notice(&sanitize(&format!(
-                    "not set here, and needed by a server: `{name}`"
-                ))),
-            }
+/// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.
+fn configuration_operation(
+    path: PathBuf,
+    imported: &str,
+    journal: &mut Journal,
+) -> Result<Operation, Failure> {
+    let mut known = journal.generated.lines();
+    let listen = match known.find_map(|line| line.strip_prefix("listen: ")) {
+        Some(listen) => listen.to_owned(),
+        None => free_address()?,
+    };
+    // The first line says that another command wrote it.
+    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
+    let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
+    let shown = path.display();
+    let replaced = ClientFile::read(path.clone())?.text;
+    let after = match &replaced {
+        None => generated.clone(),
+        Some(_) if journal.generated.is_empty() => {
+            return Err(Failure::command(format!(
+                "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
+            )));
         }
-        if !variables.is_empty() {
-            let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
-            notice(&format!(
-                "the service gets the variables: {}",
-                names.join(", ")
-            ));
-        }
-        let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
-        let address = match listen.parse::<u16>() {
-            Ok(port) => format!("127.0.0.1:{port}"),
-            Err(_) => listen,
-        };
-        Ok((address, variables))
-    }
-
-    fn is_changed(&self) -> bool {
-        self.current.as_ref() != Some(&self.text)
-    }
-
-    /// Writes it for its user alone, since it has the secrets of the clients' files.
-    fn write(&self) -> Result<(), Failure> {
-        if !self.is_changed() {
-            return Ok(());
-        }
-        ClientFile::read(self.path.clone())?
-            .with_mode(0o600)
-            .write(&self.text)
-    }
+        Some(current) => merged(&journal.generated, &generated, current).ok_or_else(|| {
+            Failure::command(format!(
+                "{shown} was changed where servers or variants are to be added; move it away to have a new one"
+            ))
+        })?,
+    };
+    journal.generated = generated;
+    Ok(Operation {
+        path,
+        kind: Kind::Configuration,
+        before: None,
+        after,
+        // It has the secrets of the clients' files.
+        mode: 0o600,
+        replaced,
+    })
 }
 
-/// The files of the service that are not as they are to be.
-fn service_operations(
-    manager: Manager,
-    spec: &ServiceSpec,
-    journal: &Journal,
-) -> Result<Vec<Operation>, Failure> {
-    let mut operations = Vec::new();
-    for new in manager.files(spec)? {
-        let current = ClientFile::read(new.path.clone())?.text;
-        let mut known = journal.operations.iter();
-        let earlier = known.find(|operation| operation.path == new.path);
-        let is_known = earlier.is_some_and(|operation| operation.after == new.text);
-        if is_known && current.as_ref() == Some(&new.text) {
-            continue;
+/// Where the configuration is served, and the variables that its servers need, with those that they inherit. What is
+/// not set here is as in `known`.
+fn address_and_variables(
+    configuration: &Operation,
+    inherited: &BTreeSet<String>,
+    known: &BTreeMap<String, String>,
+) -> Result<(String, BTreeMap<String, String>), Failure> {
+    let label = configuration.path.display().to_string();
+    let secrets = SecretFiles::beside(&configuration.path);
+    let parsed = file::parse_with_variables(&label, &configuration.after, &secrets);
+    let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
+    let missing = read.missing.into_iter().map(|(name, _)| name);
+    let mut variables = BTreeMap::new();
+    for name in read.used.iter().chain(inherited).cloned().chain(missing) {
+        match variable(&name).or_else(|| known.get(&name).cloned()) {
+            Some(value) => {
+                variables.insert(name, value);
+            }
+            None => notice(&sanitize(&format!(
+                "not set here, and needed by a server: `{name}`"
+            ))),
         }
-        operations.push(Operation {
-            path: new.path,
-            kind: Kind::Service,
-            before: earlier.map_or_else(|| current.clone(), |operation| operation.before.clone()),
-            after: new.text,
-            mode: new.mode,
-            replaced: current,
-        });
     }
-    Ok(operations)
+    if !variables.is_empty() {
+        let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
+        notice(&format!(
+            "the service gets the variables: {}",
+            names.join(", ")
+        ));
+    }
+    let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
+    let address = match listen.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => listen,
+    };
+    Ok((address, variables))
+}
+
+/// A file of the service.
+fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, Failure> {
+    let replaced = ClientFile::read(file.path.clone())?.text;
+    let mut known = journal.operations.iter();
+    let earlier = known.find(|operation| operation.path == file.path);
+    Ok(Operation {
+        path: file.path,
+        kind: Kind::Service,
+        before: earlier.map_or_else(|| replaced.clone(), |operation| operation.before.clone()),
+        after: file.text,
+        mode: file.mode,
+        replaced,
+    })
 }
 
 /// The usual address for clients, or a free one if something listens there.
