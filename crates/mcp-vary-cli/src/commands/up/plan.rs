@@ -149,7 +149,8 @@ impl Plan {
         let variables: BTreeMap<_, _> = self.spec.variables.iter().cloned().collect();
         let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
         // Of its configuration, the service reads a change by itself.
-        let is_current = variables == self.journal.variables
+        let is_current = self.journal.manager == self.manager.name()
+            && variables == self.journal.variables
             && !self.service.iter().any(|it| it.kind == Kind::Service);
         self.journal.manager = self.manager.name().to_owned();
         self.journal.variables = variables;
