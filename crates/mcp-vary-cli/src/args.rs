@@ -19,6 +19,7 @@ use crate::commands::operate::Operate;
 use crate::commands::serve::args::Serve;
 use crate::commands::status::args::Status;
 use crate::commands::tools::args::Tools;
+use crate::commands::up::args::{Down, Up};
 use crate::log::LogArgs;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
@@ -39,6 +40,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Up(Up),
+    Down(Down),
     Serve(Serve),
     Inspect(Inspect),
     Tools(Tools),

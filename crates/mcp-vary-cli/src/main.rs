@@ -1,5 +1,5 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
-//! `access`, `status`, `open`, `reload` and `drain`.
+//! The command line of Vary: `demo`, `up`, `down`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`,
+//! `login`, `logout`, `key`, `access`, `status`, `open`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.
@@ -37,8 +37,8 @@ use mcp_vary_upstream::{guard_servers, set_server_guard};
 use args::{Args, Command};
 use commands::serve::passed_sockets::PassedSockets;
 use commands::{
-    access, call, check, completions, config, connect, demo, experiment, inspect, key, login, man,
-    open, operate, serve, status, tools,
+    access, call, check, completions, config, connect, demo, down, experiment, inspect, key, login,
+    man, open, operate, serve, status, tools, up,
 };
 use failure::{Failure, Verdict};
 use log::{CommandLog, LogFormat};
@@ -105,6 +105,8 @@ async fn dispatch(
     }
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
+        Command::Up(up) => up::run(up, stop).await,
+        Command::Down(down) => down::run(down, stop).await,
         Command::Serve(serve) => serve::run(serve, log, sockets, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Tools(tools) => tools::run(tools, stop).await,

@@ -14,6 +14,8 @@ fn explains(args: &[&str]) {
 fn the_help_of_each_command_has_an_example() {
     explains(&[]);
     explains(&["demo"]);
+    explains(&["up"]);
+    explains(&["down"]);
     explains(&["serve"]);
     explains(&["inspect"]);
     explains(&["call"]);

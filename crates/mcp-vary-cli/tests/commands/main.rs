@@ -55,4 +55,6 @@ mod tls;
 mod tools;
 #[cfg(unix)]
 mod unread_lists;
+#[cfg(unix)]
+mod up;
 mod upstream_variants;
