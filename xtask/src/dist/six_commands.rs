@@ -18,10 +18,7 @@ use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
 /// The page with the `.mcp.json` and the configuration, and the one with the commands.
-const PAGES: [&str; 2] = [
-    "docs/tutorial/first-steps.md",
-    "docs/internals/packages.md",
-];
+const PAGES: [&str; 2] = ["docs/tutorial/first-steps.md", "docs/internals/packages.md"];
 
 /// The section with the commands.
 const SECTION: &str = "\n## From a client's file to a variant\n";
