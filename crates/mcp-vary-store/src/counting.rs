@@ -99,7 +99,7 @@ impl Counting {
             if batch.is_empty() {
                 continue;
             }
-            match self.ask(namespace, &mut connection, &batch).await {
+            match self.verdicts(namespace, &mut connection, &batch).await {
                 Ok(verdicts) => {
                     for (waiting, (place, wait)) in batch.drain(..).zip(verdicts) {
                         // Who has gone needs no answer.
@@ -120,7 +120,7 @@ impl Counting {
         }
     }
 
-    async fn ask(
+    async fn verdicts(
         &self,
         namespace: &Namespace,
         connection: &mut MultiplexedConnection,

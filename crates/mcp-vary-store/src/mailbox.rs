@@ -141,7 +141,7 @@ impl Mailbox {
     }
 
     /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
-    pub(crate) fn ask(
+    pub(crate) fn begin_exchange(
         self: &Arc<Self>,
         to: u32,
         share: Share,

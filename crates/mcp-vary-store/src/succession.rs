@@ -94,7 +94,7 @@ impl Store {
 
     /// Reads, and maybe writes, the heirs of a replica. Returns whether there are any.
     async fn ask_for_heirs(&self, replica: u32, mode: Mode) -> bool {
-        let heirs = self.ask(Operation::Read, async |connection| {
+        let heirs = self.with_connection(Operation::Read, async |connection| {
             self.run_heirs(connection, replica, mode).await
         });
         heirs.await.unwrap_or(false)
