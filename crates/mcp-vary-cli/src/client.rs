@@ -268,7 +268,7 @@ impl Client {
                 .map(|cursor| ("cursor", json::string(cursor)))
                 .collect();
             let request = Request::new(method, Some(self.params(&members, variant)));
-            let page = self.ask(request).await?.map_err(|error| {
+            let page = self.send(request).await?.map_err(|error| {
                 let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
                 match meant {
                     Some(why) => Failure::command(sanitize(&why)),
@@ -326,7 +326,7 @@ impl Client {
         {
             request = request.with_param_headers(call_headers(&schema, arguments));
         }
-        self.ask(request).await
+        self.send(request).await
     }
 
     /// The input schema of `tool`, which may require headers. If the tool is not listed, the server decides whether it
@@ -350,7 +350,7 @@ impl Client {
         Ok(self.tools(variant).await?.into_iter().find(is_meant))
     }
 
-    async fn ask(&self, request: Request) -> Result<Answer, Failure> {
+    async fn send(&self, request: Request) -> Result<Answer, Failure> {
         let answer = self.upstream.request(request).await?.answer().await?;
         Ok(answer.outcome().map(str::to_owned).map_err(str::to_owned))
     }

@@ -308,7 +308,7 @@ impl Client {
     /// use serde_json::json;
     ///
     /// # async fn ask_model(prompt: String) -> Option<String> { Some(prompt) }
-    /// async fn ask(client: &Client) -> VariantClient {
+    /// async fn choose(client: &Client) -> VariantClient {
     ///     let context = TaskContext::new().with_phase("debugging");
     ///     client
     ///         .choose_with(&context, |variants| async move {

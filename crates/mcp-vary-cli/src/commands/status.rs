@@ -153,13 +153,13 @@ async fn fetch_from(address: &GatewayAddress) -> Result<ReceivedStatus, Failure>
 }
 
 async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
-    let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
+    let answer = tokio::time::timeout(TIMEOUT, request_status(address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
         .map_err(|why| Failure::command(format!("no status from {address}: {why}")))
 }
 
-async fn ask(address: &GatewayAddress) -> Result<Value, String> {
+async fn request_status(address: &GatewayAddress) -> Result<Value, String> {
     let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(address));
     let request = address.request(Method::GET, "/status?tokens", token.as_deref());
     let (status, body) = request.await?;
