@@ -16,7 +16,7 @@ async fn comes_to(example: &str, table: &str) {
         };
         let parse = |json: &str| serde_json::from_str::<Value>(json).unwrap();
         let params = json!({"name": tool, "arguments": parse(arguments)});
-        let answer = front.ask(Some(variant), "tools/call", params).await;
+        let answer = front.ask_under(Some(variant), "tools/call", params).await;
         let arrived = answer.as_ref().ok();
         let arrived = arrived.and_then(|result| result["_meta"][ARRIVED].as_str());
         if outcome == "=>" {

@@ -90,7 +90,7 @@ impl Front {
     }
 
     /// The result of a request under a variant, or under the default one; else the error.
-    pub(crate) async fn ask(
+    pub(crate) async fn ask_under(
         &mut self,
         variant: Option<&str>,
         method: &str,

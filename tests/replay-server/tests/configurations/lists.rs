@@ -78,7 +78,10 @@ async fn a_cursor_of_another_variant_is_refused() {
         ("context-budgets", "compact", "standard"),
     ] {
         let mut front = Front::of(example).await;
-        let page = front.ask(Some(one), "tools/list", json!({})).await.unwrap();
+        let page = front
+            .ask_under(Some(one), "tools/list", json!({}))
+            .await
+            .unwrap();
         let params = json!({"cursor": page["nextCursor"]});
         let next = front
             .ask(Some(one), "tools/list", params.clone())
