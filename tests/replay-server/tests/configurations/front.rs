@@ -149,7 +149,7 @@ impl Front {
         let mut params = json!({});
         loop {
             // A server without such a list answers so.
-            let Ok(mut page) = self.ask(Some(variant), method, params).await else {
+            let Ok(mut page) = self.ask_under(Some(variant), method, params).await else {
                 return all;
             };
             all.append(page[key].as_array_mut().unwrap());
