@@ -32,6 +32,7 @@ pub mod notification_client;
 pub mod places_server;
 pub mod prelude;
 pub mod process;
+pub mod raw_request;
 pub mod recordings;
 pub mod script;
 pub mod scripted_server;
