@@ -69,7 +69,7 @@ impl Diary {
     fn running(&self) -> BTreeSet<u32> {
         let lines = self.lines();
         let processes = lines.iter().filter_map(|line| {
-            let process = line.split(' ').nth(1)?.parse().ok()?;
+            let process: u32 = line.split(' ').nth(1)?.parse().ok()?;
             is_alive(process).then_some(process)
         });
         processes.collect()
