@@ -78,7 +78,7 @@ async fn the_last_calls_are_shown_with_what_the_client_read_of_errors() {
     assert_members(&calls["calls"][1], &expected);
     assert_eq!(last().await["calls"].as_array().unwrap().len(), 2);
     let post = get("/api/last-calls").line("POST /api/last-calls HTTP/1.1");
-    assert_eq!(shown.ask(&post).await.status, 405);
+    assert_eq!(post.send_to(shown.address).await.status, 405);
 }
 
 #[tokio::test]

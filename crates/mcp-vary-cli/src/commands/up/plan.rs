@@ -268,7 +268,11 @@ fn address_and_variables(
             names.join(", ")
         ));
     }
-    let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
+    let listen = read
+        .file
+        .program
+        .listen
+        .unwrap_or_else(|| LISTEN.to_owned());
     let address = match listen.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => listen,
