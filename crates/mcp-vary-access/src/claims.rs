@@ -68,7 +68,6 @@ pub struct Claims {
 
 /// The value of one claim.
 #[derive(Clone, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "JSON has no other values")]
 pub enum Claim {
     /// A string.
     Text(Box<str>),
@@ -89,7 +88,6 @@ pub enum Claim {
 
 /// Why claims were refused. It contains no values.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ClaimsError {
     /// The text is longer than [`MAX_CLAIMS_JSON`].
     #[error("the claims have more than {MAX_CLAIMS_JSON} bytes")]

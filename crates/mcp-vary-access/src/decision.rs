@@ -9,7 +9,6 @@ use crate::rule::AccessRule;
 
 /// What an access class may do with an item. It is computed once for each class and state of the catalogue.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the front must handle each")]
 pub enum Decision {
     /// The item does not exist for the class: it is not listed, and a call of it is answered like a call of an unknown
     /// name.
@@ -24,7 +23,6 @@ pub enum Decision {
 
 /// Why an item is hidden.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "rules deny, or do not allow")]
 pub enum HiddenBy {
     /// No rule allows it.
     Default,
@@ -43,7 +41,6 @@ pub struct CallCheck {
 
 /// What becomes of a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the front must answer each")]
 pub enum Verdict {
     /// The rule allows the call.
     Allowed(RuleIndex),
@@ -55,7 +52,6 @@ pub enum Verdict {
 
 /// Why a call is refused. By default, because no rule allows it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Denial {
     /// The rule that decided; `None` if no rule allows the call.
     pub rule: Option<RuleIndex>,

@@ -38,7 +38,6 @@ pub struct ItemReport {
 
 /// A rule that decides on an item, or takes part in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Reason {
     /// The rule.
     pub rule: RuleIndex,

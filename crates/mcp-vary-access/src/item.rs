@@ -16,7 +16,6 @@ pub struct Item<'a> {
 
 /// The kind of an item.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
 pub enum ItemKind {
     /// A tool.
     Tool,

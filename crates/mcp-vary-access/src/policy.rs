@@ -55,7 +55,6 @@ pub struct AccessPolicy {
 
 /// Why rules are not possible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PolicyError {
     /// A rule is not possible.
     #[error("`access[{position}]` {error}")]

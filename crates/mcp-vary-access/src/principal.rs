@@ -56,7 +56,6 @@ pub struct Principal {
 
 /// How a principal was recognised.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
 pub enum PrincipalKind {
     /// By an access token.
     Token,
@@ -81,7 +80,6 @@ enum Identity {
 
 /// Why a text cannot identify a principal. It never contains the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrincipalError {
     /// The text is empty.
     #[error("the {0} is empty")]
@@ -358,7 +356,6 @@ pub struct PrincipalId([u8; 16]);
 /// A text is not a [`PrincipalId`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a principal's id is 22 characters of base64url")]
-#[non_exhaustive]
 pub struct PrincipalIdError;
 
 impl PrincipalId {

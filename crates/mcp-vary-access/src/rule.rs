@@ -62,7 +62,6 @@ pub struct AccessRule {
 
 /// Why a rule is not possible. It does not name the rule, which [`PolicyError`](crate::PolicyError) does.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RuleError {
     /// Nobody is named.
     #[error("`when` is empty; write `anyone: on` for everyone")]

@@ -7,7 +7,6 @@ use crate::rule::AccessRule;
 
 /// A server as access rules see it, before anything is known of its lists.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "rules use all of these")]
 pub struct Server<'a> {
     /// The key of the server.
     pub name: &'a str,
@@ -19,7 +18,6 @@ pub struct Server<'a> {
 
 /// What rules may allow of a server, whatever it lists.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct ServerAccess {
     /// Something: a rule could allow an item of the server. If it is not set, no item of it can exist for the class.
     pub something: bool,

@@ -51,7 +51,6 @@ pub struct When {
 
 /// What a condition of a [`When`] requires.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "a condition has no third kind")]
 pub enum Presence {
     /// One of the values matches one of these patterns.
     AnyOf(Vec<Pattern>),
@@ -61,7 +60,6 @@ pub enum Presence {
 
 /// Why a condition is not possible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WhenError {
     /// A condition has no patterns, which would hold for nobody.
     #[error("`when` has a condition without patterns; write `absent`, or one pattern at least")]

@@ -18,7 +18,6 @@ use crate::text::Text;
 /// assert_eq!(format!("{:?}", config.key), "AuditKey(..)");
 /// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct AuditConfig {
     /// Microseconds since 1970-01-01 UTC.
     pub now: fn() -> u64,
@@ -63,7 +62,6 @@ impl AuditConfig {
 
 /// What is written of a principal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum IdentityDetail {
     /// The id only, from which nobody learns a name.
     Id,
@@ -73,7 +71,6 @@ pub enum IdentityDetail {
 
 /// What is written of the arguments of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum ArgumentsDetail {
     /// Their length.
     Off,
@@ -88,7 +85,6 @@ pub enum ArgumentsDetail {
 
 /// What happens when a record finds no room in the queue, or the sink does not work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum OnFull {
     /// The record is lost and counted. A record that the sink refuses is lost as well.
     Drop,

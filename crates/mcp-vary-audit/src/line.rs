@@ -41,7 +41,6 @@ impl Line {
 
 /// How severe a record is (RFC 5424, section 6.2.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Severity {
     /// Records were lost.
     Warning,

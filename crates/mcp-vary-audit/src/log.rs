@@ -56,7 +56,6 @@ impl Drop for SharedLog {
 /// There was no room for a record, and the configuration says that the request must be refused then.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the request cannot be recorded in the audit log at the moment")]
-#[expect(clippy::exhaustive_structs, reason = "clients learn no more than that")]
 pub struct QueueFull;
 
 /// Room for one record. Dropped without a record, it gives the room back.
@@ -68,7 +67,6 @@ pub struct Permit {
 
 /// What an audit log did since its start.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct AuditStats {
     /// Records that were written, those of the log itself included.
     pub written: u64,

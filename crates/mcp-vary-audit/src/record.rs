@@ -25,7 +25,6 @@ use crate::text::{LongText, Text};
 /// record.code = Some(-32602);
 /// ```
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Record {
     /// What happened.
     pub event: Event,
@@ -95,7 +94,6 @@ impl Record {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// A request was answered, or refused by a rule.
     #[default]
@@ -140,7 +138,6 @@ impl Event {
 /// What became of it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Outcome {
     /// It was allowed and answered with a result.
     Allowed,
@@ -158,7 +155,6 @@ pub enum Outcome {
 /// The generation of the protocol that a client speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Era {
     /// `initialize` and sessions.
     Legacy,
@@ -169,7 +165,6 @@ pub enum Era {
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Transport {
     /// Streamable HTTP.
     #[default]
@@ -180,7 +175,6 @@ pub enum Transport {
 
 /// A principal.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct Actor {
     /// The id, from which nobody learns a name.
     pub id: Text,
@@ -236,7 +230,6 @@ impl fmt::Debug for Actor {
 
 /// What a client says that it is.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ClientInfo {
     /// Its name.
     pub name: Text,
@@ -254,7 +247,6 @@ impl ClientInfo {
 
 /// What a request is about.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Target {
     /// Its kind.
     pub kind: TargetKind,
@@ -284,7 +276,6 @@ impl Target {
 /// The kind of a [`Target`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum TargetKind {
     /// A tool.
     Tool,
@@ -302,7 +293,6 @@ pub enum TargetKind {
 
 /// A variant and the reason why it is active.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct VariantChoice {
     /// The variant's id.
     pub id: Text,
@@ -338,7 +328,6 @@ impl VariantChoice {
 /// The question is in the [`Record::arguments`], which are written as the configuration of the log says: it has the
 /// description of a client in its own words.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct ModelRanking {
     /// The name of the model at its endpoint.
     pub model: Text,

@@ -39,7 +39,6 @@ mcp_vary_base::debug_by_name!(dyn Sink);
 
 /// How many lines were written.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Written {
     /// The number of lines that were written whole.
     pub lines: usize,

@@ -34,7 +34,6 @@ pub struct PublicUrl {
 
 /// Why a text cannot be the public URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PublicUrlError {
     /// It is not a URL that can be used.
     #[error("`public-url` cannot be used: {0}")]

@@ -37,7 +37,6 @@ pub struct Authenticator {
 
 /// A request that may pass. `Debug` shows no claim.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct Admission {
     /// Who sends it.
     pub principal: Arc<Principal>,
@@ -53,7 +52,6 @@ pub struct Admission {
 
 /// A request that may not pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Denial {
     /// What to answer.
     pub refusal: Refusal,

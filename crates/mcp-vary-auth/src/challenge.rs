@@ -14,7 +14,6 @@ use crate::token::InvalidToken;
 
 /// Why a request is not served.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Refusal {
     /// It presents no credential.
     NoCredential,
@@ -46,7 +45,6 @@ pub struct Challenges {
 
 /// An answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Challenge {
     /// The status.
     pub status: StatusCode,

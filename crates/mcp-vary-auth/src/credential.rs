@@ -29,7 +29,6 @@ pub const MAX_TOKEN: usize = 8 << 10;
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum Credential<'a> {
     /// There is no `Authorization`.
     None,
@@ -44,7 +43,6 @@ pub struct BearerToken<'a>(&'a str);
 /// Why the head of a request is answered with 400 `invalid_request` (RFC 6750, section 3.1). It never contains a part
 /// of the request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum CredentialError {
     /// The scheme is not `Bearer`.
     Scheme,

@@ -19,7 +19,6 @@ pub struct Issuer(Box<str>);
 
 /// Why the metadata of an issuer cannot be used. It never contains a part of the document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum DiscoveryError {
     /// It is longer than [`MAX_METADATA`].
     #[error("the metadata of the issuer has more than 65536 bytes")]

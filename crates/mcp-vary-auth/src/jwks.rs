@@ -60,7 +60,6 @@ pub struct VerificationKey {
 
 /// Why a key set cannot be used. It never contains a part of the set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeySetError {
     /// It is longer than [`MAX_KEY_SET`].
     #[error("the key set has more than 262144 bytes")]

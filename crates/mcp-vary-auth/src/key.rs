@@ -43,12 +43,10 @@ pub struct KeyDigest([u8; 32]);
 /// The text is not the digest of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("it is not a SHA-256 digest of 64 hexadecimal digits; write what `vary key new` prints")]
-#[non_exhaustive]
 pub struct DigestError;
 
 /// A key of the configuration.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
 pub struct KeyEntry {
     /// The name of the principal.
     pub name: String,
@@ -68,7 +66,6 @@ pub struct KeyTable {
 
 /// A key that was found.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct KnownKey {
     /// Its digest, by which it is known.
     pub digest: KeyDigest,
@@ -81,7 +78,6 @@ pub struct KnownKey {
 /// Why the keys of a configuration cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("key {} ({name:?}): {fault}", index + 1)]
-#[non_exhaustive]
 pub struct KeyTableError {
     /// The position of the key in the list, from 0.
     pub index: usize,
@@ -93,7 +89,6 @@ pub struct KeyTableError {
 
 /// What is wrong with a key of the configuration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeyFault {
     /// The name cannot identify a principal.
     #[error("{0}")]

@@ -43,7 +43,6 @@ pub struct Metadata {
 
 /// What `resource` of a variant's document is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum ResourceForm {
     /// Its own address.
     #[default]

@@ -94,7 +94,6 @@ struct Loaded {
 
 /// The status of the keys of an issuer.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct KeyStatus {
     /// The seconds since they were fetched; `None` if they never were.
     pub age: Option<u64>,
@@ -106,7 +105,6 @@ pub struct KeyStatus {
 
 /// Why keys should be fetched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum FetchReason {
     /// There are none, or it is time.
     Schedule,
@@ -118,7 +116,6 @@ pub enum FetchReason {
 
 /// Why no token of the issuer can be verified now. The answer is 503, not 401: clients throw their tokens away at 401.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeysUnavailable {
     /// The keys could never be fetched.
     #[error("the keys of the issuer were never loaded")]

@@ -31,7 +31,6 @@ pub const MAX_ISSUERS: usize = 64;
 
 /// An issuer that the configuration trusts.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
 pub struct TrustedIssuer {
     /// Its identifier.
     pub issuer: Issuer,
@@ -53,7 +52,6 @@ pub struct TokenVerifier {
 
 /// Why the issuers of a configuration cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum IssuersError {
     /// Two have one identifier.
     #[error("issuer {} is `{issuer}`, as an earlier one is; put its audiences and scopes into one entry", index + 1)]

@@ -19,7 +19,6 @@ pub struct Unit(pub(crate) u64);
 
 /// One of the variants that are compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "an arm is a name with a weight")]
 pub struct Arm {
     /// The id of its variant.
     pub variant: String,
@@ -29,7 +28,6 @@ pub struct Arm {
 
 /// An experiment that the operator may not have meant.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
 pub enum ExperimentError {
     /// The name, or the variant of an arm, is empty or too long.
     #[error("`{0}` must have 1 to {MAX_NAME} bytes")]

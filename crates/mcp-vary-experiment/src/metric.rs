@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Better {
     /// Greater ones.
     Greater,
@@ -17,7 +16,6 @@ pub enum Better {
 /// A ratio over all clients of an arm: the sum of its numerators by the sum of its denominators.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Metric {
     /// The share of the calls that failed, whatever the reason.
     Failed,

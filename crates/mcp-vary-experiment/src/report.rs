@@ -24,7 +24,6 @@ const POWER: f64 = 0.8;
 
 /// A value and the interval that it is in, in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -37,10 +36,8 @@ pub struct Estimate {
 /// What can be said of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Verdict {
     /// Too few clients took part for a verdict. The interval of the difference says what they show or exclude already.
-    #[non_exhaustive]
     TooFew {
         /// The clients of the smaller arm.
         have: f64,
@@ -62,7 +59,6 @@ pub enum Verdict {
 /// An arm beside the control, by one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Comparison {
     /// By which metric.
     pub metric: Metric,
@@ -85,7 +81,6 @@ pub struct Comparison {
 
 /// The clients of each arm, as planned and as they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct Shares {
     /// For each arm its variant, its number of clients, and the number that its weight would give it.
     pub arms: Vec<(String, f64, f64)>,
@@ -119,7 +114,6 @@ impl Shares {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Report {
     /// The experiment's name.
     pub name: String,

@@ -30,7 +30,6 @@ const SHARDS: usize = 16;
 
 /// How a replica takes part in a tally.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Sharing {
     /// Identifies the experiment: see [`Experiment::id`].
     pub id: u64,

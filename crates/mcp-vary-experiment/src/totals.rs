@@ -10,10 +10,6 @@ use crate::metric::Metric;
 /// Sums over the clients of one arm, for one metric: `x` is a client's numerator, `n` its denominator.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the variance of a ratio needs these sums and no others"
-)]
 pub struct Sums {
     /// The number of clients with a denominator above 0.
     pub units: f64,
@@ -43,10 +39,6 @@ impl Sums {
 /// What came of one arm.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "an arm with the sums of each metric"
-)]
 pub struct ArmTotals {
     /// The id of its variant.
     pub variant: String,
@@ -67,7 +59,6 @@ impl ArmTotals {
 /// What came of an experiment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_structs, reason = "a name with its arms")]
 pub struct Totals {
     /// The experiment's name.
     pub name: String,
@@ -80,7 +71,6 @@ pub struct Totals {
 
 /// Two totals are not of the same experiment.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
 pub enum TotalsError {
     /// Names, arms or weights differ.
     #[error(

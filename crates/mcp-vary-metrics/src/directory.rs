@@ -80,7 +80,6 @@ impl Activity {
 
 /// What exists at the moment. What does not, loses its series after some time.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Listed {
     /// The servers of the configuration, each with the tools that it lists.
     pub servers: BTreeMap<String, BTreeSet<String>>,

@@ -14,7 +14,6 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// The value of one series.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Value {
     /// A count that only grows.
     Counter(u64),

@@ -2,7 +2,6 @@
 
 /// A form in which Prometheus reads metrics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Form {
     /// OpenMetrics 1.0.0.
     OpenMetrics,

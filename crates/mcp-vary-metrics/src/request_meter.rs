@@ -24,7 +24,6 @@ pub struct RequestMeter {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct RequestOutcome {
     /// Its outcome as a label.
     pub code: Code,

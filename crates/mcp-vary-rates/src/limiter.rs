@@ -44,7 +44,6 @@ pub struct RateLimiter<P: Clone + Eq + Hash, C: Clock> {
 
 /// A bucket of a limit, as a counter needs it that several processes share.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct SharedBucket<'a> {
     limit: &'a str,
     /// The limit, its rate, and for whom it counts: the same in each process.
@@ -85,7 +84,6 @@ type Governor<P, C> = governor::RateLimiter<
 
 /// Values do not make a [`RateLimiter`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RateLimiterError {
     /// There are too many limits.
     #[error("there are {0} limits; at most {MAX_LIMITS} are allowed")]

@@ -71,7 +71,6 @@ const PERIODS: [Period; 4] = [
 
 /// A text or a burst does not make a [`Rate`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RateError {
     /// The text does not have the form of a rate.
     #[error("write a rate as `COUNT/PERIOD` with `s`, `min`, `h` or `day`, for example `600/min`")]

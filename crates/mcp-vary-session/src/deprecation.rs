@@ -12,7 +12,6 @@ use tracing::warn;
 /// A client's uses of a deprecated variant.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct DeprecatedUse {
     /// The variant.
     pub variant: VariantId,

@@ -60,7 +60,6 @@ pub struct Store {
 
 /// Whether a store can be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 #[repr(u8)]
 pub enum StoreState {
     /// The first attempt to connect has not ended yet.
@@ -94,7 +93,6 @@ impl StoreState {
 
 /// What a gateway learns from a store.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum StoreEvent {
     /// A session has ended at another replica.
     Ended(SessionKey),
@@ -112,7 +110,6 @@ pub enum StoreEvent {
 /// The store did not answer in time, or takes no writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the store is away")]
-#[expect(clippy::exhaustive_structs, reason = "it has no details")]
 pub struct StoreAway;
 
 impl Store {

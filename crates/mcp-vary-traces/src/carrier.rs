@@ -9,7 +9,6 @@ use crate::context::TraceContext;
 /// > The following keys are reserved for trace context: traceparent, tracestate, baggage
 /// > (MCP 2026-07-28, basic/index, "`_meta`"; SEP-414)
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Carrier {
     /// The position in the trace.
     pub traceparent: Option<String>,

@@ -14,10 +14,6 @@ use crate::proto::{CLIENT, SERVER, Span, Value};
 
 /// A request as it arrives.
 #[derive(Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "what the gateway knows of each request"
-)]
 pub struct Arrival<'a> {
     /// Its method, from a closed list.
     pub method: &'static str,
@@ -41,7 +37,6 @@ pub struct Arrival<'a> {
 
 /// The transport of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "MCP has these two")]
 pub enum Transport {
     /// Streamable HTTP.
     Http,
@@ -64,7 +59,6 @@ impl Transport {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "MCP has these")]
 pub enum Outcome {
     /// A result.
     Result,
@@ -234,10 +228,6 @@ impl RequestSpan {
 
 /// Where a request to a server goes.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "what the gateway knows of each server"
-)]
 pub struct Upstream<'a> {
     /// The name of the server.
     pub server: &'a str,

@@ -138,7 +138,6 @@ pub enum RetryPolicy {
 
 /// What the processes of a server wrote last.
 #[derive(Debug, Default)]
-#[non_exhaustive]
 pub struct LastOutput {
     /// The last line on standard error, or on standard output if it is not a message.
     pub line: Option<String>,

@@ -37,7 +37,6 @@ pub struct SyslogSink {
 
 /// Where the daemon listens.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum SyslogAddress {
     /// A datagram socket of this machine, `/dev/log` as a rule.
     #[cfg(unix)]
@@ -58,7 +57,6 @@ pub struct SyslogHeader {
 
 /// A value does not fit into the header of a syslog message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SyslogHeaderError {
     /// The facility does not exist.
     #[error(

@@ -4,7 +4,6 @@ use mcp_vary_access::{ClaimsError, PrincipalError};
 
 /// Why a token is not accepted. It never contains a part of the token; which check failed is for the log.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TokenError {
     /// It does not have three parts (RFC 7515, section 7.1).
     #[error(
@@ -76,7 +75,6 @@ pub enum TokenError {
 
 /// What a client learns of a token that is not accepted: one of six texts, which say nothing of the token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum InvalidToken {
     /// It is not a token that this server can read, or not a known API key.
     Malformed,

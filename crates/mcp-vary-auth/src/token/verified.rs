@@ -35,7 +35,6 @@ pub(super) enum Audience {
 
 /// Why a verified token does not admit a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Refused {
     /// 401: it is not for this address, or it has expired since it was verified.
     Token(TokenError),

@@ -43,7 +43,6 @@ impl CredentialRefusal {
             Refusal::InsufficientScope(_) => "scope",
             Refusal::KeysUnavailable => "keys_unavailable",
             Refusal::TooManyFailures(_) => "limited",
-            _ => "_OTHER",
         }
     }
 
