@@ -186,7 +186,6 @@ impl Claims {
     }
 
     /// The claim `name`.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Claim> {
         self.claims.get(name)
     }
@@ -197,13 +196,11 @@ impl Claims {
     }
 
     /// The number of claims.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.claims.len()
     }
 
     /// Whether there are no claims.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }
@@ -214,7 +211,6 @@ impl Claims {
     }
 
     /// Whether the token has the scope.
-    #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         match self.get(SCOPE) {
             Some(Claim::List(list)) => list.binary_search_by(|item| (**item).cmp(scope)).is_ok(),
@@ -276,7 +272,6 @@ impl Claim {
     }
 
     /// The value, if it is a single string, number or boolean.
-    #[must_use]
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text(text) | Self::Number(text) => Some(Cow::Borrowed(text)),
@@ -301,7 +296,6 @@ impl Claim {
     }
 
     /// Whether the claim is a list without elements, which rules treat as no claim.
-    #[must_use]
     pub fn is_empty_list(&self) -> bool {
         matches!(self, Self::List(list) if list.is_empty())
     }

@@ -24,7 +24,6 @@ impl RuleIndex {
     }
 
     /// The position, from 0.
-    #[must_use]
     pub fn position(self) -> usize {
         self.0.into()
     }
@@ -47,7 +46,6 @@ impl RuleSet {
     }
 
     /// Whether the rule is in the set.
-    #[must_use]
     pub fn contains(&self, rule: RuleIndex) -> bool {
         let position = rule.position();
         let word = self.0.get(position / WORD).copied().unwrap_or_default();
@@ -63,13 +61,11 @@ impl RuleSet {
     }
 
     /// The number of rules.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether no rule is in the set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; WORDS]
     }
@@ -110,13 +106,11 @@ impl AccessClass {
     }
 
     /// The rules that apply.
-    #[must_use]
     pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
     /// The variants that the class is offered.
-    #[must_use]
     pub const fn variants(&self) -> &VariantAccess {
         &self.variants
     }
@@ -172,7 +166,6 @@ impl VariantAccess {
     }
 
     /// Whether the class is offered the variant. Another variant must be answered as one that does not exist.
-    #[must_use]
     pub fn offers(&self, variant: &VariantId) -> bool {
         if self.pins.is_empty() {
             let offered = self.offered.as_ref();
@@ -183,19 +176,16 @@ impl VariantAccess {
     }
 
     /// The variant of clients that select none.
-    #[must_use]
     pub const fn default_variant(&self) -> Option<&VariantId> {
         self.default.as_ref()
     }
 
     /// The only variant that the class is offered, if rules pin one.
-    #[must_use]
     pub fn pin(&self) -> Option<&VariantId> {
         (self.pins.len() == 1).then_some(self.pins.first()?)
     }
 
     /// Whether rules pin different variants, so that none is offered: the class cannot use the gateway.
-    #[must_use]
     pub fn has_conflict(&self) -> bool {
         self.pins.len() > 1
     }

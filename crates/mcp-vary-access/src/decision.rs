@@ -61,7 +61,6 @@ pub struct Denial {
 
 impl Decision {
     /// Whether the item exists for the class.
-    #[must_use]
     pub const fn is_visible(&self) -> bool {
         !matches!(self, Self::Hidden(_))
     }
@@ -213,7 +212,6 @@ pub struct DecisionTable {
 
 impl DecisionTable {
     /// Decides on each item.
-    #[must_use]
     pub fn new<'i>(
         policy: &AccessPolicy,
         class: &AccessClass,
@@ -226,7 +224,6 @@ impl DecisionTable {
     }
 
     /// The decision on the item at `position`.
-    #[must_use]
     pub fn get(&self, position: usize) -> Option<&Decision> {
         self.decisions.get(position)
     }

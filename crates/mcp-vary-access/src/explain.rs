@@ -55,7 +55,6 @@ pub struct Reason {
 
 impl AccessPolicy {
     /// What `class` may do with each of `items`, and why.
-    #[must_use]
     pub fn explain<'i>(
         &self,
         class: &AccessClass,
@@ -115,7 +114,6 @@ impl AccessPolicy {
 
 impl AccessReport {
     /// The items, in the order in which they were given.
-    #[must_use]
     pub fn items(&self) -> &[ItemReport] {
         &self.items
     }
@@ -128,31 +126,26 @@ impl AccessReport {
 
 impl ItemReport {
     /// The kind of the item.
-    #[must_use]
     pub const fn kind(&self) -> ItemKind {
         self.kind
     }
 
     /// The name, URI or template of the item.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The key of its server.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
     /// The decision.
-    #[must_use]
     pub const fn decision(&self) -> &Decision {
         &self.decision
     }
 
     /// The rules that decided, those that deny first.
-    #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }

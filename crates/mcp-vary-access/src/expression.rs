@@ -139,7 +139,6 @@ impl Expression {
     }
 
     /// The text of the expression.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.source
     }

@@ -105,7 +105,6 @@ pub enum RuleError {
 
 impl AccessRule {
     /// A rule for these principals, which does nothing yet.
-    #[must_use]
     pub const fn new(when: When) -> Self {
         Self {
             name: None,
@@ -250,13 +249,11 @@ impl AccessRule {
     }
 
     /// The name that the file gives to the rule.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     /// The principals to whom the rule applies.
-    #[must_use]
     pub const fn when(&self) -> &When {
         &self.when
     }
@@ -267,37 +264,31 @@ impl AccessRule {
     }
 
     /// The expression over each call.
-    #[must_use]
     pub const fn condition(&self) -> Option<&Expression> {
         self.condition.as_ref()
     }
 
     /// The variants that the rule offers; `None` if it does not name any.
-    #[must_use]
     pub fn variants(&self) -> Option<&[VariantId]> {
         self.variants.as_deref()
     }
 
     /// The default variant.
-    #[must_use]
     pub const fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
     }
 
     /// Whether the default variant is the only one.
-    #[must_use]
     pub const fn is_pinned(&self) -> bool {
         self.is_pinned
     }
 
     /// The entry of `allow` that matches the item.
-    #[must_use]
     pub fn allowing(&self, item: &Item<'_>) -> Option<&ItemPattern> {
         self.allow.iter().find(|pattern| pattern.allows(item))
     }
 
     /// The entry of `deny` that matches the item.
-    #[must_use]
     pub fn denying(&self, item: &Item<'_>) -> Option<&ItemPattern> {
         self.deny.iter().find(|pattern| pattern.denies(item))
     }

@@ -55,7 +55,6 @@ impl AccessPolicy {
     /// assert!(policy.server_access(&class, server("web", "")).something);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn server_access(&self, class: &AccessClass, server: Server<'_>) -> ServerAccess {
         let rules = || self.rules_of(class).map(|(_, rule)| rule);
         let is_of_server = |pattern: &&ItemPattern| pattern.may_match_server(server.name);

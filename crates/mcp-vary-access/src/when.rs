@@ -122,13 +122,11 @@ impl fmt::Display for Presence {
 
 impl When {
     /// No conditions yet. A rule needs one at least.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Everyone.
-    #[must_use]
     pub fn anyone() -> Self {
         Self {
             is_anyone: true,
@@ -168,7 +166,6 @@ impl When {
     }
 
     /// Whether there are no conditions, not even `anyone`.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.is_anyone && self.claims.is_empty() && self.key.is_none() && self.client.is_none()
     }
@@ -178,7 +175,6 @@ impl When {
     /// # Properties
     ///
     /// Without any condition it matches nobody.
-    #[must_use]
     pub fn matches(&self, principal: &Principal) -> bool {
         let optional = |presence: &Option<Presence>, value: Option<&str>| {
             presence

@@ -43,7 +43,6 @@ pub struct AuditConfig {
 
 impl AuditConfig {
     /// A log that never delays a request, writes principals as ids, and digests of arguments.
-    #[must_use]
     pub fn new(now: fn() -> u64, key: AuditKey, run: &str) -> Self {
         Self {
             now,
@@ -103,7 +102,6 @@ pub struct AuditKey([u8; 32]);
 
 impl AuditKey {
     /// A key of random bytes.
-    #[must_use]
     pub const fn new(key: [u8; 32]) -> Self {
         Self(key)
     }

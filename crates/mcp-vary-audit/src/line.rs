@@ -21,19 +21,16 @@ impl Line {
     }
 
     /// The time of the record (RFC 3339, UTC, microseconds).
-    #[must_use]
     pub fn time(&self) -> &str {
         &self.time
     }
 
     /// How severe it is.
-    #[must_use]
     pub const fn severity(&self) -> Severity {
         self.severity
     }
 
     /// The JSON.
-    #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -52,7 +49,6 @@ pub enum Severity {
 
 impl Severity {
     /// The number that syslog gives it.
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Warning => 4,

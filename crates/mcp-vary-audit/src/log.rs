@@ -164,13 +164,11 @@ impl AuditLog {
     }
 
     /// What happens when the queue is full.
-    #[must_use]
     pub fn on_full(&self) -> OnFull {
         self.0.on_full
     }
 
     /// The beginning of the arguments of a call, of at most [`MAX_LONG_TEXT`] bytes; `None` unless the log shows their text.
-    #[must_use]
     pub fn excerpt(&self, arguments: &Arguments) -> Option<String> {
         let ArgumentsDetail::Full { limit } = self.0.arguments else {
             return None;
@@ -229,7 +227,6 @@ impl AuditLog {
     }
 
     /// What the log did so far.
-    #[must_use]
     pub fn stats(&self) -> AuditStats {
         let totals = &self.0.queue.totals;
         AuditStats {

@@ -82,7 +82,6 @@ pub struct Record {
 
 impl Record {
     /// A record that says only this much.
-    #[must_use]
     pub fn new(event: Event, outcome: Outcome) -> Self {
         Self {
             event,
@@ -190,7 +189,6 @@ pub struct Actor {
 
 impl Actor {
     /// A principal of which only the id is known.
-    #[must_use]
     pub const fn new(id: Text) -> Self {
         Self {
             id,
@@ -202,7 +200,6 @@ impl Actor {
     }
 
     /// A principal as records have it; `None` for anonymous ones.
-    #[must_use]
     pub fn of(principal: &Principal) -> Option<Self> {
         let kind = principal.kind();
         if kind == PrincipalKind::Anonymous {
@@ -239,7 +236,6 @@ pub struct ClientInfo {
 
 impl ClientInfo {
     /// A client of this name and version.
-    #[must_use]
     pub const fn new(name: Text, version: Text) -> Self {
         Self { name, version }
     }
@@ -262,7 +258,6 @@ pub struct Target {
 
 impl Target {
     /// A target whose server is not known.
-    #[must_use]
     pub const fn new(kind: TargetKind, name: LongText) -> Self {
         Self {
             kind,
@@ -311,7 +306,6 @@ pub struct VariantChoice {
 
 impl VariantChoice {
     /// The variant `id`, chosen for `reason`.
-    #[must_use]
     pub const fn new(id: Text, reason: Text) -> Self {
         Self {
             id,
@@ -343,7 +337,6 @@ pub struct ModelRanking {
 
 impl ModelRanking {
     /// The ranking of `variants` by `model`.
-    #[must_use]
     pub const fn new(model: Text, variants: LongText) -> Self {
         Self {
             model,
@@ -367,7 +360,6 @@ pub struct Arguments {
 
 impl Arguments {
     /// These bytes.
-    #[must_use]
     pub const fn new(json: Bytes) -> Self {
         let length = json.len();
         Self {
@@ -390,7 +382,6 @@ pub struct SessionId(pub(crate) Arc<str>);
 
 impl SessionId {
     /// This id.
-    #[must_use]
     pub const fn new(id: Arc<str>) -> Self {
         Self(id)
     }
@@ -398,7 +389,6 @@ impl SessionId {
 
 impl SessionId {
     /// The id itself, of which only a digest may be shown.
-    #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }

@@ -48,7 +48,6 @@ pub struct Written {
 
 impl Written {
     /// All of them.
-    #[must_use]
     pub fn all(lines: &[Line]) -> Self {
         Self {
             lines: lines.len(),
@@ -57,7 +56,6 @@ impl Written {
     }
 
     /// The first `lines` of them.
-    #[must_use]
     pub fn failed(lines: usize, error: io::Error) -> Self {
         Self {
             lines,

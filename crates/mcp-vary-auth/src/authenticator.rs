@@ -65,7 +65,6 @@ pub struct Denial {
 
 impl Authenticator {
     /// Accepts the API keys of `keys` and the tokens that `tokens` verifies.
-    #[must_use]
     pub fn new(keys: KeyTable, tokens: Option<TokenVerifier>) -> Self {
         Self {
             keys,
@@ -89,25 +88,21 @@ impl Authenticator {
     }
 
     /// Whether clients that present no credential are accepted.
-    #[must_use]
     pub const fn allows_anonymous(&self) -> bool {
         self.anonymous.is_some()
     }
 
     /// The API keys.
-    #[must_use]
     pub const fn keys(&self) -> &KeyTable {
         &self.keys
     }
 
     /// The verifier of tokens, if an issuer is configured.
-    #[must_use]
     pub const fn tokens(&self) -> Option<&TokenVerifier> {
         self.tokens.as_ref()
     }
 
     /// The tokens that were verified.
-    #[must_use]
     pub const fn cache(&self) -> &TokenCache {
         &self.cache
     }
@@ -252,7 +247,6 @@ impl fmt::Debug for Admission {
 
 impl Admission {
     /// A request of `principal`, whose credential has no end of its own.
-    #[must_use]
     pub const fn of(principal: Arc<Principal>) -> Self {
         Self {
             principal,

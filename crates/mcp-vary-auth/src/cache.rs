@@ -40,7 +40,6 @@ struct Remembered {
 
 impl TokenDigest {
     /// The digest of `text`.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
     }
@@ -59,7 +58,6 @@ impl Default for TokenCache {
 
 impl TokenCache {
     /// A cache of `capacity` tokens.
-    #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let tokens = Cache::with(
             capacity,
@@ -72,7 +70,6 @@ impl TokenCache {
     }
 
     /// The token with this digest, if it was verified lately. The expired one is forgotten.
-    #[must_use]
     pub fn get(&self, digest: TokenDigest, now: u64) -> Option<Arc<VerifiedToken>> {
         let found = self.tokens.get(&digest)?;
         if found.until <= now {
@@ -96,13 +93,11 @@ impl TokenCache {
     }
 
     /// The number of tokens.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
     /// Whether there are no tokens.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

@@ -69,7 +69,6 @@ struct Texts {
 impl Challenges {
     /// The answers of a server whose clients can get tokens: they lead to the metadata at `public` and ask for
     /// `scopes`.
-    #[must_use]
     pub const fn new(public: PublicUrl, scopes: Vec<Scope>) -> Self {
         Self {
             public: Some(public),
@@ -78,7 +77,6 @@ impl Challenges {
     }
 
     /// The answers of a server that has API keys only.
-    #[must_use]
     pub const fn without_metadata() -> Self {
         Self {
             public: None,
@@ -105,7 +103,6 @@ impl Challenges {
     /// assert_eq!(challenges.answer(&Refusal::KeysUnavailable, &EndpointPath::Base).status, 503);
     /// # Ok::<(), mcp_vary_auth::address::PublicUrlError>(())
     /// ```
-    #[must_use]
     pub fn answer(&self, refusal: &Refusal, target: &EndpointPath) -> Challenge {
         let texts = refusal.texts();
         let scopes = match refusal {
@@ -153,7 +150,6 @@ impl Challenges {
 
 impl Refusal {
     /// Why the request may not pass: a fixed text, which has nothing of the credential.
-    #[must_use]
     pub fn description(&self) -> &'static str {
         self.texts().description
     }

@@ -58,7 +58,6 @@ pub enum CredentialError {
 
 impl CredentialError {
     /// The `error_description`.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Scheme => "only the authorization scheme Bearer is supported",
@@ -126,7 +125,6 @@ impl<'a> BearerToken<'a> {
     }
 
     /// The token. It is a secret: do not log, store or send it.
-    #[must_use]
     pub const fn as_str(&self) -> &'a str {
         self.0
     }

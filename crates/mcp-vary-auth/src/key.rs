@@ -111,26 +111,22 @@ pub enum KeyFault {
 
 impl ApiKey {
     /// The key of 256 random bits. They must come from a cryptographic source.
-    #[must_use]
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(format!("{PREFIX}{}", strict::encode(&random)).into())
     }
 
     /// Parses a key; `None` if it does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = strict::decode(text.strip_prefix(PREFIX)?, 32)?;
         (bytes.len() == 32).then(|| Self(text.into()))
     }
 
     /// The key. It is a secret: show it once to its owner, and nowhere else.
-    #[must_use]
     pub const fn expose(&self) -> &str {
         &self.0
     }
 
     /// The digest for the configuration.
-    #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::of(&self.0)
     }
@@ -246,13 +242,11 @@ impl KeyTable {
     /// The key with this text, expired or not.
     ///
     /// The table is searched by digest, so how long it takes says nothing about the keys in it.
-    #[must_use]
     pub fn find(&self, text: &str) -> Option<&KnownKey> {
         self.keys.get(&KeyDigest::of(text))
     }
 
     /// The key with this digest, expired or not.
-    #[must_use]
     pub fn get(&self, digest: &KeyDigest) -> Option<&KnownKey> {
         self.keys.get(digest)
     }
@@ -263,19 +257,16 @@ impl KeyTable {
     }
 
     /// Whether `text` claims to be an API key. An access token never does: its header starts with `ey`.
-    #[must_use]
     pub fn looks_like_a_key(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
     /// The number of keys.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Whether there are no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -283,7 +274,6 @@ impl KeyTable {
 
 impl KnownKey {
     /// Whether the key has expired.
-    #[must_use]
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }

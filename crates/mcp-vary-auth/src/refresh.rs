@@ -193,7 +193,6 @@ impl IssuerKeys {
     }
 
     /// The seconds until the next scheduled fetch; 0 if it is due.
-    #[must_use]
     pub fn due_in(&self, now: u64) -> u64 {
         let left = |at: u64, pause: u64| pause.saturating_sub(elapsed(at, now));
         let loaded = self
@@ -204,13 +203,11 @@ impl IssuerKeys {
     }
 
     /// The number of fetches that were begun.
-    #[must_use]
     pub const fn fetches(&self) -> u64 {
         self.fetches
     }
 
     /// The status of the keys.
-    #[must_use]
     pub fn status(&self, now: u64) -> KeyStatus {
         KeyStatus {
             age: self.loaded.as_ref().map(|loaded| elapsed(loaded.at, now)),

@@ -49,7 +49,6 @@ impl Scope {
     }
 
     /// The scope as text.
-    #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }

@@ -104,19 +104,16 @@ impl TokenVerifier {
     }
 
     /// The issuers, in the order of the configuration.
-    #[must_use]
     pub fn issuers(&self) -> &[TrustedIssuer] {
         &self.issuers
     }
 
     /// The audience of a token for the server: its address, as clients type it.
-    #[must_use]
     pub fn audience_of_server(&self) -> String {
         self.public.resource(&EndpointPath::Base)
     }
 
     /// The issuer at `index`.
-    #[must_use]
     pub fn issuer(&self, index: IssuerIndex) -> Option<&TrustedIssuer> {
         self.issuers.get(index.0)
     }

@@ -44,13 +44,11 @@ impl Metric {
     ];
 
     /// Whether values are shares, between 0 and 1.
-    #[must_use]
     pub const fn is_share(self) -> bool {
         matches!(self, Self::Failed | Self::InvalidArguments | Self::Repaired)
     }
 
     /// Which values are better.
-    #[must_use]
     pub const fn better(self) -> Better {
         match self {
             Self::Repaired => Better::Greater,
@@ -62,7 +60,6 @@ impl Metric {
     }
 
     /// Its name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",

@@ -90,7 +90,6 @@ pub struct Shares {
 
 impl Shares {
     /// Whether something is wrong with the assignment (a *sample ratio mismatch*).
-    #[must_use]
     pub fn are_uneven(&self) -> bool {
         self.p < UNEVEN
     }
@@ -132,7 +131,6 @@ impl Report {
     ///
     /// `effect` is the difference that is worth finding: of shares in absolute terms (0.05 are five calls of a hundred),
     /// of other metrics as a part of the control's value.
-    #[must_use]
     pub fn of(totals: &Totals, metric: Metric, effect: f64) -> Self {
         let split = shares(totals);
         let takers = |arm: &ArmTotals| arm.sums(Metric::Calls).units;
@@ -161,7 +159,6 @@ impl Report {
     }
 
     /// The clients of the smallest arm and the number that each needs at least, if that is more.
-    #[must_use]
     pub fn too_few(&self) -> Option<(f64, f64)> {
         (self.fewest < MIN_UNITS).then_some((self.fewest, MIN_UNITS))
     }

@@ -6,7 +6,6 @@ use crate::tally::{Shard, Sharing, Tally, Units};
 /// Without [`shared`](Tally::shared), none of these does anything.
 impl Tally {
     /// How this replica takes part, if it does.
-    #[must_use]
     pub const fn sharing(&self) -> Option<&Sharing> {
         self.sharing.as_ref()
     }
@@ -23,7 +22,6 @@ impl Tally {
     }
 
     /// Records that the others may not have, at most so many.
-    #[must_use]
     pub fn unwritten(&self, most: usize) -> Vec<Record> {
         let mut records = Vec::new();
         for shard in &self.shards {

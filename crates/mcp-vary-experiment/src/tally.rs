@@ -56,14 +56,12 @@ impl std::fmt::Debug for Tally {
 
 impl Tally {
     /// Nothing so far.
-    #[must_use]
     pub fn new(experiment: Experiment) -> Self {
         Self::with_sharing(experiment, None)
     }
 
     /// The part of one replica in a tally that several share: it counts, and takes over what the others
     /// [wrote](Self::unwritten).
-    #[must_use]
     pub fn shared(experiment: Experiment, sharing: Sharing) -> Self {
         Self::with_sharing(experiment, Some(sharing))
     }
@@ -88,7 +86,6 @@ impl Tally {
     }
 
     /// What is counted.
-    #[must_use]
     pub const fn experiment(&self) -> &Experiment {
         &self.experiment
     }
@@ -141,7 +138,6 @@ impl Tally {
     }
 
     /// The sums so far.
-    #[must_use]
     pub fn totals(&self) -> Totals {
         let arms = self.experiment.arms();
         let mut totals = vec![ArmSums::default(); arms.len()];

@@ -50,7 +50,6 @@ pub struct ArmTotals {
 
 impl ArmTotals {
     /// The sums of a metric; zeros if there are none.
-    #[must_use]
     pub fn sums(&self, metric: Metric) -> Sums {
         self.metrics.get(metric.name()).copied().unwrap_or_default()
     }

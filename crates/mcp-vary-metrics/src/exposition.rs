@@ -32,7 +32,6 @@ pub enum Value {
 
 impl Value {
     /// A gauge with this count.
-    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         reason = "no count of a gateway reaches 2^53"
@@ -82,7 +81,6 @@ impl Exposition {
     }
 
     /// How many series there are; a histogram counts as one.
-    #[must_use]
     pub fn series(&self) -> usize {
         self.0.iter().map(|(_, series)| series.len()).sum()
     }

@@ -28,7 +28,6 @@ pub enum Kind {
 
 impl Kind {
     /// The name of the kind, in both forms.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",

@@ -80,13 +80,11 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The series of the configured server `name`.
-    #[must_use]
     pub fn server(&self, name: &str) -> Arc<ServerMetrics> {
         self.servers.get(name)
     }
 
     /// The series of the configured variant `id`.
-    #[must_use]
     pub fn variant(&self, id: &str) -> Arc<VariantMetrics> {
         self.variants.get(id)
     }
@@ -107,7 +105,6 @@ impl Metrics {
     }
 
     /// How many requests each access rule has refused, or hidden their targets, by its name.
-    #[must_use]
     pub fn denials(&self) -> Vec<(String, u64)> {
         let all = self.denials.all().into_iter();
         all.map(|(rule, it)| (rule.to_string(), it.total()))

@@ -33,7 +33,6 @@ pub struct RequestOutcome {
 
 impl RequestOutcome {
     /// An outcome with these values.
-    #[must_use]
     pub const fn new(code: Code, result_bytes: Option<usize>) -> Self {
         Self { code, result_bytes }
     }

@@ -46,7 +46,6 @@ pub struct GatewayPage {
 
 impl GatewayPage {
     /// The page of `gateway`. `clock` returns the microseconds since 1970-01-01 UTC.
-    #[must_use]
     pub fn new(gateway: &Arc<Gateway>, clock: fn() -> u64) -> Self {
         Self {
             gateway: Arc::downgrade(gateway),

@@ -66,7 +66,6 @@ enum Group {
 
 impl AddressGroup {
     /// The group of `address`.
-    #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(Group::V4(address)),

@@ -13,7 +13,6 @@ pub struct MonotonicClock(Instant);
 
 impl MonotonicClock {
     /// A clock that starts now.
-    #[must_use]
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -48,7 +47,6 @@ pub struct SharedClock(Arc<dyn Fn() -> Nanos + Send + Sync>);
 
 impl SharedClock {
     /// A clock that shows the time of `clock`.
-    #[must_use]
     pub fn of(clock: impl Clock<Instant = Nanos> + Send + Sync + 'static) -> Self {
         Self(Arc::new(move || clock.now()))
     }

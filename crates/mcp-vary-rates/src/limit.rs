@@ -156,25 +156,21 @@ impl Limit {
     }
 
     /// The name, which refused clients see.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// How often.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
     /// What is counted.
-    #[must_use]
     pub fn counted(&self) -> Counted {
         self.counted
     }
 
     /// Whether the names of tools decide what is counted, or where.
-    #[must_use]
     pub fn uses_tool_names(&self) -> bool {
         self.tools.is_some() || self.per == Per::Tool
     }

@@ -113,13 +113,11 @@ impl Rate {
     }
 
     /// How many operations may come at once.
-    #[must_use]
     pub fn burst(self) -> u32 {
         self.burst.get()
     }
 
     /// The time after which one more operation is available.
-    #[must_use]
     pub fn interval(self) -> Duration {
         Duration::from_secs(self.period.seconds) / self.count.get()
     }

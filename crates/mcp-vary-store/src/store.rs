@@ -74,7 +74,6 @@ pub enum StoreState {
 
 impl StoreState {
     /// Its name for probes and logs.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -85,7 +84,6 @@ impl StoreState {
     }
 
     /// Whether the sessions that ended elsewhere have been read, or cannot be read because the store is away.
-    #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Away | Self::Up)
     }
@@ -115,7 +113,6 @@ pub struct StoreAway;
 impl Store {
     /// The store at `url`. The first of `keys` seals what is written, each of them opens what is read. `now`: seconds since
     /// 1970-01-01 UTC. `replica`: a random number of this process.
-    #[must_use]
     pub fn new(
         url: StoreUrl,
         keys: impl IntoIterator<Item = [u8; 32]>,

@@ -37,7 +37,6 @@ impl Carrier {
     }
 
     /// Reads the texts from HTTP headers, those that are text.
-    #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Self {
         // Most requests have none, and need no further look.
         if !headers.contains_key(TRACEPARENT) {
@@ -54,7 +53,6 @@ impl Carrier {
     }
 
     /// The position in the trace, if there is a valid one.
-    #[must_use]
     pub fn context(&self) -> Option<TraceContext> {
         TraceContext::parse(self.traceparent.as_deref()?)
     }

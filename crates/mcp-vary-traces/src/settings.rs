@@ -120,7 +120,6 @@ pub enum TracesError {
 
 impl TracesSettings {
     /// Settings that export to the collector at `endpoint`.
-    #[must_use]
     pub fn to(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: Some(endpoint.into()),

@@ -147,13 +147,11 @@ impl RequestSpan {
     }
 
     /// Whether it is recorded, so that facts about it are wanted.
-    #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }
 
     /// The trace in which it is recorded.
-    #[must_use]
     pub fn trace_id(&self) -> Option<[u8; 16]> {
         Some(self.recorder.as_ref()?.context.trace())
     }
@@ -252,13 +250,11 @@ pub struct CallSpan {
 
 impl CallSpan {
     /// What the request carries.
-    #[must_use]
     pub const fn carrier(&self) -> &Carrier {
         &self.carrier
     }
 
     /// Whether it is recorded.
-    #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }
@@ -360,7 +356,6 @@ fn name_target(span: &mut Span, method: &'static str, name: &str) {
 }
 
 /// What identifies a session, and does not open it: half of the SHA-256 of its id.
-#[must_use]
 pub fn session_digest(id: &str) -> String {
     let digest = Sha256::digest(id.as_bytes());
     let mut text = String::with_capacity(32);

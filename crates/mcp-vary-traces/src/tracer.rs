@@ -82,7 +82,6 @@ impl Tracer {
     }
 
     /// How many spans were exported and lost.
-    #[must_use]
     pub fn stats(&self) -> TraceStats {
         self.processor.stats()
     }

@@ -177,7 +177,6 @@ impl Answer {
     /// // A line of a JSON logger is not an answer.
     /// assert!(Answer::parse(r#"{"level":30,"msg":"ready"}"#.into()).is_none());
     /// ```
-    #[must_use]
     pub fn parse(message: Bytes) -> Option<Self> {
         match ServerMessage::read(&message) {
             Ok(ServerMessage::Response { outcome, .. }) => Some(Self::new(message, outcome)),
@@ -254,7 +253,6 @@ impl Answer {
     }
 
     /// The whole message.
-    #[must_use]
     pub const fn message(&self) -> &Bytes {
         &self.message
     }

@@ -67,26 +67,22 @@ impl fmt::Debug for ServerRequest {
 
 impl ServerRequest {
     /// The id of the request, JSON text.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.0.text(&self.0.id)
     }
 
     /// The method.
-    #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
     /// The JSON text of the parameters, if there are any.
-    #[must_use]
     pub fn params(&self) -> Option<&str> {
         let params = self.0.params.as_ref()?;
         Some(self.0.text(params))
     }
 
     /// The whole message, as it was sent.
-    #[must_use]
     pub fn message(&self) -> &Bytes {
         &self.0.message
     }
@@ -115,7 +111,6 @@ impl ServerRequest {
     }
 
     /// Whether the request was answered or cancelled by the server.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.settled.is_cancelled()
     }

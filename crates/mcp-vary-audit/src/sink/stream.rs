@@ -22,13 +22,11 @@ impl StreamSink {
     /// Lines on standard output.
     ///
     /// A gateway that serves a client on stdio must not use it: there, standard output has the protocol's messages.
-    #[must_use]
     pub fn stdout() -> Self {
         Self::new("standard output", Box::new(io::stdout()))
     }
 
     /// Lines on `stream`.
-    #[must_use]
     pub fn new(name: &'static str, stream: Box<dyn Write + Send>) -> Self {
         let stream = LineStream::new(stream, false);
         Self { name, stream }

@@ -134,7 +134,6 @@ fn visible<'a>(
 
 impl SyslogSink {
     /// Sends to the daemon at `address`. Nothing is sent yet.
-    #[must_use]
     pub const fn new(address: SyslogAddress, header: SyslogHeader) -> Self {
         Self {
             address,

@@ -92,7 +92,6 @@ pub enum InvalidToken {
 
 impl TokenError {
     /// What the client learns.
-    #[must_use]
     pub const fn answer(&self) -> InvalidToken {
         match self {
             Self::Shape
@@ -129,7 +128,6 @@ fn claim_fix(name: &str) -> &'static str {
 
 impl InvalidToken {
     /// The `error_description`.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Malformed => "the token is unknown or malformed",

@@ -75,25 +75,21 @@ impl VerifiedToken {
     }
 
     /// Who presents the token.
-    #[must_use]
     pub const fn principal(&self) -> &Arc<Principal> {
         &self.principal
     }
 
     /// `exp`, in seconds since 1970-01-01 UTC.
-    #[must_use]
     pub const fn expires_at(&self) -> u64 {
         self.expires_at
     }
 
     /// The client that the token was issued to, if it says so, for audit.
-    #[must_use]
     pub const fn client_id(&self) -> Option<&Arc<str>> {
         self.client_id.as_ref()
     }
 
     /// The issuer.
-    #[must_use]
     pub const fn issuer(&self) -> IssuerIndex {
         self.issuer
     }
@@ -115,7 +111,6 @@ pub struct IssuerIndex(pub(super) usize);
 
 impl IssuerIndex {
     /// The position, from 0.
-    #[must_use]
     pub const fn get(self) -> usize {
         self.0
     }
