@@ -195,16 +195,6 @@ impl Claims {
         self.claims.iter().map(|(name, claim)| (&**name, claim))
     }
 
-    /// The number of claims.
-    pub fn len(&self) -> usize {
-        self.claims.len()
-    }
-
-    /// Whether there are no claims.
-    pub fn is_empty(&self) -> bool {
-        self.claims.is_empty()
-    }
-
     /// The scopes of the token (RFC 6749, section 3.3), sorted.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.get(SCOPE).into_iter().flat_map(Claim::texts)

@@ -59,16 +59,6 @@ impl RuleSet {
             .map(RuleIndex)
             .filter(move |rule| set.contains(*rule))
     }
-
-    /// The number of rules.
-    pub fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Whether no rule is in the set.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; WORDS]
-    }
 }
 
 /// The positions, such as `{0, 3}`.
@@ -289,13 +279,11 @@ mod tests {
     fn a_set_contains_what_was_inserted() {
         let positions = [0, 1, 63, 64, 200, 255];
         let mut set = RuleSet::default();
-        assert!(set.is_empty());
         for position in positions {
             set.insert(RuleIndex::new(position).unwrap());
         }
         let all: Vec<usize> = set.iter().map(RuleIndex::position).collect();
         assert_eq!(all, positions);
-        assert_eq!((set.len(), set.is_empty()), (6, false));
         assert!(!set.contains(RuleIndex::new(2).unwrap()));
         assert_eq!(RuleIndex::new(MAX_RULES), None);
         assert_eq!(format!("{set:?}"), "{0, 1, 63, 64, 200, 255}");

@@ -1,6 +1,5 @@
 //! What an audit log writes, and what it does when it cannot keep up.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::text::Text;
@@ -15,7 +14,7 @@ use crate::text::Text;
 /// let config = AuditConfig::new(|| 1_763_705_520_123_456, AuditKey::new([7; 32]), "5d0f");
 /// assert_eq!(config.arguments, ArgumentsDetail::Digest);
 /// // Nobody can read the key in a log.
-/// assert_eq!(format!("{:?}", config.key), "AuditKey(..)");
+/// assert_eq!(format!("{:?}", config.key), "AuditKey");
 /// ```
 #[derive(Clone, Debug)]
 pub struct AuditConfig {
@@ -111,8 +110,4 @@ impl AuditKey {
     }
 }
 
-impl fmt::Debug for AuditKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuditKey(..)")
-    }
-}
+mcp_vary_base::debug_by_name!(AuditKey);

@@ -394,8 +394,4 @@ impl SessionId {
     }
 }
 
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionId(..)")
-    }
-}
+mcp_vary_base::debug_by_name!(SessionId);

@@ -132,11 +132,7 @@ impl ApiKey {
     }
 }
 
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey")
-    }
-}
+mcp_vary_base::debug_by_name!(ApiKey);
 
 impl KeyDigest {
     fn of(text: &str) -> Self {

@@ -192,16 +192,6 @@ impl IssuerKeys {
         self.under_way = None;
     }
 
-    /// The seconds until the next scheduled fetch; 0 if it is due.
-    pub fn due_in(&self, now: u64) -> u64 {
-        let left = |at: u64, pause: u64| pause.saturating_sub(elapsed(at, now));
-        let loaded = self
-            .loaded
-            .as_ref()
-            .map_or(0, |loaded| left(loaded.at, self.refresh_after));
-        loaded.max(self.failed_at.map_or(0, |at| left(at, RETRY_PAUSE)))
-    }
-
     /// The number of fetches that were begun.
     pub const fn fetches(&self) -> u64 {
         self.fetches
@@ -241,9 +231,7 @@ mod tests {
     #[test]
     fn keys_are_fetched_at_start_and_every_hour() {
         let mut keys = loaded_at(100);
-        assert_eq!(keys.due_in(100), 3600);
         assert!(!keys.begin(3699, FetchReason::Schedule));
-        assert_eq!(keys.due_in(3700), 0);
         assert!(keys.begin(3700, FetchReason::Schedule));
     }
 
@@ -342,10 +330,8 @@ mod tests {
     #[test]
     fn after_a_failure_the_next_attempt_waits() {
         let mut keys = IssuerKeys::default();
-        assert_eq!(keys.due_in(0), 0);
         assert!(keys.begin(0, FetchReason::Schedule));
         keys.fail(5);
-        assert_eq!(keys.due_in(5), RETRY_PAUSE);
         assert!(!keys.begin(14, FetchReason::Schedule));
         assert!(keys.begin(15, FetchReason::Schedule));
         assert_eq!(keys.usable(15).unwrap_err(), KeysUnavailable::NeverLoaded);
@@ -355,7 +341,6 @@ mod tests {
     fn keys_are_fetched_as_often_as_the_operator_says_and_whenever_he_asks() {
         let mut keys = loaded_at(100);
         keys.set_refresh_after(60);
-        assert_eq!(keys.due_in(100), 60);
         assert!(!keys.begin(159, FetchReason::Schedule));
         assert!(keys.begin(159, FetchReason::Reload));
         assert!(!keys.begin(159, FetchReason::Reload), "one fetch at a time");

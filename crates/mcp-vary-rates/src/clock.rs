@@ -1,6 +1,5 @@
 //! The clock that a running gateway uses.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -60,8 +59,4 @@ impl Clock for SharedClock {
     }
 }
 
-impl fmt::Debug for SharedClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedClock").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(SharedClock);

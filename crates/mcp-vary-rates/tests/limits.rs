@@ -457,5 +457,5 @@ fn the_clock_of_a_gateway_advances() {
     }
     assert!(clock.now() > before);
     let shared = format!("{:?}", SharedClock::of(clock));
-    assert_eq!(shared, "SharedClock { .. }");
+    assert_eq!(shared, "SharedClock");
 }
