@@ -51,8 +51,8 @@ const MAX_NAME: usize = 128;
 pub struct AccessRule {
     name: Option<Box<str>>,
     when: When,
-    allow: Vec<ItemPattern>,
-    deny: Vec<ItemPattern>,
+    pub(crate) allow: Vec<ItemPattern>,
+    pub(crate) deny: Vec<ItemPattern>,
     scopes: Vec<Box<str>>,
     condition: Option<Expression>,
     variants: Option<Vec<VariantId>>,
@@ -291,16 +291,6 @@ impl AccessRule {
     /// The entry of `deny` that matches the item.
     pub fn denying(&self, item: &Item<'_>) -> Option<&ItemPattern> {
         self.deny.iter().find(|pattern| pattern.denies(item))
-    }
-
-    /// The entries of `allow`.
-    pub(crate) fn allow(&self) -> &[ItemPattern] {
-        &self.allow
-    }
-
-    /// The entries of `deny`.
-    pub(crate) fn deny(&self) -> &[ItemPattern] {
-        &self.deny
     }
 
     /// The entries of `allow`, then those of `deny`.

@@ -58,24 +58,24 @@ impl AccessPolicy {
     pub fn server_access(&self, class: &AccessClass, server: Server<'_>) -> ServerAccess {
         let rules = || self.rules_of(class).map(|(_, rule)| rule);
         let is_of_server = |pattern: &&ItemPattern| pattern.may_match_server(server.name);
-        let mut denying = rules().flat_map(AccessRule::deny).filter(is_of_server);
+        let mut denying = rules().flat_map(|rule| &rule.deny).filter(is_of_server);
         let is_denied = rules()
             .filter(|rule| rule.condition().is_none())
-            .flat_map(AccessRule::deny)
+            .flat_map(|rule| &rule.deny)
             .filter(is_of_server)
             .any(ItemPattern::matches_every_name);
         if is_denied {
             return ServerAccess::default();
         }
         let allowing = || {
-            let allowing = rules().flat_map(AccessRule::allow).filter(is_of_server);
+            let allowing = rules().flat_map(|rule| &rule.allow).filter(is_of_server);
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
         let is_whole = denying.next().is_none();
-        let mut denied = rules().flat_map(AccessRule::deny).filter(is_of_server);
+        let mut denied = rules().flat_map(|rule| &rule.deny).filter(is_of_server);
         let denies_skills = denied.any(ItemPattern::may_match_skills);
         let may_allow = rules().filter(|rule| rule.condition().is_none());
-        let mut may_allow = may_allow.flat_map(AccessRule::allow).filter(is_of_server);
+        let mut may_allow = may_allow.flat_map(|rule| &rule.allow).filter(is_of_server);
         let allows_all = may_allow.any(ItemPattern::matches_every_name);
         ServerAccess {
             something: allowing()

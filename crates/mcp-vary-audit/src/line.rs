@@ -6,34 +6,12 @@ pub const MAX_LINE: usize = 7680;
 /// One line of the log, without its line break.
 #[derive(Clone, Debug)]
 pub struct Line {
-    time: String,
-    severity: Severity,
-    text: Vec<u8>,
-}
-
-impl Line {
-    pub(crate) const fn new(time: String, severity: Severity, text: Vec<u8>) -> Self {
-        Self {
-            time,
-            severity,
-            text,
-        }
-    }
-
     /// The time of the record (RFC 3339, UTC, microseconds).
-    pub fn time(&self) -> &str {
-        &self.time
-    }
-
+    pub time: String,
     /// How severe it is.
-    pub const fn severity(&self) -> Severity {
-        self.severity
-    }
-
+    pub severity: Severity,
     /// The JSON.
-    pub fn text(&self) -> &[u8] {
-        &self.text
-    }
+    pub text: Vec<u8>,
 }
 
 /// How severe a record is (RFC 5424, section 6.2.1).

@@ -205,18 +205,18 @@ impl Authenticator {
             }
         };
         let pin = verified.admit(target, now).map_err(|refused| {
-            let given = verified.principal().claims().scopes();
+            let given = verified.principal.claims().scopes();
             denial(
                 refused,
-                tokens.issuer(verified.issuer()),
+                tokens.issuer(verified.issuer),
                 given.map(str::to_owned).collect(),
             )
         })?;
         Ok(Admission {
-            principal: Arc::clone(verified.principal()),
-            expires_at: Some(verified.expires_at()),
+            principal: Arc::clone(&verified.principal),
+            expires_at: Some(verified.expires_at),
             pin: pin.cloned(),
-            client_id: verified.client_id().cloned(),
+            client_id: verified.client_id.clone(),
             key: None,
         })
     }

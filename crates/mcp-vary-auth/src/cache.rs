@@ -81,7 +81,7 @@ impl TokenCache {
 
     /// Remembers `token`, which was verified at `now`.
     pub fn insert(&self, digest: TokenDigest, token: Arc<VerifiedToken>, now: u64) {
-        let until = token.expires_at().min(now.saturating_add(MAX_AGE));
+        let until = token.expires_at.min(now.saturating_add(MAX_AGE));
         if until > now {
             self.tokens.insert(digest, Remembered { token, until });
         }

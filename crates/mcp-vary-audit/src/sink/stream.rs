@@ -69,7 +69,7 @@ impl<W: Write> LineStream<W> {
         let repair = usize::from(self.is_torn);
         let mut bytes = vec![b'\n'; repair];
         for line in lines {
-            bytes.extend_from_slice(line.text());
+            bytes.extend_from_slice(&line.text);
             bytes.push(b'\n');
         }
         let (count, error) = self.write_bytes(&bytes);

@@ -138,11 +138,11 @@ impl SyslogSink {
 
     /// `<PRI>1 TIME HOSTNAME APP-NAME PROCID MSGID - MSG`, without the byte order mark that nobody needs for JSON.
     fn message(&self, line: &Line) -> Vec<u8> {
-        let priority = FACILITY * 8 + line.severity().code();
-        let time = line.time();
+        let priority = FACILITY * 8 + line.severity.code();
+        let time = &line.time;
         let sender = &self.header.sender;
         let mut message = format!("<{priority}>1 {time} {sender} audit - ").into_bytes();
-        message.extend_from_slice(line.text());
+        message.extend_from_slice(&line.text);
         message
     }
 }

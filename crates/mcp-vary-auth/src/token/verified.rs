@@ -16,10 +16,14 @@ pub const LEEWAY: u64 = 60;
 /// A token that was verified: who presents it, and what it was issued for. `Debug` shows no claim.
 #[derive(Clone)]
 pub struct VerifiedToken {
-    pub(super) principal: Arc<Principal>,
-    pub(super) expires_at: u64,
-    pub(super) client_id: Option<Arc<str>>,
-    pub(super) issuer: IssuerIndex,
+    /// Who presents the token.
+    pub principal: Arc<Principal>,
+    /// `exp`, in seconds since 1970-01-01 UTC.
+    pub expires_at: u64,
+    /// The client that the token was issued to, if it says so, for audit.
+    pub client_id: Option<Arc<str>>,
+    /// The issuer.
+    pub issuer: IssuerIndex,
     pub(super) audience: Audience,
     pub(super) has_scopes: bool,
 }
@@ -72,26 +76,6 @@ impl VerifiedToken {
         let principal = Principal::clone(&self.principal).with_access_token(token);
         self.principal = Arc::new(principal);
         self
-    }
-
-    /// Who presents the token.
-    pub const fn principal(&self) -> &Arc<Principal> {
-        &self.principal
-    }
-
-    /// `exp`, in seconds since 1970-01-01 UTC.
-    pub const fn expires_at(&self) -> u64 {
-        self.expires_at
-    }
-
-    /// The client that the token was issued to, if it says so, for audit.
-    pub const fn client_id(&self) -> Option<&Arc<str>> {
-        self.client_id.as_ref()
-    }
-
-    /// The issuer.
-    pub const fn issuer(&self) -> IssuerIndex {
-        self.issuer
     }
 }
 
