@@ -186,56 +186,5 @@ fn holds(rule: &AccessRule, context: &CallContext<'_>) -> Result<bool, Evaluatio
         .map_or(Ok(true), |condition| condition.evaluate(context))
 }
 
-/// The decisions of one access class on all items of a catalogue, in the order of the items.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_access::{AccessPolicy, AccessRule, DecisionTable, Item, ItemPattern, Principal, When};
-/// use mcp_vary_view::Rule;
-///
-/// let prompts = ItemPattern::prompts(Rule::by_name("*".parse()?));
-/// let policy = AccessPolicy::new([AccessRule::new(When::anyone()).with_allow([prompts])])?;
-/// let class = policy.class_of(&Principal::anonymous());
-/// let items = [Item::resource("a:b", "a:b", "s"), Item::prompt("p", "p", "s")];
-/// let table = DecisionTable::new(&policy, &class, &items);
-/// assert_eq!(table.visible().collect::<Vec<_>>(), [1]);
-///
-/// // What is not in the catalogue has no decision.
-/// assert!(table.get(2).is_none());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DecisionTable {
-    decisions: Box<[Decision]>,
-}
-
-impl DecisionTable {
-    /// Decides on each item.
-    pub fn new<'i>(
-        policy: &AccessPolicy,
-        class: &AccessClass,
-        items: impl IntoIterator<Item = &'i Item<'i>>,
-    ) -> Self {
-        let decisions = items.into_iter().map(|item| policy.decide(class, item));
-        Self {
-            decisions: decisions.collect(),
-        }
-    }
-
-    /// The decision on the item at `position`.
-    pub fn get(&self, position: usize) -> Option<&Decision> {
-        self.decisions.get(position)
-    }
-
-    /// The positions of the items that exist for the class.
-    pub fn visible(&self) -> impl Iterator<Item = usize> {
-        let decisions = self.decisions.iter().enumerate();
-        decisions
-            .filter(|(_, decision)| decision.is_visible())
-            .map(|(position, _)| position)
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ pub use claims::{
     MAX_CLAIMS_DEPTH, MAX_CLAIMS_JSON,
 };
 pub use class::{AccessClass, MAX_RULES, RuleIndex, RuleSet, VariantAccess};
-pub use decision::{CallCheck, Decision, DecisionTable, Denial, HiddenBy, Verdict};
+pub use decision::{CallCheck, Decision, Denial, HiddenBy, Verdict};
 pub use explain::{AccessReport, ItemReport, Reason};
 pub use expression::{
     EvaluationError, Expression, ExpressionError, MAX_ARGUMENTS, MAX_EXPRESSION,

@@ -293,7 +293,6 @@ mod tests {
         fn is_shared<T: Send + Sync>() {}
         is_shared::<AccessPolicy>();
         is_shared::<Principal>();
-        is_shared::<crate::DecisionTable>();
     }
 
     #[test]

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The HTTP status of a refused request: 429 Too Many Requests (RFC 6585, section 4).
-pub const HTTP_STATUS: u16 = 429;
-
 /// A request was refused by a limit.
 ///
 /// # Examples
