@@ -46,13 +46,7 @@ pub struct Tally {
     pub(crate) shards: Vec<ScopedLock<Shard>>,
 }
 
-impl std::fmt::Debug for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tally")
-            .field("experiment", &self.experiment)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Tally);
 
 impl Tally {
     /// Nothing so far.

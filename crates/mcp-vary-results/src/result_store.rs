@@ -1,6 +1,5 @@
 //! Whole results behind shortened ones, stored for a while so that their clients can read the parts that were left out.
 
-use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -117,16 +116,8 @@ pub enum ReadError {
     Part(PartError),
 }
 
-/// Omits the results.
-impl fmt::Debug for ResultStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let results = self.lock();
-        f.debug_struct("ResultStore")
-            .field("results", &results.len())
-            .field("bytes", &results.bytes())
-            .finish_non_exhaustive()
-    }
-}
+// Omits the results.
+mcp_vary_base::debug_by_name!(ResultStore);
 
 impl ResultStore {
     /// An empty store of at most `capacity` bytes in which each result stays for `ttl`.

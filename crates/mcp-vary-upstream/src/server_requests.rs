@@ -1,7 +1,6 @@
 //! Requests of a server to its client, until they are answered.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard, Weak};
 
@@ -56,14 +55,7 @@ struct Pending<H: ReplyHandle + ?Sized = dyn ReplyHandle> {
     reply_handle: H,
 }
 
-impl fmt::Debug for ServerRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerRequest")
-            .field("id", &self.id())
-            .field("method", &self.method())
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(ServerRequest);
 
 impl ServerRequest {
     /// The id of the request, JSON text.
@@ -177,14 +169,6 @@ impl Default for Open {
             requests: BTreeMap::new(),
             idle_since: Instant::now(),
         }
-    }
-}
-
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending")
-            .field("method", &self.method)
-            .finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Lines on a stream of bytes.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::line::Line;
@@ -43,13 +42,7 @@ impl Sink for StreamSink {
     }
 }
 
-impl fmt::Debug for StreamSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamSink")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(StreamSink);
 
 /// A stream on which lines stay whole.
 #[derive(Debug)]
