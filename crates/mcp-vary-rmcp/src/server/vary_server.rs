@@ -97,7 +97,6 @@ impl VaryServer {
     }
 
     /// Warnings about the declaration: parts that are valid and probably wrong.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.state.warnings
     }
