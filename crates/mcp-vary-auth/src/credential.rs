@@ -71,14 +71,6 @@ impl CredentialError {
     }
 }
 
-impl fmt::Display for CredentialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.description())
-    }
-}
-
-impl std::error::Error for CredentialError {}
-
 impl<'a> Credential<'a> {
     /// Reads the credential from the headers and the query of a request.
     ///

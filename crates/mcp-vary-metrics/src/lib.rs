@@ -40,5 +40,5 @@ pub use families::{Family, Kind};
 pub use form::Form;
 pub use metrics::Metrics;
 pub use request_meter::{ExchangeMeter, PendingRequest, RequestMeter, RequestOutcome};
-pub use server_metrics::{ClientOperation, ServerMetrics, ToolMetrics};
+pub use server_metrics::{ClientOperation, ServerMetrics};
 pub use variant_metrics::VariantMetrics;
