@@ -42,7 +42,8 @@ pub struct Sharing {
 /// What came of an experiment so far.
 pub struct Tally {
     experiment: Experiment,
-    pub(crate) sharing: Option<Sharing>,
+    /// How this replica takes part in a tally of several, if it does.
+    pub sharing: Option<Sharing>,
     pub(crate) shards: Vec<ScopedLock<Shard>>,
 }
 
@@ -77,11 +78,6 @@ impl Tally {
             sharing,
             shards,
         }
-    }
-
-    /// What is counted.
-    pub const fn experiment(&self) -> &Experiment {
-        &self.experiment
     }
 
     /// Counts a client that takes part, whether it calls anything or not.

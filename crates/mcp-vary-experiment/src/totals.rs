@@ -68,15 +68,12 @@ pub struct Totals {
     pub shared: Option<String>,
 }
 
-/// Two totals are not of the same experiment.
+/// Two totals are not of the same experiment: names, arms or weights differ.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum TotalsError {
-    /// Names, arms or weights differ.
-    #[error(
-        "the replicas run different experiments: `{0}` and `{1}`; give them the same configuration"
-    )]
-    Different(String, String),
-}
+#[error(
+    "the replicas run different experiments: `{0}` and `{1}`; give them the same configuration"
+)]
+pub struct TotalsError(pub String, pub String);
 
 impl Totals {
     /// Adds what another replica counted. If both [share](Self::shared) their counts, nothing is added: those of more
@@ -87,7 +84,7 @@ impl Totals {
     ///
     /// # Errors
     ///
-    /// [`TotalsError::Different`] if the other replica has another name, other arms or other weights. Nothing is added
+    /// If the other replica has another name, other arms or other weights. Nothing is added
     /// then.
     pub fn add(&mut self, other: &Self) -> Result<(), TotalsError> {
         let arms = |totals: &Self| -> Vec<_> {
@@ -102,7 +99,7 @@ impl Totals {
                     .collect();
                 format!("{} ({})", totals.name, arms.join(", "))
             };
-            return Err(TotalsError::Different(shown(self), shown(other)));
+            return Err(TotalsError(shown(self), shown(other)));
         }
         if self.shared.is_some() && self.shared == other.shared {
             if self.clients_and_calls() < other.clients_and_calls() {

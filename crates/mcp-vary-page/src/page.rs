@@ -215,39 +215,21 @@ enum Data {
 }
 
 impl Data {
-    const ALL: [Self; 11] = [
-        Self::Status,
-        Self::Catalog,
-        Self::Tool,
-        Self::Events,
-        Self::Explain,
-        Self::Review,
-        Self::Call,
-        Self::Experiments,
-        Self::Variant,
-        Self::Draft,
-        Self::Rules,
-    ];
-
     fn at(path: &str) -> Option<Self> {
-        let name = path.strip_prefix(DATA)?;
-        Self::ALL.into_iter().find(|data| data.name() == name)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Catalog => "catalog",
-            Self::Tool => "tool",
-            Self::Events => "events",
-            Self::Explain => "explain",
-            Self::Review => "review",
-            Self::Call => "call",
-            Self::Experiments => "experiments",
-            Self::Variant => "variant",
-            Self::Draft => "draft",
-            Self::Rules => "rules",
-        }
+        Some(match path.strip_prefix(DATA)? {
+            "status" => Self::Status,
+            "catalog" => Self::Catalog,
+            "tool" => Self::Tool,
+            "events" => Self::Events,
+            "explain" => Self::Explain,
+            "review" => Self::Review,
+            "call" => Self::Call,
+            "experiments" => Self::Experiments,
+            "variant" => Self::Variant,
+            "draft" => Self::Draft,
+            "rules" => Self::Rules,
+            _ => return None,
+        })
     }
 
     const fn method(self) -> Method {
