@@ -319,7 +319,9 @@ impl Recorder {
         }
         outcome.describe(&mut span, caller_codes);
         let end = self.processor.now();
-        self.processor.submit(span.into_bytes(end, self.method));
+        self.processor
+            .exporter
+            .submit(span.into_bytes(end, self.method));
     }
 }
 
