@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
@@ -116,7 +116,7 @@ impl<H: ReplyHandle + ?Sized> Pending<H> {
 
     /// Removes the request from the pending ones; `false` when it was removed already.
     fn settle(&self) -> bool {
-        let mut open = self.registry.lock();
+        let mut open = self.registry.0.lock();
         if self.settled.is_cancelled() {
             return false;
         }
@@ -140,15 +140,10 @@ impl<H: ReplyHandle + ?Sized> Pending<H> {
 impl<H: ReplyHandle + ?Sized> Drop for Pending<H> {
     fn drop(&mut self) {
         if self.settle() {
-            let message = format!("`{}` was not answered by the client", self.method_excerpt());
+            let method = excerpt(self.method.as_bytes(), 60);
+            let message = format!("`{method}` was not answered by the client");
             self.send(Err(&server_message::error_json(INTERNAL_ERROR, &message)));
         }
-    }
-}
-
-impl<H: ReplyHandle + ?Sized> Pending<H> {
-    fn method_excerpt(&self) -> String {
-        excerpt(self.method.as_bytes(), 60)
     }
 }
 
@@ -195,7 +190,7 @@ impl ServerRequests {
                 Err(&server_message::error_json(INVALID_REQUEST, why)),
             )
         };
-        let mut open = self.lock();
+        let mut open = self.0.lock();
         let key = canonical_token(id);
         if open.requests.contains_key(&key) {
             return Err(refusal(
@@ -231,7 +226,7 @@ impl ServerRequests {
         let Some(id) = members.get("requestId") else {
             return;
         };
-        let request = self.lock().requests.get(&canonical_token(id)).cloned();
+        let request = self.0.lock().requests.get(&canonical_token(id)).cloned();
         if let Some(request) = request.and_then(|request| request.upgrade()) {
             request.settle();
         }
@@ -239,16 +234,12 @@ impl ServerRequests {
 
     /// Since when no request is pending; `None` while one is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let open = self.lock();
+        let open = self.0.lock();
         if open.requests.is_empty() {
             Some(open.idle_since)
         } else {
             None
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock()
     }
 }
 
