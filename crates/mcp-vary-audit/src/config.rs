@@ -97,16 +97,12 @@ pub enum OnFull {
 ///
 /// Digests of two runs can be compared only if both have the same key.
 #[derive(Clone)]
-pub struct AuditKey([u8; 32]);
+pub struct AuditKey(pub(crate) [u8; 32]);
 
 impl AuditKey {
     /// A key of random bytes.
     pub const fn new(key: [u8; 32]) -> Self {
         Self(key)
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 }
 

@@ -17,7 +17,7 @@ mcp_vary_base::debug_by_name!(Digester);
 impl Digester {
     pub(crate) fn new(key: &AuditKey) -> Self {
         let mut block = [0; 64];
-        for (to, from) in block.iter_mut().zip(key.as_bytes()) {
+        for (to, from) in block.iter_mut().zip(&key.0) {
             *to = *from;
         }
         let keyed = Hmac::new(&block.into());

@@ -249,7 +249,7 @@ impl AuditLog {
     fn send(&self, mut record: Record) {
         if let Some(arguments) = &mut record.arguments {
             let is_read = self.0.arguments != ArgumentsDetail::Off;
-            let fits = is_read && self.0.queue.try_acquire_arguments(arguments.length);
+            let fits = is_read && self.0.queue.arguments.try_acquire(arguments.length);
             if !fits {
                 arguments.json = None;
             }

@@ -197,7 +197,7 @@ impl Authenticator {
                 let checked = tokens.verify(&unverified, &keys, now);
                 let mut verified = checked.map_err(|reason| Denial::of_token(reason, issuer))?;
                 if self.retains_tokens.load(Ordering::Relaxed) {
-                    verified = verified.with_text(token.as_str(), digest.into_bytes());
+                    verified = verified.with_text(token.as_str(), digest.0);
                 }
                 let verified = Arc::new(verified);
                 self.cache.insert(digest, Arc::clone(&verified), now);

@@ -29,7 +29,7 @@ pub struct TokenCache {
 
 /// The SHA-256 digest of a token's text.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct TokenDigest([u8; 32]);
+pub struct TokenDigest(pub(crate) [u8; 32]);
 
 #[derive(Clone, Debug)]
 struct Remembered {
@@ -42,11 +42,6 @@ impl TokenDigest {
     /// The digest of `text`.
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
-    }
-
-    /// The bytes of the digest.
-    pub(crate) const fn into_bytes(self) -> [u8; 32] {
-        self.0
     }
 }
 
