@@ -3,7 +3,6 @@
 use crate::class::AccessClass;
 use crate::item::ItemPattern;
 use crate::policy::AccessPolicy;
-use crate::rule::AccessRule;
 
 /// A server as access rules see it, before anything is known of its lists.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_vary_rates::{
-    Caller, Clock, Counted, FakeRelativeClock, Limit, LimitExceeded, MonotonicClock,
-    Operation, Per, RateLimiter, SharedClock,
+    Caller, Clock, Counted, FakeRelativeClock, Limit, LimitExceeded, MonotonicClock, Operation,
+    Per, RateLimiter, SharedClock,
 };
 
 const PUSH: Operation<'_> = Operation::CallTool {
