@@ -92,7 +92,7 @@ mod tests {
     use mcp_vary_view::Rule;
 
     use super::*;
-    use crate::{Expression, Principal, When};
+    use crate::{AccessRule, Expression, Principal, When};
 
     fn pattern(json: &str) -> ItemPattern {
         ItemPattern::any(serde_json::from_str::<Rule>(json).unwrap())

@@ -1,6 +1,6 @@
 //! `Debug` that shows a name and no content.
 
-/// Implements `Debug` as the name of the type: for types whose content is secret or cannot be shown, and for trait objects.
+/// Implements `Debug` as the name of the type: for types whose content is secret or of no use, and for trait objects.
 /// With `Debug` as a supertrait, the program would contain the code that writes each implementor and all of its fields,
 /// although nobody calls it.
 ///
