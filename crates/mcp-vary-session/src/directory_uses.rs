@@ -12,6 +12,7 @@ use mcp_vary_wire::client_id::ClientId;
 /// The uses of one tool in variants whose schemas are on demand, since the start.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DirectoryUse {
     /// The name of the server; `None` for all tools beyond the limit.
     pub server: Option<String>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of one server.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The time from the start to ready. Long, since package runners download first.
     pub handshake: Duration,
