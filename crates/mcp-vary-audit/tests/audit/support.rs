@@ -177,7 +177,7 @@ impl Sink for MemorySink {
             return Written::failed(0, std::io::ErrorKind::StorageFull.into());
         }
         for line in lines {
-            memory.text.extend_from_slice(line.text());
+            memory.text.extend_from_slice(&line.text);
             memory.text.push(b'\n');
         }
         Written::all(lines)
