@@ -25,7 +25,7 @@ use crate::{request_line, spans};
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, or it is a call that somebody sees.
+    /// `None` unless the audit log or the log has the request, it counts for a person, or it is a call that somebody sees.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -56,8 +56,10 @@ impl Observation {
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
         let record = match audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request)),
+            None => (request.person.is_some()
+                || request.reported.is_some()
+                || request_line::is_enabled())
+            .then(|| RequestRecord::unaudited(request)),
         };
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));
         let trace = span.as_ref().and_then(|span| span.trace_id());

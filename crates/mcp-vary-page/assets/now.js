@@ -21,6 +21,7 @@ export class Now extends Component {
       <${Tiles} servers=${status.servers} />
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
+      ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
       <${Calls} ...${{ failed, params }} />
       <${Counts} status=${status} />
     `;
@@ -123,6 +124,20 @@ function Clients({ clients }) {
   ]);
   const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
   return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
+}
+
+/** With `auth`: who, by the name that the operator gave. */
+function People({ people }) {
+  const columns = ["person", "#requests", "#calls", "#refused", "#tokens of results", "last"];
+  const rows = people.map(({ person, requests, calls, refused, tokens, last }) => [
+    html`<${Name} value=${person} limit=${60} />`,
+    count(requests),
+    html`<${CallCount} number=${calls} filters=${{ person }} what=${`calls of ${plain(person, 40)}`} />`,
+    html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`what was refused to ${plain(person, 40)}`} />`,
+    count(tokens),
+    timeOfDay(last),
+  ]);
+  return html`<${Table} title="People" ...${{ columns, rows }} />`;
 }
 
 /** What selected the variant of a client, and the link to the explanation. */

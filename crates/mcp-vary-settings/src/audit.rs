@@ -72,7 +72,7 @@ impl AuditSettings {
     pub const fn new(target: AuditTarget) -> Self {
         Self {
             target,
-            identities: IdentityDetail::Id,
+            identities: IdentityDetail::Name,
             arguments: ArgumentsDetail::Digest,
             on_full: OnFull::Drop,
             key: None,

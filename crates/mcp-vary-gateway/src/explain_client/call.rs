@@ -117,6 +117,7 @@ impl CallAsClient {
             length: body.len(),
             config: snapshot.config.digest.as_ref(),
             reported: services.request_feed.begin(request.method),
+            person: None,
         };
         let begun = Observation::of_operator(services.audit.as_ref(), &audited).await;
         let mut client = self.client;

@@ -142,6 +142,8 @@ impl<'a> Inbound<'a, '_> {
     ) -> Result<Observation, Outcome> {
         let caller = &*self.sender.caller;
         let snapshot = self.sender.snapshot;
+        let services = &snapshot.services;
+        let now = (snapshot.config.environment.now)();
         let audited = AuditedRequest {
             origin: &caller.origin,
             principal: caller.principal.as_ref(),
@@ -152,9 +154,9 @@ impl<'a> Inbound<'a, '_> {
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
-            reported: snapshot.services.request_feed.begin(request.method),
+            reported: services.request_feed.begin(request.method),
+            person: services.people.person(caller.principal.as_deref(), now),
         };
-        let services = &snapshot.services;
         let metrics = services.metrics.as_ref();
         let tracer = services.tracer.as_ref();
         let begun = Observation::begin(services.audit.as_ref(), metrics, tracer, &audited).await;
