@@ -34,7 +34,8 @@ pub struct PersonUse {
 ///
 /// # Properties
 ///
-/// At most [`MAX_PEOPLE`] are known; those that made one request only are forgotten first. Anonymous clients are nobody.
+/// At most [`MAX_PEOPLE`] are known; those that made one request only are forgotten first. Anonymous clients are no
+/// people.
 #[derive(Debug)]
 pub struct People(Cache<PrincipalId, Arc<Person>>);
 

@@ -197,7 +197,7 @@ class Calls extends Component {
               ${" "}you point at it)
             </label>
             <div ref=${this.list} class=${open ? "split" : ""}>
-              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
+              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
             </div>`}
@@ -209,10 +209,14 @@ const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
+  { id: "principal", head: "person", kind: "c-client" },
   { id: "variant", head: "variant", kind: "c-short" },
   { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
+
+/** Without `auth` there are no people. */
+const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal"));
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
@@ -221,7 +225,7 @@ function callCell(call, { id }) {
   if (id === "client") return "–";
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
-  return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
+  return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
 
 /** Whether a tool that a server lists was called. */
