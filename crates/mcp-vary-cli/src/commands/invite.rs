@@ -72,7 +72,7 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     let step = match keys {
         Some(_) => format!("Add this line to `auth.keys` of {file}:\n\n    - {entry}\n"),
         None => format!(
-            "Add these lines to {file}, which lets everybody in so far:\n\nauth:\n  keys:\n    - {entry}\n"
+            "Add these lines to {file}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n"
         ),
     };
     notice(&sanitize(&format!(

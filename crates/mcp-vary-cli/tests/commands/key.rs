@@ -136,7 +136,7 @@ fn an_invitation_has_the_address_that_others_type() {
     let connect = "\nvary connect cursor https://mcp.acme.example/mcp --header ";
     assert_contains(&invited.stdout, &[connect]);
     let open = format!(
-        "Add these lines to {path}, which lets everybody in so far:\n\nauth:\n  keys:\n    - {{"
+        "Add these lines to {path}, which asks for no key so far:\n\nauth:\n  keys:\n    - {{"
     );
     assert_contains(&invited.stderr, &[&open]);
     assert!(!invited.stderr.contains("note:"), "{}", invited.stderr);
