@@ -49,6 +49,8 @@ pub struct Principal {
     identity: Identity,
     id: PrincipalId,
     id_text: Box<str>,
+    /// What the claim says by which people are named.
+    name: Option<Box<str>>,
     certificate: Option<Box<str>>,
     access_token: Option<CallerToken>,
     claims: Claims,
@@ -162,12 +164,22 @@ impl Principal {
         self
     }
 
+    /// Adds what a token says in the claim by which people are named.
+    ///
+    /// The id stays the same.
+    #[must_use]
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     fn new(identity: Identity, claims: Claims) -> Self {
         let id = identity.id();
         Self {
             identity,
             id,
             id_text: id.to_string().into(),
+            name: None,
             certificate: None,
             access_token: None,
             claims,
@@ -216,6 +228,18 @@ impl Principal {
         match &self.identity {
             Identity::Key { name } => Some(name),
             _ => None,
+        }
+    }
+
+    /// The name that the operator gave: of the key or of the client on standard input, the subject of the certificate, or
+    /// what the chosen claim of the token says. It may be personal: only the status, the page and the audit log show it.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Token { .. } => self.name.as_deref(),
+            Identity::Key { name } | Identity::Stdio { name } => Some(name),
+            Identity::Certificate { subject } => Some(subject),
+            Identity::Anonymous => None,
         }
     }
 

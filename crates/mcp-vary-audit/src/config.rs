@@ -63,6 +63,8 @@ impl AuditConfig {
 pub enum IdentityDetail {
     /// The id only, from which nobody learns a name.
     Id,
+    /// Also the name that the operator gave.
+    Name,
     /// Also issuer, subject, OAuth client and the name of the API key.
     Full,
 }

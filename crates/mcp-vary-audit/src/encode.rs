@@ -156,6 +156,10 @@ impl Encoder {
         let only_if_full = |text: &'a Option<Text>| if is_full { text.as_ref() } else { None };
         WirePrincipal {
             id: &actor.id,
+            name: match self.identity {
+                IdentityDetail::Id => None,
+                IdentityDetail::Name | IdentityDetail::Full => actor.name.as_ref(),
+            },
             iss: only_if_full(&actor.issuer),
             sub: only_if_full(&actor.subject),
             client_id: only_if_full(&actor.client_id),

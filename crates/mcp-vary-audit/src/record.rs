@@ -177,6 +177,8 @@ pub enum Transport {
 pub struct Actor {
     /// The id, from which nobody learns a name.
     pub id: Text,
+    /// The name that the operator gave.
+    pub name: Option<Text>,
     /// The issuer of the token.
     pub issuer: Option<Text>,
     /// The subject of the token.
@@ -192,6 +194,7 @@ impl Actor {
     pub const fn new(id: Text) -> Self {
         Self {
             id,
+            name: None,
             issuer: None,
             subject: None,
             client_id: None,
@@ -211,6 +214,7 @@ impl Actor {
             PrincipalKind::Stdio => principal.stdio_name(),
             _ => principal.subject(),
         };
+        actor.name = principal.name().map(Text::new);
         actor.issuer = principal.issuer().map(Text::new);
         actor.subject = subject.map(Text::new);
         actor.key = principal.key_name().map(Text::new);

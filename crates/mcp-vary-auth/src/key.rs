@@ -247,6 +247,11 @@ impl KeyTable {
         self.keys.get(digest)
     }
 
+    /// All keys, in no order that means something.
+    pub fn all(&self) -> impl Iterator<Item = &KnownKey> {
+        self.keys.values()
+    }
+
     /// The principals of all keys, in no order that means something.
     pub fn principals(&self) -> impl Iterator<Item = &Arc<Principal>> {
         self.keys.values().map(|key| &key.principal)

@@ -155,7 +155,10 @@ impl TokenVerifier {
             .scopes
             .iter()
             .all(|scope| mapped.has_scope(scope.as_str()));
-        let principal = Principal::token(&claims.issuer, &claims.subject, mapped)?;
+        let mut principal = Principal::token(&claims.issuer, &claims.subject, mapped)?;
+        if let Some(name) = trusted.claims.read_name(&token.payload) {
+            principal = principal.with_name(&name);
+        }
         Ok(VerifiedToken {
             principal: Arc::new(principal),
             expires_at: claims.expires_at,

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::access::args::Access;
+use crate::commands::audit::Audit;
 use crate::commands::call::args::Call;
 use crate::commands::check::args::ServerCheck;
 use crate::commands::completions::Completions;
@@ -11,6 +12,7 @@ use crate::commands::connect::args::Connect;
 use crate::commands::demo::Demo;
 use crate::commands::experiment::Experiment;
 use crate::commands::inspect::args::Inspect;
+use crate::commands::invite::Invite;
 use crate::commands::key::Key;
 use crate::commands::login::args::{Login, Logout};
 use crate::commands::man::Man;
@@ -52,7 +54,9 @@ pub(crate) enum Command {
     Login(Login),
     Logout(Logout),
     Key(Key),
+    Invite(Invite),
     Access(Access),
+    Audit(Audit),
     Status(Status),
     /// Read the configuration of a running gateway again
     ///

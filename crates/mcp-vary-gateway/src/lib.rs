@@ -101,6 +101,7 @@ pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{SeenChange, ServerChange};
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+pub use mcp_vary_observation::people::PersonUse;
 pub use mcp_vary_observation::request_feed::{
     FinishedCall, RequestWatch, WatchEvent, WatchedClient,
 };

@@ -41,7 +41,7 @@ pub struct Observers {
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, or it is a call that somebody sees.
+    /// `None` unless the audit log or the log has the request, it counts for a person, or it is a call that somebody sees.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -72,8 +72,10 @@ impl Observation {
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request)),
+            None => (request.person.is_some()
+                || request.reported.is_some()
+                || request_line::is_enabled())
+            .then(|| RequestRecord::unaudited(request)),
         };
         let tracer = observers.tracer.as_ref();
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));

@@ -21,6 +21,7 @@ export class Now extends Component {
       <${Tiles} servers=${status.servers} />
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
+      ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
       <${Calls} ...${{ failed, params }} />
       <${Counts} status=${status} />
     `;
@@ -126,6 +127,20 @@ function Clients({ clients }) {
   return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
 }
 
+/** With `auth`: who, by the name that the operator gave. */
+function People({ people }) {
+  const columns = ["person", "#requests", "#calls", "#refused", "#tokens of results", "last"];
+  const rows = people.map(({ person, requests, calls, refused, tokens, last }) => [
+    html`<${Name} value=${person} limit=${60} />`,
+    count(requests),
+    html`<${CallCount} number=${calls} filters=${{ person }} what=${`calls of ${plain(person, 40)}`} />`,
+    html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`what was refused to ${plain(person, 40)}`} />`,
+    count(tokens),
+    timeOfDay(last),
+  ]);
+  return html`<${Table} title="People" ...${{ columns, rows }} />`;
+}
+
 /** What selected the variant of a client, and the link to the explanation. */
 function Why({ client, reason }) {
   const by = reason ? `by ${reason}` : "explain";
@@ -183,7 +198,7 @@ class Calls extends Component {
               ${" "}you point at it)
             </label>
             <div ref=${this.list} class=${open ? "split" : ""}>
-              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
+              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
             </div>`}
@@ -195,10 +210,14 @@ const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
+  { id: "principal", head: "person", kind: "c-client" },
   { id: "variant", head: "variant", kind: "c-short" },
   { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
+
+/** Without `auth` there are no people. */
+const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal"));
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
@@ -207,7 +226,7 @@ function callCell(call, { id }) {
   if (id === "client") return "–";
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
-  return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
+  return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
 
 /** Whether a tool that a server lists was called. */

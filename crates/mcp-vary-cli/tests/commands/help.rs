@@ -32,8 +32,11 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["logout"]);
     explains(&["key"]);
     explains(&["key", "new"]);
+    explains(&["key", "list"]);
+    explains(&["invite"]);
     explains(&["access"]);
     explains(&["access", "explain"]);
+    explains(&["audit"]);
     explains(&["status"]);
     explains(&["reload"]);
     explains(&["drain"]);

@@ -30,6 +30,7 @@ use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
+use mcp_vary_observation::people::People;
 use mcp_vary_observation::{AuditService, Observers};
 use mcp_vary_session::authentication::CurrentAuthentication;
 use mcp_vary_session::client_uses::ClientUses;
@@ -66,6 +67,7 @@ pub(crate) struct Services {
     pub(crate) deprecations: DeprecationLog,
     /// The variants of recent clients.
     pub(crate) client_uses: ClientUses,
+    pub(crate) people: People,
     pub(crate) directory_uses: DirectoryUses,
     pub(crate) ignored_declarations: IgnoredCounter,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
@@ -259,6 +261,7 @@ impl Services {
             counters,
             deprecations: DeprecationLog::default(),
             client_uses: ClientUses::default(),
+            people: People::default(),
             directory_uses: DirectoryUses::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),

@@ -1,8 +1,8 @@
-//! The clients of a status: the recent ones, and those that use deprecated variants.
+//! The clients and people of a status: the recent ones, and those that use deprecated variants.
 
 use mcp_vary::variant::VariantId;
 
-use super::document::{ClientUse, DeprecatedUse, StatusDocument};
+use super::document::{ClientUse, DeprecatedUse, PersonUse, StatusDocument};
 use crate::print::table::table;
 
 /// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
@@ -35,11 +35,31 @@ pub(super) fn clients(status: &StatusDocument) -> String {
             used.calls.to_string(),
         ]);
     }
-    let more = match uses.len().saturating_sub(SHOWN_CLIENTS) {
+    format!("\n{}{}{note}", table(&rows, 4), more(uses.len()))
+}
+
+/// The people who used the gateway recently, after an empty line; empty if there are none.
+pub(super) fn people(people: &[PersonUse]) -> String {
+    if people.is_empty() {
+        return String::new();
+    }
+    let heading = ["person", "requests", "calls", "refused", "tokens"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(people.iter().take(SHOWN_CLIENTS).map(|used| {
+        let counts = [used.requests, used.calls, used.refused, used.tokens];
+        let mut row = vec![used.person.clone()];
+        row.extend(counts.map(|count| count.to_string()));
+        row
+    }));
+    format!("\n{}{}", table(&rows, 1), more(people.len()))
+}
+
+/// A line about the rows of a table that are not shown; empty if all are.
+fn more(rows: usize) -> String {
+    match rows.saturating_sub(SHOWN_CLIENTS) {
         0 => String::new(),
         more => format!("and {more} more; --json shows all\n"),
-    };
-    format!("\n{}{more}{note}", table(&rows, 4))
+    }
 }
 
 /// The clients that use deprecated variants, after an empty line; empty if there are none.
@@ -86,5 +106,5 @@ fn reason(used: &ClientUse, is_default: bool) -> String {
     }
 }
 
-/// The clients that are shown, the most recent ones.
+/// The clients and people that are shown, the most recent ones.
 const SHOWN_CLIENTS: usize = 20;
