@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::connect::Home;
 use crate::program::{Run, VARY};
 use crate::text::{assert_contains, assert_ends};
+use crate::up::with_free_port;
 
 /// What a recorded manager does first: it writes down its arguments.
 const RECORD: &str = "#!/bin/sh\necho \"$*\" >> \"$HOME/calls\"\n";
@@ -49,6 +50,7 @@ struct Machine(Home);
 impl Machine {
     fn new(name: &str, systemctl: &str, launchctl: &str) -> Self {
         let home = Home::new(name);
+        with_free_port(&home);
         let servers = json!({"mcpServers": {"sky": {"command": VARY, "args": ["weather"]}}});
         home.write(".cursor/mcp.json", &servers.to_string());
         for (program, script) in [("systemctl", systemctl), ("launchctl", launchctl)] {
