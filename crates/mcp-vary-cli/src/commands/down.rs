@@ -8,12 +8,12 @@ use crate::commands::up::configuration;
 use crate::commands::up::journal::{self, Journal};
 use crate::failure::{Failure, Verdict};
 use crate::print::{notice, sanitize};
-use crate::service::Manager;
+use crate::service::{self, Manager};
 use crate::stop::Stop;
 
 /// Gives back the clients' files, ends the service, and removes its files.
 pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> {
-    let directory = journal::directory()?;
+    let directory = service::directory()?;
     let _lock = stop.unless_requested(journal::lock(&directory)).await?;
     let mut journal = Journal::read(&directory)?;
     let mut is_whole = true;

@@ -25,11 +25,12 @@ use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
 use crate::question::{has_person, is_confirmed};
+use crate::service;
 use crate::stop::Stop;
 
 /// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
 pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
-    let directory = journal::directory()?;
+    let directory = service::directory()?;
     let _lock = stop.unless_requested(journal::lock(&directory)).await?;
     let mut journal = Journal::read(&directory)?;
     if journal.is_unfinished && !args.dry_run {

@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
 use crate::connect::Home;
-use crate::program::{Run, VARY};
+use crate::program::{Run, VARY, sky};
 use crate::text::{assert_contains, assert_ends};
 use crate::up::with_free_port;
 
@@ -102,6 +103,34 @@ fn without_a_manager_vary_runs_in_the_background() {
     );
     machine.run(&["down"]).exited(0);
     machine.run(&["status"]).exited(2);
+}
+
+/// A `vary up` that is killed leaves it so.
+#[test]
+fn a_process_that_has_no_socket_yet_is_ended_too() {
+    let machine = Machine::new("service-starting", ABSENT, ABSENT);
+    let journal = json!({"manager": "background"}).to_string();
+    machine.0.write("state/vary/up.json", &journal);
+    let configuration = machine
+        .0
+        .write(".config/vary/vary.yaml", &sky("listen: 0\n"));
+    let path = machine.0.path("state/vary/service.lock");
+    let lock = fs::File::create(&path).unwrap();
+    lock.lock().unwrap();
+    let script = "sleep 1; exec \"$0\" serve --service background \"$1\"";
+    let mut starting = Command::new("sh")
+        .args(["-c", script, VARY])
+        .arg(configuration)
+        .env("XDG_STATE_HOME", machine.0.path("state"))
+        .stdin(lock)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    machine.run(&["down"]).exited(0);
+    let ended = fs::File::open(&path).unwrap().try_lock();
+    assert!(ended.is_ok(), "{ended:?}");
+    starting.wait().unwrap();
 }
 
 #[test]

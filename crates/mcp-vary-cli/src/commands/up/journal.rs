@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::operation::{Kind, Operation};
 use crate::commands::connect::file;
-use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
 use crate::print::notice;
@@ -136,14 +135,6 @@ impl Journal {
         });
         clients.any(|client| client == name)
     }
-}
-
-/// Where the journal, its lock and the log of the service are.
-pub(crate) fn directory() -> Result<PathBuf, Failure> {
-    let why =
-        "there is no directory for the journal; set HOME, or XDG_STATE_HOME to an absolute path";
-    let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
-    Ok(state.join("vary"))
 }
 
 /// Waits until no other command of this user is at work on the clients' files. The lock lasts as long as the file is

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::diff::{Secrets, merged};
 use super::home::{FoundClient, Home, Reached};
-use super::journal::{self, Journal};
+use super::journal::Journal;
 use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
@@ -18,7 +18,7 @@ use crate::environment::variable;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
-use crate::service::{Manager, ServiceFile, ServiceSpec};
+use crate::service::{self, Manager, ServiceFile, ServiceSpec};
 use crate::serving::LISTEN;
 use crate::stop::Stop;
 
@@ -72,7 +72,7 @@ impl Plan {
             configuration: configuration.path.clone(),
             address,
             variables: variables.into_iter().collect(),
-            log: journal::directory()?.join("service.log"),
+            log: service::directory()?.join("service.log"),
         };
         let url = format!("http://{}/mcp", spec.address);
         let shown = spec.program.display().to_string();
