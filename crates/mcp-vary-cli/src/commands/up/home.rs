@@ -1,7 +1,7 @@
 //! The clients of a user, and what is written so that they reach Vary.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, import};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::journal::Journal;
 use super::operation::{Kind, Operation};
-use crate::commands::connect::client::{Client, ClientName};
+use crate::commands::connect::client::{Client, ClientName, UserFile};
 use crate::commands::connect::endpoint::{Endpoint, with_variant};
 use crate::commands::connect::entry::entry;
 use crate::commands::connect::file::ClientFile;
@@ -17,6 +17,7 @@ use crate::commands::connect::places::{self, System};
 use crate::commands::connect::record::{Record, Written, digest};
 use crate::commands::connect::write;
 use crate::failure::Failure;
+use crate::print::servers::first_names;
 
 /// The clients that have servers.
 pub(crate) struct Home {
@@ -47,6 +48,7 @@ impl Home {
             let Ok(path) = places::user_file(client, System::current(), variable) else {
                 continue;
             };
+            notes.extend(servers_of_projects(client, &path));
             match FoundClient::read(client, path, journal) {
                 Ok(found) => clients.extend(found),
                 Err(why) => notes.push(format!("{} is left as it is: {why}", client.title)),
@@ -286,6 +288,23 @@ impl FoundClient {
         now.iter().any(|(name, it)| name == NAME && it == entry)
             && !now.iter().any(|(name, _)| moved.contains(name))
     }
+}
+
+/// A line about the servers that the file of `client` at `path` has for single projects: Vary would give them to all.
+fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
+    if !matches!(client.user, UserFile::HomeWithProjects(_)) {
+        return None;
+    }
+    let text = ClientFile::read(path.to_owned()).ok()?.text?;
+    let projects = ClientText::new(client.syntax, &text).entries(&["projects"]);
+    let mut names = Vec::new();
+    for (_, project) in projects.ok()? {
+        let servers = project["mcpServers"].as_object().into_iter().flatten();
+        names.extend(servers.map(|(name, _)| format!("`{name}`")));
+    }
+    let (title, shown) = (client.title, first_names(&names));
+    let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
+    (!names.is_empty()).then_some(line)
 }
 
 /// How a client reaches Vary.
