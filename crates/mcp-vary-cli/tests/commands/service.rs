@@ -140,6 +140,14 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     machine.runs("as a systemd user service");
     let started = "--user daemon-reload\n--user enable vary.service\n--user restart vary.service\n";
     assert_ends(&machine.calls(), started);
+    let unit = machine.0.path(".config/systemd/user/vary.service");
+    let mut verify = Command::new("systemd-analyze");
+    verify.args(["--user", "verify"]).arg(&unit);
+    // Where there is no systemd, nothing reads the unit.
+    if let Ok(verified) = verify.env("XDG_RUNTIME_DIR", &machine.0.0).output() {
+        assert_eq!(String::from_utf8(verified.stderr).unwrap(), "");
+        assert!(verified.status.success());
+    }
     let variables = machine.0.path(".config/vary/service.env");
     let mode = fs::metadata(&variables).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -149,7 +157,7 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
         "--user disable --now vary.service\n--user daemon-reload\n",
     );
     assert!(!variables.exists());
-    assert!(!machine.0.path(".config/systemd/user/vary.service").exists());
+    assert!(!unit.exists());
 }
 
 #[test]
