@@ -81,17 +81,17 @@ async fn agree(plan: &Plan) -> Result<(), Failure> {
 fn resume(journal: &mut Journal, directory: &Path) -> Result<(), Failure> {
     notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
     journal.store(directory)?;
-    for of_clients in [true, false] {
-        let (notes, failures) = journal.take_back(of_clients);
-        notes.iter().for_each(|note| notice(&sanitize(note)));
-        if let Some(first) = failures.into_iter().next() {
-            journal.store(directory)?;
-            return Err(first);
-        }
+    let report = |line: &str| notice(&sanitize(line));
+    let is_whole = journal.take_back(true, &report) && journal.take_back(false, &report);
+    if is_whole {
+        journal.entries.clear();
+        journal.is_unfinished = false;
     }
-    journal.entries.clear();
-    journal.is_unfinished = false;
-    journal.store(directory)
+    journal.store(directory)?;
+    if is_whole {
+        return Ok(());
+    }
+    Err(Failure::command("repair that, then type `vary up` again"))
 }
 
 /// A line about the files of clients in the current directory: whoever wrote the project would choose what the service
@@ -109,7 +109,7 @@ fn left_in_project(home: &Home) -> Option<String> {
         real.is_ok_and(|real| real.is_file() && !known.contains(&real))
     });
     let shown = files.join(", ");
-    (!files.is_empty()).then(|| format!("of this directory, and left as it is: {shown}"))
+    (!files.is_empty()).then(|| format!("the files of this directory stay as they are: {shown}"))
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.

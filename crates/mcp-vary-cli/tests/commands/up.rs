@@ -172,7 +172,7 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stderr,
         &[
             see,
-            " --variant compact --write\nfor a client with a variant of its name: `from: compact` there, in ",
+            " --variant compact --write\nfor a client with a variant of its own: write `from: compact` there, in ",
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
@@ -271,7 +271,7 @@ fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
     symlink(&target, user.home.path("project/.gemini")).unwrap();
     for args in [&["up", "--dry-run"][..], &["up", "--yes"], &["up", "--yes"]] {
         let run = user.run(args).exited(0);
-        let stay = "of this directory, and left as it is: .mcp.json, .cursor/mcp.json\n";
+        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json\n";
         assert_contains(&run.stderr, &[stay]);
         assert_lacks(&run.stdout, &["vil", "touch"]);
         assert_lacks(&run.stderr, &["vil", "\u{1b}"]);

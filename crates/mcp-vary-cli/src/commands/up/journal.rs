@@ -93,37 +93,31 @@ impl Journal {
         self.operations.extend(operations.iter().cloned());
     }
 
-    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first. Returns what there
-    /// is to say; what fails stays in the journal.
-    pub(crate) fn take_back(&mut self, of_clients: bool) -> (Vec<String>, Vec<Failure>) {
-        let (mut notes, mut failures) = (Vec::new(), Vec::new());
+    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first, and reports what
+    /// becomes of each. Returns whether all are given back; what is not stays in the journal.
+    pub(crate) fn take_back(&mut self, of_clients: bool, report: &dyn Fn(&str)) -> bool {
+        let mut left: Vec<Operation> = Vec::new();
         let mut failed: Vec<PathBuf> = Vec::new();
-        loop {
-            let is_next = |operation: &Operation| {
-                let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
-                is_of_client == of_clients && !failed.contains(&operation.path)
-            };
-            let Some(at) = self.operations.iter().rposition(is_next) else {
-                break;
-            };
-            let operation = &self.operations[at];
+        for operation in std::mem::take(&mut self.operations).into_iter().rev() {
+            let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
             // Without what is beside it, the client's file cannot be given back later.
-            if matches!(&operation.kind, Kind::Beside(file) if failed.contains(file)) {
-                failed.push(operation.path.clone());
+            let is_needed = matches!(&operation.kind, Kind::Beside(file) if failed.contains(file));
+            if is_of_client != of_clients || is_needed {
+                left.push(operation);
                 continue;
             }
             match operation.take_back(&self.processes) {
-                Ok(note) => {
-                    notes.extend(note);
-                    self.operations.remove(at);
-                }
+                Ok(note) => note.iter().for_each(|line| report(line)),
                 Err(failure) => {
-                    failures.push(failure);
+                    report(&format!("not given back: {failure}"));
                     failed.push(operation.path.clone());
+                    left.push(operation);
                 }
             }
         }
-        (notes, failures)
+        left.reverse();
+        self.operations = left;
+        failed.is_empty()
     }
 
     /// Whether Vary wrote to the file of the client called `name`.

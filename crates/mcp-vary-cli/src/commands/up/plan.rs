@@ -190,7 +190,7 @@ impl Plan {
         let address = &self.spec.address;
         notice(&sanitize(&format!(
             "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
-             for a client with a variant of its name: `from: compact` there, in {path}"
+             for a client with a variant of its own: write `from: compact` there, in {path}"
         )));
         self.manager.note().iter().for_each(|note| notice(note));
         notice("the page of Vary: vary open\nto undo everything: vary down");
