@@ -132,7 +132,7 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         &[
             "sky     Claude Code, Cursor  same as `other`      2  ",
             "`dead` stays with its clients: ",
-            &format!("--- {path} (new)\n+++ {path}\n@@ -1,0 +1,"),
+            &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
             "+listen: 127.0.0.1:",
             "-      \"env\": {\n-        \"TOKEN\": \"••••\"\n",
             "+  gemini-cli:\n+    from: standard\n",
