@@ -31,7 +31,7 @@ pub(crate) struct ServiceSpec {
     /// Where clients are served: HOST:PORT.
     pub(crate) address: String,
     /// The variables that servers need. Those that Vary itself needs, such as `PATH`, are added from the environment.
-    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) variables: BTreeMap<String, String>,
     /// The file for standard error.
     pub(crate) log: PathBuf,
 }
@@ -207,17 +207,16 @@ impl Manager {
     }
 
     /// What a user has to know of this manager.
-    pub(crate) fn note(self) -> Option<String> {
-        let note = match self {
-            Self::Systemd => {
-                "Vary runs while you are logged in; to keep it running after that: loginctl enable-linger"
-            }
-            Self::Launchd => return None,
-            Self::Background => {
-                "Vary runs in the background until this machine restarts; then run `vary up` again"
-            }
-        };
-        Some(note.to_owned())
+    pub(crate) const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Systemd => Some(
+                "Vary runs while you are logged in; to keep it running after that: loginctl enable-linger",
+            ),
+            Self::Launchd => None,
+            Self::Background => Some(
+                "Vary runs in the background until this machine restarts; then type `vary up` again",
+            ),
+        }
     }
 
     /// How Vary runs under it.
@@ -258,7 +257,7 @@ impl ServiceSpec {
     fn variables(&self) -> BTreeMap<String, String> {
         let set = |name: &str| Some((name.to_owned(), variable(name)?));
         let mut variables: BTreeMap<_, _> = VARIABLES.split(' ').filter_map(set).collect();
-        variables.extend(self.variables.iter().cloned());
+        variables.extend(self.variables.clone());
         if let Some(path) = variables.get_mut("PATH") {
             // The others depend on the current directory, in which anybody may have put a program.
             let absolute = env::split_paths(&*path).filter(|folder| folder.is_absolute());
@@ -374,13 +373,13 @@ pub(crate) fn directory() -> Result<PathBuf, Failure> {
 }
 
 /// The user's home directory.
-fn home() -> Result<PathBuf, Failure> {
+pub(crate) fn home() -> Result<PathBuf, Failure> {
     let why = "`HOME` is not set; set it to your home directory";
     path_variable("HOME").ok_or_else(|| Failure::command(why))
 }
 
 /// The directory for configurations, by the XDG base directory specification.
-fn configuration_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn configuration_directory() -> Result<PathBuf, Failure> {
     let set = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     set.map_or_else(|| Ok(home()?.join(".config")), Ok)
 }

@@ -20,7 +20,7 @@ use self::journal::Journal;
 use self::plan::Plan;
 use self::survey::Survey;
 use crate::commands::connect::client::ClientName;
-use crate::environment::{path_variable, variable};
+use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if home.clients.is_empty() {
         return Err(Failure::command(nothing_found()));
     }
-    leave_directory(&directory)?;
+    leave_directory()?;
     let path = configuration()?;
     let survey = Survey::take(&home, &path, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
@@ -113,8 +113,8 @@ fn left_in_project(home: &Home) -> Option<String> {
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.
-fn leave_directory(fallback: &Path) -> Result<(), Failure> {
-    let home = path_variable("HOME").unwrap_or_else(|| fallback.to_owned());
+fn leave_directory() -> Result<(), Failure> {
+    let home = service::home()?;
     std::env::set_current_dir(&home).map_err(|error| unreadable(&home, &error))
 }
 
@@ -126,11 +126,8 @@ fn nothing_found() -> String {
     format!("no client of yours has servers that Vary can take over; looked for: {all}")
 }
 
-/// The configuration of the service, by the XDG base directory specification.
+/// The configuration of the service.
 pub(crate) fn configuration() -> Result<PathBuf, Failure> {
-    let set = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    let home = || Some(path_variable("HOME")?.join(".config"));
-    let why = "`HOME` is not set; set it to your home directory";
-    let directory = set.or_else(home).ok_or_else(|| Failure::command(why))?;
+    let directory = service::configuration_directory()?;
     Ok(directory.join("vary").join("vary.yaml"))
 }

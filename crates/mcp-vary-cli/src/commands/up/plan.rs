@@ -71,7 +71,7 @@ impl Plan {
             program,
             configuration: configuration.path.clone(),
             address,
-            variables: variables.into_iter().collect(),
+            variables,
             log: service::directory()?.join("service.log"),
         };
         let url = format!("http://{}/mcp", spec.address);
@@ -122,7 +122,7 @@ impl Plan {
         for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
-        let values = self.spec.variables.iter().map(|(_, value)| value);
+        let values = self.spec.variables.values();
         for value in values.filter(|value| !value.starts_with('/')) {
             secrets.add_text(value);
         }
@@ -146,14 +146,13 @@ impl Plan {
         directory: &Path,
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
-        let variables: BTreeMap<_, _> = self.spec.variables.iter().cloned().collect();
         let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
         // Of its configuration, the service reads a change by itself.
         let is_current = self.journal.manager == self.manager.name()
-            && variables == self.journal.variables
+            && self.journal.variables == self.spec.variables
             && !self.service.iter().any(|it| it.kind == Kind::Service);
         self.journal.manager = self.manager.name().to_owned();
-        self.journal.variables = variables;
+        self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
         self.clients
             .iter()
