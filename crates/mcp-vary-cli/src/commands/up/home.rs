@@ -63,30 +63,24 @@ impl Home {
         &self,
         is_served: &dyn Fn(&FoundClient, &str) -> bool,
     ) -> Result<Imported, Failure> {
-        let clients = self.clients.iter();
-        let read: Vec<_> = clients
-            .map(|found| {
-                (
-                    found.file.path.display().to_string(),
-                    found.source(is_served),
-                )
-            })
-            .collect();
-        let sources = self.clients.iter().zip(&read);
-        let named = sources.filter_map(|(found, (path, text))| {
-            let source = ImportSource::new(path, text.as_ref()?);
-            let formatted = source.with_format(found.client.format);
-            Some(formatted.with_variant(found.client.name))
+        let read = self.clients.iter().map(|found| {
+            let path = found.file.path.display().to_string();
+            (found, path, found.source(is_served))
         });
-        let files: Vec<_> = named.collect();
-        let outcome = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()));
+        let all: Vec<_> = read.collect();
+        let mut sources = Vec::new();
+        for (found, path, text) in &all {
+            if let Some(text) = text {
+                let source = ImportSource::new(path, text).with_format(found.client.format);
+                sources.push(source.with_variant(found.client.name));
+            }
+        }
+        let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
         let mut imported = outcome?;
-        for (at, _) in read
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, text))| text.is_none())
-        {
-            imported.files.insert(at, ImportedFile::default());
+        for (at, (_, _, text)) in all.iter().enumerate() {
+            if text.is_none() {
+                imported.files.insert(at, ImportedFile::default());
+            }
         }
         Ok(imported)
     }
