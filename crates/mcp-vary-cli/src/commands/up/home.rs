@@ -181,23 +181,6 @@ impl FoundClient {
         Some(root.to_string())
     }
 
-    /// The entry for the gateway at `address`, as a client of `variant`.
-    fn entry(&self, address: &str, variant: Option<&str>, program: &str) -> Result<Value, Failure> {
-        let url = with_variant(address, variant)?;
-        let endpoint = match self.client.url {
-            Some(_) => Endpoint::Http {
-                url,
-                headers: Vec::new(),
-            },
-            None => Endpoint::Stdio {
-                program: program.to_owned(),
-                args: vec!["serve".to_owned(), "--stdio".to_owned(), url],
-            },
-        };
-        let is_native = self.container.len() > self.client.container.len();
-        entry(self.client, &endpoint, is_native)
-    }
-
     /// The entry that the client gets: the one for `reached`, unless its user chose another since `journal` got it.
     fn new_entry(
         &self,
@@ -210,7 +193,19 @@ impl FoundClient {
         if let Some(chosen) = present.filter(|entry| Some(*entry) != written_then) {
             return Ok(chosen.clone());
         }
-        let new = self.entry(reached.address, reached.variant, reached.program)?;
+        let url = with_variant(reached.address, reached.variant)?;
+        let endpoint = match self.client.url {
+            Some(_) => Endpoint::Http {
+                url,
+                headers: Vec::new(),
+            },
+            None => Endpoint::Stdio {
+                program: reached.program.to_owned(),
+                args: vec!["serve".to_owned(), "--stdio".to_owned(), url],
+            },
+        };
+        let is_native = self.container.len() > self.client.container.len();
+        let new = entry(self.client, &endpoint, is_native)?;
         let name = self.client.name.to_owned();
         journal.entries.insert(name, new.clone());
         Ok(new)

@@ -122,12 +122,8 @@ impl Journal {
 
     /// Whether Vary wrote to the file of the client called `name`.
     pub(crate) fn has_client(&self, name: &str) -> bool {
-        let kinds = self.operations.iter().map(|operation| &operation.kind);
-        let mut clients = kinds.filter_map(|kind| match kind {
-            Kind::Client(client) => Some(client),
-            _ => None,
-        });
-        clients.any(|client| client == name)
+        let is_its = |it: &Operation| matches!(&it.kind, Kind::Client(client) if client == name);
+        self.operations.iter().any(is_its)
     }
 }
 
