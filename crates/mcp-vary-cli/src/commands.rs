@@ -16,4 +16,5 @@ pub(crate) mod open;
 pub(crate) mod operate;
 pub(crate) mod serve;
 pub(crate) mod status;
+pub(crate) mod suggest;
 pub(crate) mod tools;

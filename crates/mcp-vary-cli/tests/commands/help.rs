@@ -33,6 +33,7 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["access"]);
     explains(&["access", "explain"]);
     explains(&["status"]);
+    explains(&["suggest"]);
     explains(&["reload"]);
     explains(&["drain"]);
     explains(&["open"]);
