@@ -14,6 +14,7 @@ pub mod participation;
 pub mod request_feed;
 mod request_line;
 mod request_record;
+pub mod savings;
 mod spans;
 mod subject;
 

@@ -34,6 +34,7 @@ use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
 use mcp_vary_observation::AuditService;
 use mcp_vary_observation::request_feed::RequestFeed;
+use mcp_vary_observation::savings::Savings;
 use mcp_vary_session::authentication::CurrentAuthentication;
 use mcp_vary_session::client_uses::ClientUses;
 use mcp_vary_session::deprecation::DeprecationLog;
@@ -84,6 +85,8 @@ pub(crate) struct Services {
     pub(crate) metrics: Option<Arc<Metrics>>,
     /// Where calls go that have ended, while somebody watches or is to look later.
     pub(crate) request_feed: Arc<RequestFeed>,
+    /// What lists and results cost, and what they would have cost without Vary.
+    pub(crate) savings: Savings,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
@@ -274,6 +277,7 @@ impl Services {
             audit,
             metrics: config.metrics.map(|_| Arc::default()),
             request_feed: Arc::default(),
+            savings: Savings::default(),
             operator: config.operator.clone(),
             list_tokens: config
                 .count_tokens
@@ -292,6 +296,8 @@ impl Services {
         self.sessions.sweep();
         self.result_store.sweep();
         self.hub.sweep(now);
+        // What was counted yesterday is of yesterday.
+        self.savings.days(now);
     }
 }
 

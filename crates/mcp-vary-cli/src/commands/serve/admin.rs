@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
+use crate::operator::saved_days::SavedDays;
 #[cfg(unix)]
 use crate::operator::socket::SocketFile;
 use crate::operator::token::{self, OperatorRecord, TokenFile};
@@ -86,6 +87,8 @@ pub(crate) struct OperatorListeners {
     has_token: bool,
     page_calls: bool,
     file: Option<PathBuf>,
+    /// The address of clients, if it is the same after each start.
+    clients: Option<SocketAddr>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -99,6 +102,7 @@ pub(crate) struct OperatorTasks {
     /// Whether there is a page that nobody gave an address.
     has_default_page: bool,
     _tasks: Vec<ListenerTask>,
+    _saved: Option<SavedDays>,
     _token: Option<TokenFile>,
     #[cfg(unix)]
     _socket: Option<SocketFile>,
@@ -166,6 +170,7 @@ impl OperatorListeners {
             has_token: token.is_some(),
             page_calls: addresses.admin_calls,
             file: addresses.file.clone(),
+            clients,
             token: file,
             #[cfg(unix)]
             socket,
@@ -173,11 +178,9 @@ impl OperatorListeners {
         Ok((listeners, operator, requests))
     }
 
-    /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
-    pub(crate) fn serve(self, gateway: &Arc<Gateway>, url: Option<&str>) -> OperatorTasks {
-        let mut tasks = Vec::new();
-        let mut has_default_page = false;
-        #[cfg(unix)]
+    /// Writes beside the socket by what the user knows the gateway.
+    #[cfg(unix)]
+    fn describe(&self, url: Option<&str>) {
         if let Some((_, socket)) = &self.socket {
             let absolute = self.file.as_ref().map(std::path::absolute);
             let file = absolute.and_then(|path| Some(path.ok()?.display().to_string()));
@@ -185,6 +188,14 @@ impl OperatorListeners {
             // Without it, the gateway is known by its servers alone.
             let _ = socket.describe(&json!({"url": url, "file": file, "admin": admin}));
         }
+    }
+
+    /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>, url: Option<&str>) -> OperatorTasks {
+        let mut tasks = Vec::new();
+        let mut has_default_page = false;
+        #[cfg(unix)]
+        self.describe(url);
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
             let page = page.with_calls(self.page_calls);
@@ -232,6 +243,9 @@ impl OperatorListeners {
         OperatorTasks {
             has_default_page,
             _tasks: tasks,
+            _saved: self
+                .clients
+                .map(|clients| SavedDays::restore(gateway, clients)),
             _token: self.token,
             #[cfg(unix)]
             _socket: socket,

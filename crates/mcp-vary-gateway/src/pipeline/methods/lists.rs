@@ -4,6 +4,8 @@ use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::json::{self, edit};
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::View;
+use mcp_vary_observation::savings::Cost;
 use mcp_vary_wire::response::{self, RpcError};
 
 use crate::pipeline::gateway_tools::{has_gateway_tools, with_gateway_tools};
@@ -39,6 +41,9 @@ pub(crate) async fn list(
     let next = following.map(|position| seal_cursor(scope, kind, &position));
     let (start, end) = page.result(next.as_deref());
     let is_tools = kind == ListKind::Tools;
+    if is_tools && position.is_none() {
+        count_tools(scope, list);
+    }
     let unread = is_tools.then(|| view::missing_servers(&scope));
     let missing = unread.unwrap_or_default();
     let has_own_tools = is_tools && next.is_none() && has_gateway_tools(scope);
@@ -48,13 +53,30 @@ pub(crate) async fn list(
             text = with_missing(&text, &missing);
         }
         if has_own_tools {
-            text = with_gateway_tools(scope, list, &text).into_owned();
+            let extended = with_gateway_tools(scope, list, &text).into_owned();
+            scope.client.observation.costs(Cost {
+                without: 0,
+                with: extended.len().saturating_sub(text.len()) as u64,
+            });
+            text = extended;
         }
         return Ok(scope.respond(text.as_bytes()));
     }
     let parts = [start, end.as_bytes()];
     let reply = response::result_of_parts(scope.request.id, &parts);
     Ok(Dispatch::Done(reply))
+}
+
+/// Counts what all tools of the servers would cost a client that begins to read a list, and what those of the list cost.
+fn count_tools(scope: ViewScope<'_>, list: &View) {
+    let lists = scope.catalog.lists.get(&ListKind::Tools);
+    let all = lists.map_or(&[][..], |lists| lists.merged.items());
+    let without: usize = all.iter().map(|tool| tool.json.len()).sum();
+    let with: usize = list.tool_texts().map(str::len).sum();
+    scope.client.observation.costs(Cost {
+        without: without as u64,
+        with: with as u64,
+    });
 }
 
 /// A list that lacks the tools of some servers, with their names beside what it has in `_meta`.

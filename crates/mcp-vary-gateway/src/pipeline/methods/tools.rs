@@ -23,6 +23,7 @@ use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::task_mode::TaskMode;
 use crate::pipeline::steps::{policy, response_plan, round_trips, view};
+use mcp_vary_observation::savings::Cost;
 use mcp_vary_session::memory_cost;
 
 /// Forwards `tools/call`, or answers a call of a tool of the gateway.
@@ -40,6 +41,10 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
     let name = context.request.params.string("name")?;
     let scope = view::enter(context).await?;
     if let Some(answer) = call_gateway_tool(scope, &name).await? {
+        if let Dispatch::Done(reply) = &answer {
+            let with = reply.body.len() as u64;
+            scope.client.observation.costs(Cost { without: 0, with });
+        }
         return Ok(answer);
     }
     let tool = find_tool(scope, &name).await?;
