@@ -20,7 +20,7 @@ use crate::call_counters::CountedCall;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
 use crate::request_record::{AuditedRequest, RequestRecord};
-use crate::savings::{ClientCost, Cost};
+use crate::savings::ClientCost;
 use crate::{request_line, spans};
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
@@ -159,10 +159,10 @@ impl Observation {
         let _ = self.cost.set(client);
     }
 
-    /// A model reads these bytes of the response.
-    pub fn costs(&self, cost: Cost) {
+    /// A model reads `with` bytes of the response, and would have read `without` if there was no Vary.
+    pub fn costs(&self, without: usize, with: usize) {
         if let Some(client) = self.cost.get() {
-            client.add(cost);
+            client.add(without, with);
         }
     }
 
@@ -351,10 +351,7 @@ impl ExchangeObservation {
             && self.result_bytes > 0
             && let Some(bytes) = result_length(&reply.body)
         {
-            self.request.costs(Cost {
-                without: self.result_bytes as u64,
-                with: bytes as u64,
-            });
+            self.request.costs(self.result_bytes, bytes);
         }
         let meter = self.request.meter.as_ref().filter(|_| is_measured);
         if self.call.is_none() && meter.is_none() {

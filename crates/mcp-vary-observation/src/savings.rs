@@ -3,19 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary::variant::Date;
-use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 /// What models read, in bytes, or in tokens as the metrics estimate them: four bytes each.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
+#[non_exhaustive]
 pub struct Cost {
     /// What it would have been without Vary.
     pub without: u64,
@@ -32,8 +31,8 @@ pub struct SavingsStatus {
     pub total: Cost,
     /// Since then by client and person, those who saved the most first.
     pub clients: Vec<ClientSaving>,
-    /// Of the last 30 days on which there was something, the last one first.
-    pub days: Vec<DaySaving>,
+    /// By day in UTC, the last 30 on which there was something.
+    pub days: BTreeMap<String, Cost>,
 }
 
 /// What was saved for a client.
@@ -50,17 +49,6 @@ pub struct ClientSaving {
     pub cost: Cost,
 }
 
-/// What was saved on a day.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[non_exhaustive]
-pub struct DaySaving {
-    /// The day, in UTC.
-    pub day: String,
-    /// The tokens.
-    #[serde(flatten)]
-    pub cost: Cost,
-}
-
 /// What was saved for all clients.
 ///
 /// # Properties
@@ -68,23 +56,17 @@ pub struct DaySaving {
 /// Counting takes no lock. The last [`MAX_CLIENTS`] clients and [`MAX_DAYS`] days are known.
 #[derive(Debug)]
 pub struct Savings {
-    clients: Cache<(String, Option<PrincipalId>), Arc<ClientCost>>,
+    /// By the names of client and person.
+    clients: Cache<(String, Option<String>), Arc<ClientCost>>,
     total: Arc<Counters>,
     days: Lock<Days>,
 }
 
 /// What one client of one person cost.
+#[derive(Debug)]
 pub struct ClientCost {
-    person: Option<String>,
     counters: Counters,
     total: Arc<Counters>,
-}
-
-/// Omits the name.
-impl fmt::Debug for ClientCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientCost").finish_non_exhaustive()
-    }
 }
 
 /// In bytes.
@@ -116,14 +98,14 @@ impl Savings {
     /// Where the cost of a client counts.
     pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<ClientCost> {
         let known = principal.filter(|it| !it.is_anonymous());
+        let person = known.map(|it| it.key_name().unwrap_or(it.id_text()).to_owned());
         let new = || ClientCost {
-            person: known.map(|it| it.key_name().unwrap_or(it.id_text()).to_owned()),
             counters: Counters::default(),
             total: Arc::clone(&self.total),
         };
-        let new = || Ok::<_, Infallible>(Arc::new(new()));
-        let key = (client.to_owned(), known.map(Principal::id));
-        match self.clients.get_or_insert_with(&key, new) {
+        let first = || Ok::<_, Infallible>(Arc::new(new()));
+        let key = (client.to_owned(), person);
+        match self.clients.get_or_insert_with(&key, first) {
             Ok(client) => client,
             Err(never) => match never {},
         }
@@ -132,10 +114,13 @@ impl Savings {
     /// The last days at `now`, in seconds since 1970-01-01 UTC: the bytes by the days since then. What was counted since the
     /// last time is of today.
     pub fn days(&self, now: u64) -> BTreeMap<u64, Cost> {
-        let total = self.total.load();
         let mut days = self.days.lock();
-        let new = total.without_part(days.counted);
+        let (total, counted) = (self.total.load(), days.counted);
         days.counted = total;
+        let new = Cost {
+            without: total.without - counted.without,
+            with: total.with - counted.with,
+        };
         days.add(now / SECONDS_OF_DAY, new);
         days.days.clone()
     }
@@ -150,32 +135,35 @@ impl Savings {
 
     /// What was saved until `now`, in seconds since 1970-01-01 UTC.
     pub fn status(&self, now: u64) -> SavingsStatus {
-        let clients = self.clients.iter().map(|((client, _), cost)| ClientSaving {
+        let clients = self.clients.iter();
+        let clients = clients.map(|((client, person), cost)| ClientSaving {
             client,
-            person: cost.person.clone(),
+            person,
             cost: cost.counters.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
         clients.sort_by_key(|it| Reverse(it.cost.saved()));
         clients.truncate(MAX_REPORTED);
-        let days = self.days(now).into_iter().rev();
-        let days = days.map(|(day, cost)| DaySaving {
-            day: Date::from_unix(day.saturating_mul(SECONDS_OF_DAY)).to_string(),
-            cost: cost.tokens(),
+        let days = self.days(now).into_iter().map(|(day, cost)| {
+            let date = Date::from_unix(day.saturating_mul(SECONDS_OF_DAY));
+            (date.to_string(), cost.tokens())
         });
         SavingsStatus {
+            days: days.collect(),
             total: self.total.load().tokens(),
             clients,
-            days: days.collect(),
         }
     }
 }
 
 impl ClientCost {
-    /// Counts bytes that a model reads.
-    pub(crate) fn add(&self, cost: Cost) {
-        self.counters.add(cost);
-        self.total.add(cost);
+    /// Counts bytes that a model reads, and those that it would have read without Vary.
+    pub(crate) fn add(&self, without: usize, with: usize) {
+        for counters in [&self.counters, &*self.total] {
+            let without = without as u64;
+            counters.without.fetch_add(without, Ordering::Relaxed);
+            counters.with.fetch_add(with as u64, Ordering::Relaxed);
+        }
     }
 }
 
@@ -184,13 +172,6 @@ impl Cost {
     #[must_use]
     pub const fn saved(self) -> u64 {
         self.without.saturating_sub(self.with)
-    }
-
-    const fn without_part(self, part: Self) -> Self {
-        Self {
-            without: self.without.saturating_sub(part.without),
-            with: self.with.saturating_sub(part.with),
-        }
     }
 
     const fn tokens(self) -> Self {
@@ -202,11 +183,6 @@ impl Cost {
 }
 
 impl Counters {
-    fn add(&self, cost: Cost) {
-        self.without.fetch_add(cost.without, Ordering::Relaxed);
-        self.with.fetch_add(cost.with, Ordering::Relaxed);
-    }
-
     fn load(&self) -> Cost {
         Cost {
             without: self.without.load(Ordering::Relaxed),
@@ -247,16 +223,16 @@ mod tests {
 
     const DAY: u64 = SECONDS_OF_DAY;
 
-    fn add(savings: &Savings, client: &str, person: Option<&str>, without: u64, with: u64) {
+    fn add(savings: &Savings, client: &str, person: Option<&str>, without: usize, with: usize) {
         let key = |name| Principal::key(name, Claims::default()).unwrap();
         let person = person.map(key);
         let client = savings.of(client, person.as_ref());
-        client.add(Cost { without, with });
+        client.add(without, with);
     }
 
     fn days(savings: &Savings, now: u64) -> Vec<String> {
         let days = savings.status(now).days.into_iter();
-        let shown = days.map(|it| format!("{} {}/{}", it.day, it.cost.with, it.cost.without));
+        let shown = days.map(|(day, cost)| format!("{day} {}/{}", cost.with, cost.without));
         shown.collect()
     }
 
@@ -280,17 +256,17 @@ mod tests {
         add(&savings, "a", None, 400, 40);
         assert_eq!(days(&savings, 2 * DAY - 1), ["1970-01-02 10/100"]);
         add(&savings, "b", None, 40, 4);
-        let both = ["1970-01-03 1/10", "1970-01-02 10/100"];
+        let both = ["1970-01-02 10/100", "1970-01-03 1/10"];
         assert_eq!(days(&savings, 2 * DAY), both);
         let later = Savings::default();
         add(&later, "a", None, 40, 4);
         later.restore(savings.days(2 * DAY));
-        let both = ["1970-01-03 2/20", "1970-01-02 10/100"];
+        let both = ["1970-01-02 10/100", "1970-01-03 2/20"];
         assert_eq!(days(&later, 2 * DAY), both);
         for day in 3..40 {
             add(&later, "a", None, 4, 4);
             assert!(later.days(day * DAY).len() <= MAX_DAYS);
         }
-        assert_eq!(days(&later, 40 * DAY).last().unwrap(), "1970-01-11 1/1");
+        assert_eq!(days(&later, 40 * DAY)[0], "1970-01-11 1/1");
     }
 }

@@ -139,12 +139,14 @@ function Savings({ savings: { clients, days } }) {
     person ? html`<${Name} value=${person} limit=${40} />` : "–",
     ...costs(cost),
   ]);
-  if (rows.length === 0 && days.length === 0) return null;
+  const byDay = Object.entries(days).reverse();
+  if (rows.length === 0 && byDay.length === 0) return null;
+  const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
   const empty = "No list and no result yet since the start.";
   return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ rows, empty }} />
-    ${days.length > 0 && html`<details>
-      <summary>In the last 30 days: ${count(days.reduce((sum, day) => sum + saved(day), 0))} tokens</summary>
-      <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${days.map(({ day, ...cost }) => [day, ...costs(cost)])} />
+    ${byDay.length > 0 && html`<details>
+      <summary>In the last 30 days: ${count(sum)} tokens</summary>
+      <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
     </details>`}`;
 }
 

@@ -378,7 +378,7 @@ mod tests {
                     {"client": "claude-code", "person": "ann", "without": 9174, "with": 1210},
                     {"client": "", "without": 100, "with": 100},
                 ],
-                "days": [{"day": "2026-11-28", "without": 9274, "with": 1310}, {"day": "2026-11-26", "without": 1000, "with": 20}],
+                "days": {"2026-11-26": {"without": 1000, "with": 20}, "2026-11-28": {"without": 9274, "with": 1310}},
             },
             "deprecatedUse": [
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},

@@ -59,10 +59,13 @@ async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
     for path in &args.audit {
         read_log(path, &mut usage)?;
     }
-    check(&usage, args)?;
+    if usage.calls == 0 {
+        return Err(no_calls(&usage, args));
+    }
     let catalog = page.get("/api/catalog").await?;
-    let fixed = fixed(&page, &usage).await?;
-    let id = id(args.client.as_deref());
+    let fixed = fixed(&page, &usage).await;
+    let client = args.client.as_deref().unwrap_or("suggested");
+    let id = client.to_lowercase().replace([' ', '/'], "-");
     let value = usage.variant(&names(&catalog), &fixed);
     let body = json!({"id": id, "value": value}).to_string();
     let drafted = page.send(Method::POST, "/api/draft", body.into()).await?;
@@ -107,24 +110,23 @@ fn read_log(path: &Path, usage: &mut Usage) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses to propose a variant without a call.
-fn check(usage: &Usage, args: &Suggest) -> Result<(), Failure> {
-    if usage.calls > 0 {
-        return Ok(());
-    }
+/// Why no variant can be proposed without a call.
+fn no_calls(usage: &Usage, args: &Suggest) -> Failure {
     let others = || usage.others.iter().map(String::as_str);
     let why = match &args.client {
         Some(client) if !usage.others.is_empty() => {
+            let near = nearest(client, others()).map(|near| format!("did you mean `{near}`? "));
             let shown: Vec<_> = others().take(SHOWN).map(|it| format!("`{it}`")).collect();
-            let shown = shown.join(", ");
-            let meant = nearest(client, others())
-                .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            format!("no calls of a client `{client}`; {meant}there are calls of {shown}")
+            format!(
+                "no calls of a client `{client}`; {}there are calls of {}",
+                near.unwrap_or_default(),
+                shown.join(", ")
+            )
         }
         _ if args.audit.is_empty() => NO_HISTORY.to_owned(),
         _ => "no calls of tools in the audit log".to_owned(),
     };
-    Err(Failure::command(sanitize(&why)))
+    Failure::command(sanitize(&why))
 }
 
 /// What files call the tools that servers list: the name of one in a variant that does not rename it.
@@ -140,10 +142,7 @@ fn names(catalog: &Value) -> BTreeMap<ToolKey, String> {
 }
 
 /// The arguments of tools to fix, as far as the schemas of servers list them.
-async fn fixed(
-    page: &PageData,
-    usage: &Usage,
-) -> Result<BTreeMap<ToolKey, Map<String, Value>>, Failure> {
+async fn fixed(page: &PageData, usage: &Usage) -> BTreeMap<ToolKey, Map<String, Value>> {
     let mut fixed = BTreeMap::new();
     for (tool, used) in &usage.tools {
         let mut arguments = used.fixable();
@@ -160,23 +159,7 @@ async fn fixed(
             fixed.insert(tool.clone(), arguments);
         }
     }
-    Ok(fixed)
-}
-
-/// The id of the variant for a client.
-fn id(client: Option<&str>) -> String {
-    let letters = client.unwrap_or_default().chars();
-    let plain = letters.map(|c| match c {
-        '.' | '_' | '-' => c,
-        c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
-        _ => '-',
-    });
-    let id: String = plain.take(LONGEST_ID).collect();
-    if id.is_empty() {
-        "suggested".to_owned()
-    } else {
-        id
-    }
+    fixed
 }
 
 /// The entry of the variant, below what it saves, as comments.
@@ -241,7 +224,5 @@ impl PageData {
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The clients that a message names.
 const SHOWN: usize = 10;
-/// The most characters of an id that is made of a name.
-const LONGEST_ID: usize = 40;
 const NO_HISTORY: &str = "no calls of tools yet since the start of the gateway; call some with your client, or read the calls of an audit \
                           log: `vary suggest --audit FILE`";

@@ -106,7 +106,7 @@ fn the_tokens_that_were_saved_are_shown_also_after_a_restart() {
     );
     let total = &first["total"];
     let saved = total["without"].as_u64().unwrap() - total["with"].as_u64().unwrap();
-    assert_eq!(first["days"].as_array().unwrap().len(), 1);
+    assert_eq!(first["days"].as_object().unwrap().len(), 1);
     let shown = Run::with_state(&state, &["status"]).data(0);
     let line = format!("tokens saved: {saved} since the start, {saved} in the last 30 days\n");
     assert_contains(&shown, &[&line]);

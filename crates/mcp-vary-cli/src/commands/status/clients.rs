@@ -58,15 +58,12 @@ pub(super) fn savings(savings: &SavingsStatus) -> String {
         1 => String::new(),
         _ => format!("\n{}", table(&rows, 2)),
     };
-    let days = match &savings.days[..] {
-        [] => String::new(),
-        days => format!(
-            "\ntokens saved: {} since the start, {} in the last 30 days\n",
-            savings.total.saved(),
-            days.iter().map(|day| day.cost.saved()).sum::<u64>()
-        ),
-    };
-    by_client + &days
+    if savings.days.is_empty() {
+        return by_client;
+    }
+    let days = savings.days.values().map(|day| day.saved()).sum::<u64>();
+    let total = savings.total.saved();
+    format!("{by_client}\ntokens saved: {total} since the start, {days} in the last 30 days\n")
 }
 
 /// The clients that use deprecated variants, after an empty line; empty if there are none.

@@ -45,43 +45,46 @@ pub(super) struct ToolUse {
 
 impl ToolKey {
     pub(super) fn new(server: &Value, name: &Value) -> Option<Self> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
         Some(Self {
-            server: text(server)?,
-            name: text(name)?,
+            server: server.as_str()?.to_owned(),
+            name: name.as_str()?.to_owned(),
         })
     }
 }
 
 impl UsedCall {
-    /// A call in the history of a gateway; `None` unless a tool of a server was called.
-    pub(super) fn of_history(call: &Value) -> Option<Self> {
-        let is_used = call["method"] == CALL && call["outcome"] != DENIED;
-        let tool = ToolKey::new(&call["server"], &call["upstreamName"])?;
-        is_used.then(|| Self {
+    fn new(call: &Value, server: &Value, name: &Value) -> Option<Self> {
+        if call["method"] != CALL || call["outcome"] == "denied" {
+            return None;
+        }
+        Some(Self {
             client: text(&call["client"]["name"]),
-            tool,
+            tool: ToolKey::new(server, name)?,
             session: String::new(),
             arguments: None,
         })
     }
 
+    /// A call in the history of a gateway; `None` unless a tool of a server was called.
+    pub(super) fn of_history(call: &Value) -> Option<Self> {
+        Self::new(call, &call["server"], &call["upstreamName"])
+    }
+
     /// The call that a record of an audit log is about; `None` unless a tool of a server was called.
     pub(super) fn of_record(record: &Value) -> Option<Self> {
-        let is_used =
-            record["event"] == "request" && record["method"] == CALL && record["outcome"] != DENIED;
+        if record["event"] != "request" {
+            return None;
+        }
         let target = &record["target"];
-        let tool = ToolKey::new(&target["server"], &target["upstream_name"])?;
         let arguments = match &record["arguments"] {
             Value::Null => Some(Map::new()),
             // A text that was cut cannot be read.
             recorded => serde_json::from_str(recorded["text"].as_str().unwrap_or_default()).ok(),
         };
-        is_used.then(|| Self {
-            client: text(&record["client"]["name"]),
-            tool,
+        Some(Self {
             session: session(record),
             arguments,
+            ..Self::new(record, &target["server"], &target["upstream_name"])?
         })
     }
 }
@@ -181,7 +184,6 @@ fn pattern(name: &str) -> String {
 }
 
 const CALL: &str = "tools/call";
-const DENIED: &str = "denied";
 /// An argument that had one value in fewer calls, or in fewer sessions, may vary.
 const FEWEST_CALLS: usize = 20;
 const FEWEST_SESSIONS: usize = 5;

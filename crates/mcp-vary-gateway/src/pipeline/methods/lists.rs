@@ -5,7 +5,6 @@ use mcp_vary::error::Error;
 use mcp_vary::json::{self, edit};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::View;
-use mcp_vary_observation::savings::Cost;
 use mcp_vary_wire::response::{self, RpcError};
 
 use crate::pipeline::gateway_tools::{has_gateway_tools, with_gateway_tools};
@@ -53,12 +52,10 @@ pub(crate) async fn list(
             text = with_missing(&text, &missing);
         }
         if has_own_tools {
-            let extended = with_gateway_tools(scope, list, &text).into_owned();
-            scope.client.observation.costs(Cost {
-                without: 0,
-                with: extended.len().saturating_sub(text.len()) as u64,
-            });
-            text = extended;
+            let length = text.len();
+            text = with_gateway_tools(scope, list, &text).into_owned();
+            let added = text.len().saturating_sub(length);
+            scope.client.observation.costs(0, added);
         }
         return Ok(scope.respond(text.as_bytes()));
     }
@@ -71,12 +68,9 @@ pub(crate) async fn list(
 fn count_tools(scope: ViewScope<'_>, list: &View) {
     let lists = scope.catalog.lists.get(&ListKind::Tools);
     let all = lists.map_or(&[][..], |lists| lists.merged.items());
-    let without: usize = all.iter().map(|tool| tool.json.len()).sum();
-    let with: usize = list.tool_texts().map(str::len).sum();
-    scope.client.observation.costs(Cost {
-        without: without as u64,
-        with: with as u64,
-    });
+    let without = all.iter().map(|tool| tool.json.len()).sum();
+    let with = list.tool_texts().map(str::len).sum();
+    scope.client.observation.costs(without, with);
 }
 
 /// A list that lacks the tools of some servers, with their names beside what it has in `_meta`.

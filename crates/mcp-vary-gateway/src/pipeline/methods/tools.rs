@@ -23,7 +23,6 @@ use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::task_mode::TaskMode;
 use crate::pipeline::steps::{policy, response_plan, round_trips, view};
-use mcp_vary_observation::savings::Cost;
 use mcp_vary_session::memory_cost;
 
 /// Forwards `tools/call`, or answers a call of a tool of the gateway.
@@ -42,8 +41,7 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
     let scope = view::enter(context).await?;
     if let Some(answer) = call_gateway_tool(scope, &name).await? {
         if let Dispatch::Done(reply) = &answer {
-            let with = reply.body.len() as u64;
-            scope.client.observation.costs(Cost { without: 0, with });
+            scope.client.observation.costs(0, reply.body.len());
         }
         return Ok(answer);
     }
