@@ -95,7 +95,7 @@ async fn only_eight_windows_watch_at_once() {
     stream(&shown).await;
 }
 
-/// OP-9: Lists are compared with all tools of the servers, results with what the server sent.
+/// Lists are compared with all tools of the servers, results with what the server sent.
 #[tokio::test]
 async fn the_tokens_that_lists_and_results_save_count_for_the_client() {
     let variants = "variants: {standard: {}, few: {tools: [odd], result: structured}}\n";
