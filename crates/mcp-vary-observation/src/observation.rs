@@ -20,7 +20,7 @@ use crate::call_counters::CountedCall;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
 use crate::request_record::{AuditedRequest, RequestRecord};
-use crate::savings::ClientCost;
+use crate::savings::CostCounters;
 use crate::{request_line, spans};
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
@@ -37,7 +37,7 @@ pub struct Observation {
     /// Whether the operator sends it as a client would: it counts for no client.
     is_of_operator: bool,
     /// For whom the cost of its response counts, once that is known; not set if a model reads nothing of it.
-    cost: OnceLock<Arc<ClientCost>>,
+    cost: OnceLock<Arc<CostCounters>>,
 }
 
 impl Observation {
@@ -154,7 +154,7 @@ impl Observation {
     }
 
     /// What a model reads of the response counts for this client.
-    pub fn counts_for(&self, client: Arc<ClientCost>) {
+    pub fn counts_for(&self, client: Arc<CostCounters>) {
         // Some methods look twice.
         let _ = self.cost.set(client);
     }

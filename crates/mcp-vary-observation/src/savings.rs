@@ -57,23 +57,18 @@ pub struct ClientSaving {
 #[derive(Debug)]
 pub struct Savings {
     /// By the names of client and person.
-    clients: Cache<(String, Option<String>), Arc<ClientCost>>,
-    total: Arc<Counters>,
+    clients: Cache<(String, Option<String>), Arc<CostCounters>>,
+    total: Arc<CostCounters>,
     days: Lock<Days>,
 }
 
-/// What one client of one person cost.
-#[derive(Debug)]
-pub struct ClientCost {
-    counters: Counters,
-    total: Arc<Counters>,
-}
-
-/// In bytes.
+/// What one client of one person cost, or all clients, in bytes.
 #[derive(Debug, Default)]
-struct Counters {
+pub struct CostCounters {
     without: AtomicU64,
     with: AtomicU64,
+    /// The counters of all clients, of which it is a part.
+    total: Option<Arc<Self>>,
 }
 
 /// By the days since 1970-01-01 UTC, in bytes.
@@ -96,16 +91,19 @@ impl Default for Savings {
 
 impl Savings {
     /// Where the cost of a client counts.
-    pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<ClientCost> {
+    pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<CostCounters> {
         let known = principal.filter(|it| !it.is_anonymous());
         let person = known.map(|it| it.key_name().unwrap_or(it.id_text()).to_owned());
-        let new = || ClientCost {
-            counters: Counters::default(),
-            total: Arc::clone(&self.total),
+        let new = || {
+            let total = Some(Arc::clone(&self.total));
+            let counters = CostCounters {
+                total,
+                ..CostCounters::default()
+            };
+            Ok::<_, Infallible>(Arc::new(counters))
         };
-        let first = || Ok::<_, Infallible>(Arc::new(new()));
         let key = (client.to_owned(), person);
-        match self.clients.get_or_insert_with(&key, first) {
+        match self.clients.get_or_insert_with(&key, new) {
             Ok(client) => client,
             Err(never) => match never {},
         }
@@ -139,7 +137,7 @@ impl Savings {
         let clients = clients.map(|((client, person), cost)| ClientSaving {
             client,
             person,
-            cost: cost.counters.load().tokens(),
+            cost: cost.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
         clients.sort_by_key(|it| Reverse(it.cost.saved()));
@@ -152,17 +150,6 @@ impl Savings {
             days: days.collect(),
             total: self.total.load().tokens(),
             clients,
-        }
-    }
-}
-
-impl ClientCost {
-    /// Counts bytes that a model reads, and those that it would have read without Vary.
-    pub(crate) fn add(&self, without: usize, with: usize) {
-        for counters in [&self.counters, &*self.total] {
-            let without = without as u64;
-            counters.without.fetch_add(without, Ordering::Relaxed);
-            counters.with.fetch_add(with as u64, Ordering::Relaxed);
         }
     }
 }
@@ -182,7 +169,16 @@ impl Cost {
     }
 }
 
-impl Counters {
+impl CostCounters {
+    /// Counts bytes that a model would have read without Vary, and those that it reads.
+    pub(crate) fn add(&self, without: usize, with: usize) {
+        self.without.fetch_add(without as u64, Ordering::Relaxed);
+        self.with.fetch_add(with as u64, Ordering::Relaxed);
+        if let Some(total) = &self.total {
+            total.add(without, with);
+        }
+    }
+
     fn load(&self) -> Cost {
         Cost {
             without: self.without.load(Ordering::Relaxed),
@@ -206,11 +202,11 @@ impl Days {
 }
 
 /// The clients whose cost is known alone.
-const MAX_CLIENTS: usize = 1024;
+pub const MAX_CLIENTS: usize = 1024;
 /// The clients in a status.
 const MAX_REPORTED: usize = 256;
 /// The days that are known.
-const MAX_DAYS: usize = 30;
+pub const MAX_DAYS: usize = 30;
 const SECONDS_OF_DAY: u64 = 86_400;
 /// As the metrics estimate tokens.
 const BYTES_OF_TOKEN: u64 = 4;
