@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -48,16 +48,16 @@ pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failur
 
 async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
     let page = PageData::find(args.admin.as_deref()).await?;
-    let mut usage = Usage::of(args.client.as_deref());
+    let (logs, empty) = (args.audit.clone(), Usage::of(args.client.as_deref()));
+    let reading = tokio::task::spawn_blocking(move || read_logs(&logs, empty));
+    let read = reading.await;
+    let mut usage = read.map_err(|error| Failure::command(error.to_string()))??;
     if args.audit.is_empty() {
         let recorded = page.get("/api/last-calls").await?;
         let calls = recorded["calls"].as_array().into_iter().flatten();
         calls
             .filter_map(UsedCall::of_history)
             .for_each(|call| usage.add(call));
-    }
-    for path in &args.audit {
-        read_log(path, &mut usage)?;
     }
     if usage.calls == 0 {
         return Err(no_calls(&usage, args));
@@ -83,6 +83,14 @@ async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
         "yaml": drafted["yaml"],
     });
     Ok((proposal, usage))
+}
+
+/// The calls in audit logs.
+fn read_logs(logs: &[PathBuf], mut usage: Usage) -> Result<Usage, Failure> {
+    for path in logs {
+        read_log(path, &mut usage)?;
+    }
+    Ok(usage)
 }
 
 /// Adds the calls in an audit log.
