@@ -20,6 +20,7 @@ use crate::commands::open::args::Open;
 use crate::commands::operate::Operate;
 use crate::commands::serve::args::Serve;
 use crate::commands::status::args::Status;
+use crate::commands::suggest::args::Suggest;
 use crate::commands::tools::args::Tools;
 use crate::commands::up::args::{Down, Up};
 use crate::log::LogArgs;
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Access(Access),
     Audit(Audit),
     Status(Status),
+    Suggest(Suggest),
     /// Read the configuration of a running gateway again
     ///
     /// Does what a change of the file does, and prints what changed. If the file has a mistake, prints it, changes nothing,

@@ -19,5 +19,6 @@ pub(crate) mod open;
 pub(crate) mod operate;
 pub(crate) mod serve;
 pub(crate) mod status;
+pub(crate) mod suggest;
 pub(crate) mod tools;
 pub(crate) mod up;

@@ -1,5 +1,5 @@
 //! The command line of Vary: `demo`, `up`, `down`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`,
-//! `login`, `logout`, `key`, `invite`, `access`, `audit`, `status`, `open`, `reload` and `drain`.
+//! `login`, `logout`, `key`, `invite`, `access`, `audit`, `status`, `suggest`, `open`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.
@@ -38,7 +38,7 @@ use args::{Args, Command};
 use commands::serve::passed_sockets::PassedSockets;
 use commands::{
     access, audit, call, check, completions, config, connect, demo, down, experiment, inspect,
-    invite, key, login, man, open, operate, serve, status, tools, up,
+    invite, key, login, man, open, operate, serve, status, suggest, tools, up,
 };
 use failure::{Failure, Verdict};
 use log::{CommandLog, LogFormat};
@@ -123,6 +123,7 @@ async fn dispatch(
         Command::Completions(args) => completions::run(&args, &Args::command()),
         Command::Man(args) => man::run(&args, Args::command()),
         Command::Status(status) => status::run(status, stop).await,
+        Command::Suggest(suggest) => suggest::run(suggest, stop).await,
         Command::Reload(args) => operate::run(OperatorCommand::Reload, args, stop).await,
         Command::Drain(args) => operate::run(OperatorCommand::Drain, args, stop).await,
         Command::Open(args) => open::run(args, stop).await,

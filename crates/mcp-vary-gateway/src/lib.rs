@@ -105,6 +105,7 @@ pub use mcp_vary_observation::people::PersonUse;
 pub use mcp_vary_observation::request_feed::{
     FinishedCall, RequestWatch, WatchEvent, WatchedClient,
 };
+pub use mcp_vary_observation::savings::{ClientSaving, Cost, SavingsStatus};
 pub use mcp_vary_session::authentication::try_token;
 pub use mcp_vary_session::client_uses::ClientUse;
 pub use mcp_vary_session::deprecation::DeprecatedUse;

@@ -15,6 +15,7 @@ pub mod people;
 pub mod request_feed;
 mod request_line;
 mod request_record;
+pub mod savings;
 mod spans;
 mod subject;
 

@@ -18,10 +18,11 @@ export class Now extends Component {
   render({ status, error, failed, params }) {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
-      <${Tiles} servers=${status.servers} />
+      <${Tiles} servers=${status.servers} savings=${status.savings} />
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
       ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
+      <${Savings} savings=${status.savings} />
       <${Calls} ...${{ failed, params }} />
       <${Counts} status=${status} />
     `;
@@ -29,13 +30,14 @@ export class Now extends Component {
 }
 
 /** The numbers that one looks at first. */
-function Tiles({ servers }) {
+function Tiles({ servers, savings }) {
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
   const errors = log.calls.filter(isError).length;
   return html`<dl class="tiles">
     <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
     <div><dt>calls a minute</dt><dd><${CallCount} number=${callsPerMinute(log.calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
     <div><dt>errors that are kept</dt><dd><${CallCount} number=${errors} filters=${{ outcome: "error" }} what="errors" /></dd></div>
+    <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
 
@@ -139,6 +141,29 @@ function People({ people }) {
     timeOfDay(last),
   ]);
   return html`<${Table} title="People" ...${{ columns, rows }} />`;
+}
+
+/** The tokens that lists and results cost less. */
+const saved = (cost) => Math.max(0, cost.without - cost.with);
+
+/** What clients saved since the start, and all of them on each of the last days. */
+function Savings({ savings: { clients, days } }) {
+  const costs = (cost) => [count(cost.with), count(cost.without), count(saved(cost))];
+  const figures = ["#tokens", "#without Vary", "#saved"];
+  const rows = clients.map(({ client, person, ...cost }) => [
+    client ? html`<${Name} value=${client} limit=${60} />` : html`<i class="faint">sends no name</i>`,
+    person ? html`<${Name} value=${person} limit=${40} />` : "–",
+    ...costs(cost),
+  ]);
+  const byDay = Object.entries(days).reverse();
+  if (rows.length === 0 && byDay.length === 0) return null;
+  const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
+  const empty = "No list and no result yet since the start.";
+  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ rows, empty }} />
+    ${byDay.length > 0 && html`<details>
+      <summary>In the last 30 days: ${count(sum)} tokens</summary>
+      <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
+    </details>`}`;
 }
 
 /** What selected the variant of a client, and the link to the explanation. */

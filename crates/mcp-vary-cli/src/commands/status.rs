@@ -31,7 +31,7 @@ pub(crate) use clients::deprecated_use;
 pub(crate) use document::ReceivedStatus;
 
 use args::Status;
-use clients::{clients, people};
+use clients::{clients, people, savings};
 use document::{
     AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,
 };
@@ -190,6 +190,7 @@ fn to_text(status: &StatusDocument, width: usize) -> String {
     }
     out.push_str(&clients(status));
     out.push_str(&people(&status.people));
+    out.push_str(&savings(&status.savings));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(&status.directory_use));
     if let Some(ranking) = &status.model_ranking {
@@ -380,6 +381,14 @@ mod tests {
                 {"person": "ann", "requests": 14, "calls": 12, "refused": 1, "tokens": 3200, "last": 7},
                 {"person": "CN=ci", "requests": 3, "calls": 1, "refused": 0, "tokens": 90, "last": 6},
             ],
+            "savings": {
+                "total": {"without": 9274, "with": 1310},
+                "clients": [
+                    {"client": "claude-code", "person": "ann", "without": 9174, "with": 1210},
+                    {"client": "", "without": 100, "with": 100},
+                ],
+                "days": {"2026-11-26": {"without": 1000, "with": 20}, "2026-11-28": {"without": 9274, "with": 1310}},
+            },
             "deprecatedUse": [
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
                 {"variant": "old", "client": null, "requests": 1, "last": 7},
@@ -453,6 +462,12 @@ mod tests {
         person  requests  calls  refused  tokens
         ann           14     12        1    3200
         CN=ci          3      1        0      90
+
+        client       person  tokens  without Vary  saved
+        claude-code  ann       1210          9174   7964
+        -            -          100           100      0
+
+        tokens saved: 7964 since the start, 8944 in the last 30 days
 
         deprecated use of  by      version  requests
         old                bot     -              12

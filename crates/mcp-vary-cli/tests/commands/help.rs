@@ -38,6 +38,7 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["access", "explain"]);
     explains(&["audit"]);
     explains(&["status"]);
+    explains(&["suggest"]);
     explains(&["reload"]);
     explains(&["drain"]);
     explains(&["open"]);

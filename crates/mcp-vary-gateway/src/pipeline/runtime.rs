@@ -31,6 +31,7 @@ use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
 use mcp_vary_observation::people::People;
+use mcp_vary_observation::savings::Savings;
 use mcp_vary_observation::{AuditService, Observers};
 use mcp_vary_session::authentication::CurrentAuthentication;
 use mcp_vary_session::client_uses::ClientUses;
@@ -77,6 +78,8 @@ pub(crate) struct Services {
     pub(crate) observers: Observers,
     /// What replicas share, if they do.
     pub(crate) store: Option<Arc<Store>>,
+    /// What lists and results cost, and what they would have cost without Vary.
+    pub(crate) savings: Savings,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
@@ -268,6 +271,7 @@ impl Services {
             startup: StartupSettings::new(config),
             observers,
             store,
+            savings: Savings::default(),
             operator: config.operator.clone(),
             list_tokens: config
                 .count_tokens
@@ -286,6 +290,8 @@ impl Services {
         self.sessions.sweep();
         self.result_store.sweep();
         self.hub.sweep(now);
+        // What was counted yesterday is of yesterday.
+        self.savings.days(now);
     }
 }
 

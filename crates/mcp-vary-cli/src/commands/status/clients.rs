@@ -1,6 +1,7 @@
-//! The clients and people of a status: the recent ones, and those that use deprecated variants.
+//! The clients and people of a status: the recent ones, what they saved, and those that use deprecated variants.
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_gateway::SavingsStatus;
 
 use super::document::{ClientUse, DeprecatedUse, PersonUse, StatusDocument};
 use crate::print::table::table;
@@ -60,6 +61,29 @@ fn more(rows: usize) -> String {
         0 => String::new(),
         more => format!("and {more} more; --json shows all\n"),
     }
+}
+
+/// The tokens that clients saved, after an empty line; empty if no model read anything.
+pub(super) fn savings(savings: &SavingsStatus) -> String {
+    let heading = ["client", "person", "tokens", "without Vary", "saved"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for saving in savings.clients.iter().take(SHOWN_CLIENTS) {
+        let cost = saving.cost;
+        let person = saving.person.as_deref().unwrap_or_default();
+        let mut row = vec![declared(&saving.client), declared(person)];
+        row.extend([cost.with, cost.without, cost.saved()].map(|it| it.to_string()));
+        rows.push(row);
+    }
+    let by_client = match rows.len() {
+        1 => String::new(),
+        _ => format!("\n{}", table(&rows, 2)),
+    };
+    if savings.days.is_empty() {
+        return by_client;
+    }
+    let days = savings.days.values().map(|day| day.saved()).sum::<u64>();
+    let total = savings.total.saved();
+    format!("{by_client}\ntokens saved: {total} since the start, {days} in the last 30 days\n")
 }
 
 /// The clients that use deprecated variants, after an empty line; empty if there are none.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Status as Standing, VariantId};
+use mcp_vary_gateway::SavingsStatus;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,6 +42,7 @@ pub(crate) struct StatusDocument {
     pub(super) clients: Vec<ClientUse>,
     /// The most recent one first.
     pub(super) people: Vec<PersonUse>,
+    pub(super) savings: SavingsStatus,
     pub(super) missing_keys: Vec<String>,
     pub(super) deprecated_use: Vec<DeprecatedUse>,
     pub(super) directory_use: Vec<DirectoryUse>,
