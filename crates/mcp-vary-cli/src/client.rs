@@ -332,13 +332,13 @@ impl Client {
     /// The input schema of `tool`, which may require headers. If the tool is not listed, the server decides whether it
     /// exists.
     async fn input_schema(&self, tool: &str, variant: Option<&str>) -> Option<String> {
-        let listed = self.listed(tool, variant).await.ok()??;
+        let listed = self.listed_tool(tool, variant).await.ok()??;
         let schema = Members::parse(&listed).ok()?;
         schema.get("inputSchema").map(str::to_owned)
     }
 
     /// `tool` as the server lists it, if it does.
-    pub(crate) async fn listed(
+    pub(crate) async fn listed_tool(
         &self,
         tool: &str,
         variant: Option<&str>,

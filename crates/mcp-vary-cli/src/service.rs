@@ -4,6 +4,7 @@ mod files;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
@@ -15,7 +16,7 @@ use mcp_vary_base::{io_error, private_files};
 use mcp_vary_operator::Command as OperatorCommand;
 use serde_json::{Value, json};
 
-use crate::environment::{path_variable, variable};
+use crate::environment::{path_variable, state_directory, variable};
 use crate::failure::Failure;
 use crate::file::unwritable;
 use crate::operator::client::{GatewayAddress, about, running, status_at};
@@ -30,7 +31,7 @@ pub(crate) struct ServiceSpec {
     /// Where clients are served: HOST:PORT.
     pub(crate) address: String,
     /// The variables that servers need. Those that Vary itself needs, such as `PATH`, are added from the environment.
-    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) variables: BTreeMap<String, String>,
     /// The file for standard error.
     pub(crate) log: PathBuf,
 }
@@ -122,7 +123,7 @@ impl Manager {
             }
             Self::Background => {
                 self.stop().await?;
-                process = Some(spawn(spec).await?);
+                process = Some(spawn(spec)?);
                 Ok(())
             }
         };
@@ -171,13 +172,22 @@ impl Manager {
                 let agent = format!("{}/{}", launchd_domain(), files::LABEL);
                 run("launchctl", &["bootout", &agent]).await
             }
-            Self::Background => match self.socket() {
-                Some(socket) => drain(GatewayAddress::Socket(socket)).await,
-                None => Ok(()),
-            },
+            Self::Background => {
+                // One that was just started has no socket yet.
+                let starting = async {
+                    while self.socket().is_none() && is_locked() {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                };
+                let _ = tokio::time::timeout(START, starting).await;
+                match self.socket() {
+                    Some(socket) => drain(GatewayAddress::Socket(socket)).await,
+                    None => Ok(()),
+                }
+            }
         };
         let ended = async {
-            while self.socket().is_some() {
+            while self.socket().is_some() || self == Self::Background && is_locked() {
                 tokio::time::sleep(PAUSE).await;
             }
         };
@@ -197,17 +207,16 @@ impl Manager {
     }
 
     /// What a user has to know of this manager.
-    pub(crate) fn note(self) -> Option<String> {
-        let note = match self {
-            Self::Systemd => {
-                "Vary runs while you are logged in; to keep it running after that: loginctl enable-linger"
-            }
-            Self::Launchd => return None,
-            Self::Background => {
-                "Vary runs in the background until this machine restarts; then run `vary up` again"
-            }
-        };
-        Some(note.to_owned())
+    pub(crate) const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Systemd => Some(
+                "Vary runs while you are logged in; to keep it running after that: loginctl enable-linger",
+            ),
+            Self::Launchd => None,
+            Self::Background => Some(
+                "Vary runs in the background until this machine restarts; then type `vary up` again",
+            ),
+        }
     }
 
     /// How Vary runs under it.
@@ -248,7 +257,7 @@ impl ServiceSpec {
     fn variables(&self) -> BTreeMap<String, String> {
         let set = |name: &str| Some((name.to_owned(), variable(name)?));
         let mut variables: BTreeMap<_, _> = VARIABLES.split(' ').filter_map(set).collect();
-        variables.extend(self.variables.iter().cloned());
+        variables.extend(self.variables.clone());
         if let Some(path) = variables.get_mut("PATH") {
             // The others depend on the current directory, in which anybody may have put a program.
             let absolute = env::split_paths(&*path).filter(|folder| folder.is_absolute());
@@ -278,22 +287,24 @@ async fn start_unit() -> Result<(), Failure> {
     systemctl(&["restart", files::UNIT]).await
 }
 
+/// Whether a process in the background holds the lock.
+fn is_locked() -> bool {
+    let path = directory().map(|directory| directory.join(LOCK));
+    let opened = path.ok().and_then(|path| File::open(path).ok());
+    opened.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
 /// Starts a process that has no terminal and holds the lock until it ends.
-async fn spawn(spec: &ServiceSpec) -> Result<Child, Failure> {
+fn spawn(spec: &ServiceSpec) -> Result<Child, Failure> {
     if !cfg!(unix) {
         let why =
             "Vary runs in the background on Linux and macOS only; run `vary serve` at a terminal";
         return Err(Failure::command(why));
     }
-    let path = spec.log.with_extension("lock");
+    let path = directory()?.join(LOCK);
     let lock = private_files::open(&path).map_err(|error| unwritable(&path, &error))?;
-    let locked = async {
-        while lock.try_lock().is_err() {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    let late = |_| Failure::command(format!("another Vary holds the lock {}", path.display()));
-    tokio::time::timeout(STOP, locked).await.map_err(late)?;
+    let held = |_| Failure::command(format!("another Vary holds the lock {}", path.display()));
+    lock.try_lock().map_err(held)?;
     let log = private_files::replace(&spec.log).map_err(|error| unwritable(&spec.log, &error))?;
     let mut command = Command::new(&spec.program);
     command
@@ -353,14 +364,22 @@ fn with_log(failure: Failure, log: &Path) -> Failure {
     }
 }
 
+/// Where the journal of `vary up`, its lock, and the log and the lock of the service are.
+pub(crate) fn directory() -> Result<PathBuf, Failure> {
+    let why =
+        "there is no directory for the journal; set HOME, or XDG_STATE_HOME to an absolute path";
+    let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
+    Ok(state.join("vary"))
+}
+
 /// The user's home directory.
-fn home() -> Result<PathBuf, Failure> {
+pub(crate) fn home() -> Result<PathBuf, Failure> {
     let why = "`HOME` is not set; set it to your home directory";
     path_variable("HOME").ok_or_else(|| Failure::command(why))
 }
 
 /// The directory for configurations, by the XDG base directory specification.
-fn configuration_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn configuration_directory() -> Result<PathBuf, Failure> {
     let set = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     set.map_or_else(|| Ok(home()?.join(".config")), Ok)
 }
@@ -379,6 +398,8 @@ const VARIABLES: &str = "PATH HOME USER LOGNAME LANG TMPDIR DBUS_SESSION_BUS_ADD
                          XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY \
                          http_proxy https_proxy all_proxy no_proxy SSL_CERT_DIR SSL_CERT_FILE";
 
+/// The file that a process in the background locks until it ends.
+const LOCK: &str = "service.lock";
 /// How often it is looked whether the gateway answers.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the gateway may take to answer.

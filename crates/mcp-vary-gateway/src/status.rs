@@ -21,6 +21,8 @@ use crate::pool::ConnectionStatus;
 use crate::pool::source::MAX_REASON_LENGTH;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
+use mcp_vary_observation::people::PersonUse;
+use mcp_vary_observation::savings::SavingsStatus;
 use mcp_vary_session::client_uses::ClientUse;
 use mcp_vary_session::deprecation::DeprecatedUse;
 use mcp_vary_session::directory_uses::DirectoryUse;
@@ -48,6 +50,11 @@ pub struct Status {
     pub variants: Vec<VariantStatus>,
     /// The recent clients, each with its variant and what selected it, most recent first.
     pub clients: Vec<ClientUse>,
+    /// The people who used the gateway recently, most recent first; none without `auth`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<PersonUse>,
+    /// The tokens that lists and results of tools cost, and what they would have cost without Vary.
+    pub savings: SavingsStatus,
     /// Why tokens of issuers cannot be verified: their keys were not fetched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_keys: Vec<String>,
@@ -345,6 +352,8 @@ impl Status {
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             clients: services.client_uses.all(),
+            people: services.people.all(),
+            savings: services.savings.status(now),
             missing_keys: snapshot
                 .authentication
                 .as_ref()

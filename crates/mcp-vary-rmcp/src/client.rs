@@ -214,13 +214,11 @@ impl Client {
     }
 
     /// The SDK's peer, for requests that do not depend on variants.
-    #[must_use]
     pub fn peer(&self) -> &Peer<RoleClient> {
         &self.state.peer
     }
 
     /// The variants that the server advertises, best first; empty if it has none.
-    #[must_use]
     pub fn offers(&self) -> Arc<Offers> {
         Arc::clone(&self.state.offers.lock())
     }
@@ -374,7 +372,6 @@ impl Client {
     }
 
     /// The latest [`MAX_CHOICE_RECORDS`] choices, oldest first, for an audit.
-    #[must_use]
     pub fn choices(&self) -> Vec<ChoiceRecord> {
         self.state.switch_log.lock().records()
     }

@@ -60,7 +60,6 @@ pub struct Store {
 
 /// Whether a store can be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 #[repr(u8)]
 pub enum StoreState {
     /// The first attempt to connect has not ended yet.
@@ -75,7 +74,6 @@ pub enum StoreState {
 
 impl StoreState {
     /// Its name for probes and logs.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -86,7 +84,6 @@ impl StoreState {
     }
 
     /// Whether the sessions that ended elsewhere have been read, or cannot be read because the store is away.
-    #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Away | Self::Up)
     }
@@ -94,7 +91,6 @@ impl StoreState {
 
 /// What a gateway learns from a store.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum StoreEvent {
     /// A session has ended at another replica.
     Ended(SessionKey),
@@ -112,13 +108,11 @@ pub enum StoreEvent {
 /// The store did not answer in time, or takes no writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the store is away")]
-#[expect(clippy::exhaustive_structs, reason = "it has no details")]
 pub struct StoreAway;
 
 impl Store {
     /// The store at `url`. The first of `keys` seals what is written, each of them opens what is read. `now`: seconds since
     /// 1970-01-01 UTC. `replica`: a random number of this process.
-    #[must_use]
     pub fn new(
         url: StoreUrl,
         keys: impl IntoIterator<Item = [u8; 32]>,

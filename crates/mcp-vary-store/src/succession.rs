@@ -19,7 +19,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
     /// The tag of the replica that serves a session, as far as this one knows.
-    #[must_use]
     pub fn home(&self, session: SessionHome) -> u32 {
         let mut home = session.opened_by;
         for _ in 0..MAX_KNOWN {

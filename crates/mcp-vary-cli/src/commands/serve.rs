@@ -183,15 +183,7 @@ async fn on_http(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    // Before the servers are started, which can take long, so that these are reported first.
-    if let Some(tls) = &config.listener.tls {
-        tls.check()
-            .map_err(|error| Failure::command(error.to_string()))?;
-    }
-    let listener = match sockets.take_mcp()? {
-        Some(passed) => serving::passed(passed, &config)?,
-        None => serving::listen_as_configured(listen, "--listen", &config).await?,
-    };
+    let listener = open_listener(listen, &config, sockets).await?;
     let note = root_note(&config.servers);
     let clients = fixed_address(listen, &listener);
     let opened = OperatorListeners::open(operator, sockets, clients).await?;
@@ -243,6 +235,23 @@ async fn on_http(
     drain.cancel();
     let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
+}
+
+/// The listener of clients: opened before the servers are started, which can take long, so that its faults are reported
+/// first.
+async fn open_listener(
+    listen: &str,
+    config: &Config,
+    sockets: &mut PassedSockets,
+) -> Result<TcpListener, Failure> {
+    if let Some(tls) = &config.listener.tls {
+        tls.check()
+            .map_err(|error| Failure::command(error.to_string()))?;
+    }
+    match sockets.take_mcp()? {
+        Some(passed) => serving::passed(passed, config),
+        None => serving::listen_as_configured(listen, "--listen", config).await,
+    }
 }
 
 /// The address of clients, unless it is another one after each start.

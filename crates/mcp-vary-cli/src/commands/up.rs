@@ -20,16 +20,17 @@ use self::journal::Journal;
 use self::plan::Plan;
 use self::survey::Survey;
 use crate::commands::connect::client::ClientName;
-use crate::environment::{path_variable, variable};
+use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
 use crate::question::{has_person, is_confirmed};
+use crate::service;
 use crate::stop::Stop;
 
 /// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
 pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
-    let directory = journal::directory()?;
+    let directory = service::directory()?;
     let _lock = stop.unless_requested(journal::lock(&directory)).await?;
     let mut journal = Journal::read(&directory)?;
     if journal.is_unfinished && !args.dry_run {
@@ -42,7 +43,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if home.clients.is_empty() {
         return Err(Failure::command(nothing_found()));
     }
-    leave_directory(&directory)?;
+    leave_directory()?;
     let path = configuration()?;
     let survey = Survey::take(&home, &path, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
@@ -80,17 +81,17 @@ async fn agree(plan: &Plan) -> Result<(), Failure> {
 fn resume(journal: &mut Journal, directory: &Path) -> Result<(), Failure> {
     notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
     journal.store(directory)?;
-    for of_clients in [true, false] {
-        let (notes, failures) = journal.take_back(of_clients);
-        notes.iter().for_each(|note| notice(&sanitize(note)));
-        if let Some(first) = failures.into_iter().next() {
-            journal.store(directory)?;
-            return Err(first);
-        }
+    let report = |line: &str| notice(&sanitize(line));
+    let is_whole = journal.take_back(true, &report) && journal.take_back(false, &report);
+    if is_whole {
+        journal.entries.clear();
+        journal.is_unfinished = false;
     }
-    journal.entries.clear();
-    journal.is_unfinished = false;
-    journal.store(directory)
+    journal.store(directory)?;
+    if is_whole {
+        return Ok(());
+    }
+    Err(Failure::command("repair that, then type `vary up` again"))
 }
 
 /// A line about the files of clients in the current directory: whoever wrote the project would choose what the service
@@ -108,12 +109,12 @@ fn left_in_project(home: &Home) -> Option<String> {
         real.is_ok_and(|real| real.is_file() && !known.contains(&real))
     });
     let shown = files.join(", ");
-    (!files.is_empty()).then(|| format!("of this directory, and left as it is: {shown}"))
+    (!files.is_empty()).then(|| format!("the files of this directory stay as they are: {shown}"))
 }
 
 /// Changes to the directory of the service: what is in the current one must not decide which program a server is.
-fn leave_directory(fallback: &Path) -> Result<(), Failure> {
-    let home = path_variable("HOME").unwrap_or_else(|| fallback.to_owned());
+fn leave_directory() -> Result<(), Failure> {
+    let home = service::home()?;
     std::env::set_current_dir(&home).map_err(|error| unreadable(&home, &error))
 }
 
@@ -125,11 +126,8 @@ fn nothing_found() -> String {
     format!("no client of yours has servers that Vary can take over; looked for: {all}")
 }
 
-/// The configuration of the service, by the XDG base directory specification.
+/// The configuration of the service.
 pub(crate) fn configuration() -> Result<PathBuf, Failure> {
-    let set = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    let home = || Some(path_variable("HOME")?.join(".config"));
-    let why = "`HOME` is not set; set it to your home directory";
-    let directory = set.or_else(home).ok_or_else(|| Failure::command(why))?;
+    let directory = service::configuration_directory()?;
     Ok(directory.join("vary").join("vary.yaml"))
 }

@@ -7,7 +7,7 @@ use std::{fmt, io};
 
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
@@ -150,6 +150,17 @@ impl GatewayAddress {
         path: &str,
         token: Option<&str>,
     ) -> Result<(StatusCode, Bytes), String> {
+        self.send(method, path, token, Bytes::new()).await
+    }
+
+    /// Sends a request with this body, and returns the answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&str>,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), String> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -158,7 +169,7 @@ impl GatewayAddress {
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let built = request.body(Empty::<Bytes>::new());
+        let built = request.body(Full::new(body));
         let request = built.map_err(|error| format!("the token cannot be sent: {error}"))?;
         #[cfg(unix)]
         if let Self::Socket(path) = self {
@@ -254,7 +265,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// Sends a request over a connection of its own.
 async fn exchange<S>(
     socket: S,
-    request: Request<Empty<Bytes>>,
+    request: Request<Full<Bytes>>,
 ) -> Result<(StatusCode, Bytes), String>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -324,7 +335,7 @@ pub(crate) const HOMELESS: &str = "`HOME` is not set, so your running gateways c
                                    HOME=~NAME`), or name the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -136,7 +136,7 @@ mod tests {
             program: "/opt/a $b/vary".into(),
             configuration: "/home/50% <ann>/$x/vary.yaml".into(),
             address: "127.0.0.1:8800".to_owned(),
-            variables: Vec::new(),
+            variables: BTreeMap::new(),
             log: "/home/50% <ann>/service.log".into(),
         };
         let token = ("TOKEN".to_owned(), "a \"b\" \\ $c `d` %e & <f>".to_owned());
@@ -212,7 +212,7 @@ mod tests {
     fn programs_are_not_looked_for_in_the_current_directory() {
         let (mut spec, _) = spec();
         let path = "bin:/usr/bin::/opt/bin:.".to_owned();
-        spec.variables.push(("PATH".to_owned(), path));
+        spec.variables.insert("PATH".to_owned(), path);
         assert_eq!(spec.variables()["PATH"], "/usr/bin:/opt/bin");
     }
 }

@@ -49,6 +49,7 @@ mod service_manager;
 mod sessions;
 mod starting;
 mod status;
+mod suggest;
 mod target;
 mod text;
 mod tls;

@@ -3,12 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
 use crate::connect::Home;
-use crate::program::{Run, VARY};
+use crate::program::{Run, VARY, sky};
 use crate::text::{assert_contains, assert_ends};
+use crate::up::with_free_port;
 
 /// What a recorded manager does first: it writes down its arguments.
 const RECORD: &str = "#!/bin/sh\necho \"$*\" >> \"$HOME/calls\"\n";
@@ -49,6 +51,7 @@ struct Machine(Home);
 impl Machine {
     fn new(name: &str, systemctl: &str, launchctl: &str) -> Self {
         let home = Home::new(name);
+        with_free_port(&home);
         let servers = json!({"mcpServers": {"sky": {"command": VARY, "args": ["weather"]}}});
         home.write(".cursor/mcp.json", &servers.to_string());
         for (program, script) in [("systemctl", systemctl), ("launchctl", launchctl)] {
@@ -102,6 +105,34 @@ fn without_a_manager_vary_runs_in_the_background() {
     machine.run(&["status"]).exited(2);
 }
 
+/// A `vary up` that is killed leaves it so.
+#[test]
+fn a_process_that_has_no_socket_yet_is_ended_too() {
+    let machine = Machine::new("service-starting", ABSENT, ABSENT);
+    let journal = json!({"manager": "background"}).to_string();
+    machine.0.write("state/vary/up.json", &journal);
+    let configuration = machine
+        .0
+        .write(".config/vary/vary.yaml", &sky("listen: 0\n"));
+    let path = machine.0.path("state/vary/service.lock");
+    let lock = fs::File::create(&path).unwrap();
+    lock.lock().unwrap();
+    let script = "sleep 1; exec \"$0\" serve --service background \"$1\"";
+    let mut starting = Command::new("sh")
+        .args(["-c", script, VARY])
+        .arg(configuration)
+        .env("XDG_STATE_HOME", machine.0.path("state"))
+        .stdin(lock)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    machine.run(&["down"]).exited(0);
+    let ended = fs::File::open(&path).unwrap().try_lock();
+    assert!(ended.is_ok(), "{ended:?}");
+    starting.wait().unwrap();
+}
+
 #[test]
 fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     let machine = Machine::new("service-systemd", SYSTEMD, ABSENT);
@@ -109,6 +140,14 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     machine.runs("as a systemd user service");
     let started = "--user daemon-reload\n--user enable vary.service\n--user restart vary.service\n";
     assert_ends(&machine.calls(), started);
+    let unit = machine.0.path(".config/systemd/user/vary.service");
+    let mut verify = Command::new("systemd-analyze");
+    verify.args(["--user", "verify"]).arg(&unit);
+    // Where there is no systemd, nothing reads the unit.
+    if let Ok(verified) = verify.env("XDG_RUNTIME_DIR", &machine.0.0).output() {
+        assert_eq!(String::from_utf8(verified.stderr).unwrap(), "");
+        assert!(verified.status.success());
+    }
     let variables = machine.0.path(".config/vary/service.env");
     let mode = fs::metadata(&variables).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -118,7 +157,7 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
         "--user disable --now vary.service\n--user daemon-reload\n",
     );
     assert!(!variables.exists());
-    assert!(!machine.0.path(".config/systemd/user/vary.service").exists());
+    assert!(!unit.exists());
 }
 
 #[test]

@@ -46,7 +46,10 @@ impl User {
         let files = [
             (
                 ".claude.json",
-                json!({"mcpServers": {"sky": sky, "dead": dead}, "n": 1}),
+                json!({
+                    "mcpServers": {"sky": sky, "dead": dead},
+                    "projects": {"/p": {"mcpServers": {"alone": dead}}, "/q": {}}
+                }),
             ),
             (".cursor/mcp.json", json!({"mcpServers": {"sky": sky}})),
             (
@@ -129,7 +132,7 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         &[
             "sky     Claude Code, Cursor  same as `other`      2  ",
             "`dead` stays with its clients: ",
-            &format!("--- {path} (new)\n+++ {path}\n@@ -1,0 +1,"),
+            &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
             "+listen: 127.0.0.1:",
             "-      \"env\": {\n-        \"TOKEN\": \"••••\"\n",
             "+  gemini-cli:\n+    from: standard\n",
@@ -137,7 +140,9 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
             ".vary-backup (for `vary down`)\n",
         ],
     );
-    assert_lacks(&run.stdout, &["s3cret"]);
+    let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
+    assert_contains(&run.stderr, &[stays]);
+    assert_lacks(&run.stdout, &["s3cret", "alone"]);
     assert_lacks(&run.stderr, &["s3cret"]);
     user.is_as_it_was();
     assert!(!user.configuration().exists());
@@ -167,7 +172,7 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stderr,
         &[
             see,
-            " --variant compact --write\nfor a client with a variant of its name: `from: compact` there, in ",
+            " --variant compact --write\nfor a client with a variant of its own: write `from: compact` there, in ",
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
@@ -264,14 +269,15 @@ fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
         .write("project/helper", "#!/bin/sh\ntouch ../owned owned\n");
     fs::set_permissions(helper, fs::Permissions::from_mode(0o755)).unwrap();
     symlink(&target, user.home.path("project/.gemini")).unwrap();
-    let run = user.run(&["up", "--yes"]).exited(0);
-    assert_contains(
-        &run.stderr,
-        &["of this directory, and left as it is: .mcp.json, .cursor/mcp.json\n"],
-    );
+    for args in [&["up", "--dry-run"][..], &["up", "--yes"], &["up", "--yes"]] {
+        let run = user.run(args).exited(0);
+        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json\n";
+        assert_contains(&run.stderr, &[stay]);
+        assert_lacks(&run.stdout, &["vil", "touch"]);
+        assert_lacks(&run.stderr, &["vil", "\u{1b}"]);
+    }
     let text = fs::read_to_string(user.configuration()).unwrap();
     assert_lacks(&text, &["vil", "touch"]);
-    assert_lacks(&run.stderr, &["\u{1b}"]);
     assert_eq!(user.home.read("project/.mcp.json"), evil.to_string());
     for owned in ["owned", "project/owned"] {
         assert!(!user.home.path(owned).exists(), "{owned}");

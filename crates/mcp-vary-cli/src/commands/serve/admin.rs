@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 
 use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
+use crate::operator::saved_days::SavedDays;
 #[cfg(unix)]
 use crate::operator::socket::SocketFile;
 use crate::operator::token::{self, OperatorRecord, TokenFile};
@@ -93,6 +94,8 @@ pub(crate) struct OperatorListeners {
     file: Option<PathBuf>,
     #[cfg(unix)]
     service: Option<Manager>,
+    /// The address of clients, if it is the same after each start.
+    clients: Option<SocketAddr>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -106,6 +109,7 @@ pub(crate) struct OperatorTasks {
     /// Whether there is a page that nobody gave an address.
     has_default_page: bool,
     _tasks: Vec<ListenerTask>,
+    _saved: Option<SavedDays>,
     _token: Option<TokenFile>,
     #[cfg(unix)]
     _socket: Option<SocketFile>,
@@ -175,6 +179,7 @@ impl OperatorListeners {
             file: addresses.file.clone(),
             #[cfg(unix)]
             service: addresses.service,
+            clients,
             token: file,
             #[cfg(unix)]
             socket,
@@ -255,6 +260,9 @@ impl OperatorListeners {
         OperatorTasks {
             has_default_page,
             _tasks: tasks,
+            _saved: self
+                .clients
+                .map(|clients| SavedDays::restore(gateway, clients)),
             _token: self.token,
             #[cfg(unix)]
             _socket: socket,

@@ -1,9 +1,8 @@
 //! What `vary up` would write, line by line and without secrets.
 
-use std::fmt::Write as _;
-
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use serde_json::Value;
+use similar::udiff::unified_diff;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// Values that are not shown.
@@ -58,41 +57,17 @@ impl Secrets {
         // Others are in what was not read as a server, or are written with escapes.
         let lines = out.lines().map(|line| {
             let is_secret = line.contains("\\u") || line.contains("\\U") || holds_secret(line);
-            if is_secret { MASK } else { line }
+            format!("{}\n", if is_secret { MASK } else { line })
         });
-        lines.collect::<Vec<_>>().join("\n")
+        lines.collect()
     }
 
     /// The lines that change from `before` to `after`, without secrets.
     pub(super) fn diff(&self, name: &str, before: Option<&str>, after: &str) -> String {
-        let [old_text, new_text] = [before.unwrap_or_default(), after].map(|it| self.masked(it));
-        let old: Vec<&str> = old_text.lines().collect();
-        let new: Vec<&str> = new_text.lines().collect();
-        let mut out = format!(
-            "--- {name}{}\n+++ {name}\n",
-            before.map_or(" (new)", |_| "")
-        );
-        for change in capture_diff_slices(Algorithm::Myers, &old, &new) {
-            if change.tag() == DiffTag::Equal {
-                continue;
-            }
-            let (from, to) = (change.old_range(), change.new_range());
-            let _ = writeln!(
-                out,
-                "@@ -{},{} +{},{} @@",
-                from.start + 1,
-                from.len(),
-                to.start + 1,
-                to.len()
-            );
-            for line in old.get(from).unwrap_or_default() {
-                let _ = writeln!(out, "-{line}");
-            }
-            for line in new.get(to).unwrap_or_default() {
-                let _ = writeln!(out, "+{line}");
-            }
-        }
-        out
+        let [old, new] = [before.unwrap_or_default(), after].map(|it| self.masked(it));
+        let state = before.map_or(" (new)", |_| "");
+        let changes = unified_diff(Algorithm::Myers, &old, &new, 0, None);
+        format!("--- {name}{state}\n+++ {name}\n{changes}")
     }
 }
 

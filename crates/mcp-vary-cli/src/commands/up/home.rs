@@ -1,7 +1,7 @@
 //! The clients of a user, and what is written so that they reach Vary.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, import};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::journal::Journal;
 use super::operation::{Kind, Operation};
-use crate::commands::connect::client::{Client, ClientName};
+use crate::commands::connect::client::{Client, ClientName, UserFile};
 use crate::commands::connect::endpoint::{Endpoint, with_variant};
 use crate::commands::connect::entry::entry;
 use crate::commands::connect::file::ClientFile;
@@ -17,6 +17,7 @@ use crate::commands::connect::places::{self, System};
 use crate::commands::connect::record::{Record, Written, digest};
 use crate::commands::connect::write;
 use crate::failure::Failure;
+use crate::print::servers::first_names;
 
 /// The clients that have servers.
 pub(crate) struct Home {
@@ -47,6 +48,7 @@ impl Home {
             let Ok(path) = places::user_file(client, System::current(), variable) else {
                 continue;
             };
+            notes.extend(servers_of_projects(client, &path));
             match FoundClient::read(client, path, journal) {
                 Ok(found) => clients.extend(found),
                 Err(why) => notes.push(format!("{} is left as it is: {why}", client.title)),
@@ -61,30 +63,24 @@ impl Home {
         &self,
         is_served: &dyn Fn(&FoundClient, &str) -> bool,
     ) -> Result<Imported, Failure> {
-        let clients = self.clients.iter();
-        let read: Vec<_> = clients
-            .map(|found| {
-                (
-                    found.file.path.display().to_string(),
-                    found.source(is_served),
-                )
-            })
-            .collect();
-        let sources = self.clients.iter().zip(&read);
-        let named = sources.filter_map(|(found, (path, text))| {
-            let source = ImportSource::new(path, text.as_ref()?);
-            let formatted = source.with_format(found.client.format);
-            Some(formatted.with_variant(found.client.name))
+        let read = self.clients.iter().map(|found| {
+            let path = found.file.path.display().to_string();
+            (found, path, found.source(is_served))
         });
-        let files: Vec<_> = named.collect();
-        let outcome = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()));
+        let all: Vec<_> = read.collect();
+        let mut sources = Vec::new();
+        for (found, path, text) in &all {
+            if let Some(text) = text {
+                let source = ImportSource::new(path, text).with_format(found.client.format);
+                sources.push(source.with_variant(found.client.name));
+            }
+        }
+        let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
         let mut imported = outcome?;
-        for (at, _) in read
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, text))| text.is_none())
-        {
-            imported.files.insert(at, ImportedFile::default());
+        for (at, (_, _, text)) in all.iter().enumerate() {
+            if text.is_none() {
+                imported.files.insert(at, ImportedFile::default());
+            }
         }
         Ok(imported)
     }
@@ -185,23 +181,6 @@ impl FoundClient {
         Some(root.to_string())
     }
 
-    /// The entry for the gateway at `address`, as a client of `variant`.
-    fn entry(&self, address: &str, variant: Option<&str>, program: &str) -> Result<Value, Failure> {
-        let url = with_variant(address, variant)?;
-        let endpoint = match self.client.url {
-            Some(_) => Endpoint::Http {
-                url,
-                headers: Vec::new(),
-            },
-            None => Endpoint::Stdio {
-                program: program.to_owned(),
-                args: vec!["serve".to_owned(), "--stdio".to_owned(), url],
-            },
-        };
-        let is_native = self.container.len() > self.client.container.len();
-        entry(self.client, &endpoint, is_native)
-    }
-
     /// The entry that the client gets: the one for `reached`, unless its user chose another since `journal` got it.
     fn new_entry(
         &self,
@@ -214,7 +193,19 @@ impl FoundClient {
         if let Some(chosen) = present.filter(|entry| Some(*entry) != written_then) {
             return Ok(chosen.clone());
         }
-        let new = self.entry(reached.address, reached.variant, reached.program)?;
+        let url = with_variant(reached.address, reached.variant)?;
+        let endpoint = match self.client.url {
+            Some(_) => Endpoint::Http {
+                url,
+                headers: Vec::new(),
+            },
+            None => Endpoint::Stdio {
+                program: reached.program.to_owned(),
+                args: vec!["serve".to_owned(), "--stdio".to_owned(), url],
+            },
+        };
+        let is_native = self.container.len() > self.client.container.len();
+        let new = entry(self.client, &endpoint, is_native)?;
         let name = self.client.name.to_owned();
         journal.entries.insert(name, new.clone());
         Ok(new)
@@ -286,6 +277,23 @@ impl FoundClient {
         now.iter().any(|(name, it)| name == NAME && it == entry)
             && !now.iter().any(|(name, _)| moved.contains(name))
     }
+}
+
+/// A line about the servers that the file of `client` at `path` has for single projects: Vary would give them to all.
+fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
+    if !matches!(client.user, UserFile::HomeWithProjects(_)) {
+        return None;
+    }
+    let text = ClientFile::read(path.to_owned()).ok()?.text?;
+    let projects = ClientText::new(client.syntax, &text).entries(&["projects"]);
+    let mut names = Vec::new();
+    for (_, project) in projects.ok()? {
+        let servers = project["mcpServers"].as_object().into_iter().flatten();
+        names.extend(servers.map(|(name, _)| format!("`{name}`")));
+    }
+    let (title, shown) = (client.title, first_names(&names));
+    let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
+    (!names.is_empty()).then_some(line)
 }
 
 /// How a client reaches Vary.

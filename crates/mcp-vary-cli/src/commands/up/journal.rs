@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::operation::{Kind, Operation};
 use crate::commands::connect::file;
-use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
 use crate::print::notice;
@@ -94,56 +93,38 @@ impl Journal {
         self.operations.extend(operations.iter().cloned());
     }
 
-    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first. Returns what there
-    /// is to say; what fails stays in the journal.
-    pub(crate) fn take_back(&mut self, of_clients: bool) -> (Vec<String>, Vec<Failure>) {
-        let (mut notes, mut failures) = (Vec::new(), Vec::new());
+    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first, and reports what
+    /// becomes of each. Returns whether all are given back; what is not stays in the journal.
+    pub(crate) fn take_back(&mut self, of_clients: bool, report: &dyn Fn(&str)) -> bool {
+        let mut left: Vec<Operation> = Vec::new();
         let mut failed: Vec<PathBuf> = Vec::new();
-        loop {
-            let is_next = |operation: &Operation| {
-                let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
-                is_of_client == of_clients && !failed.contains(&operation.path)
-            };
-            let Some(at) = self.operations.iter().rposition(is_next) else {
-                break;
-            };
-            let operation = &self.operations[at];
+        for operation in std::mem::take(&mut self.operations).into_iter().rev() {
+            let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
             // Without what is beside it, the client's file cannot be given back later.
-            if matches!(&operation.kind, Kind::Beside(file) if failed.contains(file)) {
-                failed.push(operation.path.clone());
+            let is_needed = matches!(&operation.kind, Kind::Beside(file) if failed.contains(file));
+            if is_of_client != of_clients || is_needed {
+                left.push(operation);
                 continue;
             }
             match operation.take_back(&self.processes) {
-                Ok(note) => {
-                    notes.extend(note);
-                    self.operations.remove(at);
-                }
+                Ok(note) => note.iter().for_each(|line| report(line)),
                 Err(failure) => {
-                    failures.push(failure);
+                    report(&format!("not given back: {failure}"));
                     failed.push(operation.path.clone());
+                    left.push(operation);
                 }
             }
         }
-        (notes, failures)
+        left.reverse();
+        self.operations = left;
+        failed.is_empty()
     }
 
     /// Whether Vary wrote to the file of the client called `name`.
     pub(crate) fn has_client(&self, name: &str) -> bool {
-        let kinds = self.operations.iter().map(|operation| &operation.kind);
-        let mut clients = kinds.filter_map(|kind| match kind {
-            Kind::Client(client) => Some(client),
-            _ => None,
-        });
-        clients.any(|client| client == name)
+        let is_its = |it: &Operation| matches!(&it.kind, Kind::Client(client) if client == name);
+        self.operations.iter().any(is_its)
     }
-}
-
-/// Where the journal, its lock and the log of the service are.
-pub(crate) fn directory() -> Result<PathBuf, Failure> {
-    let why =
-        "there is no directory for the journal; set HOME, or XDG_STATE_HOME to an absolute path";
-    let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
-    Ok(state.join("vary"))
 }
 
 /// Waits until no other command of this user is at work on the clients' files. The lock lasts as long as the file is

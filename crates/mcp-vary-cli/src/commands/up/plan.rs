@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::diff::{Secrets, merged};
 use super::home::{FoundClient, Home, Reached};
-use super::journal::{self, Journal};
+use super::journal::Journal;
 use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
@@ -18,7 +18,7 @@ use crate::environment::variable;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
-use crate::service::{Manager, ServiceFile, ServiceSpec};
+use crate::service::{self, Manager, ServiceFile, ServiceSpec};
 use crate::serving::LISTEN;
 use crate::stop::Stop;
 
@@ -71,8 +71,8 @@ impl Plan {
             program,
             configuration: configuration.path.clone(),
             address,
-            variables: variables.into_iter().collect(),
-            log: journal::directory()?.join("service.log"),
+            variables,
+            log: service::directory()?.join("service.log"),
         };
         let url = format!("http://{}/mcp", spec.address);
         let shown = spec.program.display().to_string();
@@ -122,7 +122,7 @@ impl Plan {
         for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
-        let values = self.spec.variables.iter().map(|(_, value)| value);
+        let values = self.spec.variables.values();
         for value in values.filter(|value| !value.starts_with('/')) {
             secrets.add_text(value);
         }
@@ -146,14 +146,13 @@ impl Plan {
         directory: &Path,
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
-        let variables: BTreeMap<_, _> = self.spec.variables.iter().cloned().collect();
         let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
         // Of its configuration, the service reads a change by itself.
         let is_current = self.journal.manager == self.manager.name()
-            && variables == self.journal.variables
+            && self.journal.variables == self.spec.variables
             && !self.service.iter().any(|it| it.kind == Kind::Service);
         self.journal.manager = self.manager.name().to_owned();
-        self.journal.variables = variables;
+        self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
         self.clients
             .iter()
@@ -190,7 +189,7 @@ impl Plan {
         let address = &self.spec.address;
         notice(&sanitize(&format!(
             "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
-             for a client with a variant of its name: `from: compact` there, in {path}"
+             for a client with a variant of its own: write `from: compact` there, in {path}"
         )));
         self.manager.note().iter().for_each(|note| notice(note));
         notice("the page of Vary: vary open\nto undo everything: vary down");
@@ -268,7 +267,11 @@ fn address_and_variables(
             names.join(", ")
         ));
     }
-    let listen = read.file.listen.unwrap_or_else(|| LISTEN.to_owned());
+    let listen = read
+        .file
+        .program
+        .listen
+        .unwrap_or_else(|| LISTEN.to_owned());
     let address = match listen.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => listen,
