@@ -211,10 +211,10 @@ async fn people_are_recorded_and_counted_by_the_names_that_the_operator_gave() {
     for (who, tool) in [("ann", "odd"), ("ann", "say"), ("bob", "odd")] {
         let bearer = format!("Bearer {}", key(who));
         let params = json!({"name": tool, "arguments": {}});
-        ask(&recorded, Some(&bearer), "tools/call", params).await;
+        status_of(&recorded, Some(&bearer), "tools/call", params).await;
     }
     let bearer = format!("Bearer {}", key("ann"));
-    ask(&recorded, Some(&bearer), "tools/list", json!({})).await;
+    status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
     let requests = recorded.sink.wait_for("request", 4).await;
     let of_request = |line: &Value| json!([line["principal"]["name"], line["outcome"]]);
     assert_eq!(
@@ -246,7 +246,7 @@ async fn the_person_of_a_token_is_named_by_the_claim_that_the_operator_chose() {
     for (sub, mail) in [("7", json!("ann@acme.example")), ("8", json!(["a", "b"]))] {
         let claims = json!({"sub": sub, "mail": mail, "aud": "here", "exp": 1_000_600});
         let bearer = format!("Bearer {}", server.sign(claims));
-        let status = ask(&recorded, Some(&bearer), "tools/list", json!({})).await;
+        let status = status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
         assert_eq!(status, 200);
     }
     let requests = recorded.sink.wait_for("request", 2).await;
