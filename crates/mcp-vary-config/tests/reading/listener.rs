@@ -57,7 +57,7 @@ fn the_listener_of_the_operator_can_be_off() {
 
 #[test]
 fn the_page_calls_no_tool_unless_that_is_written() {
-    let calls = |lines: &str| read_lines(lines).admin_calls;
+    let calls = |lines: &str| read_lines(lines).program.admin_calls;
     assert!(!calls(""));
     assert!(calls("admin-calls: on\n"));
 }

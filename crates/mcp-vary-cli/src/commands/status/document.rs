@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::VariantId;
 use mcp_vary_gateway::{
     AuditStats, CallStatus, ClientUse, ConnectionStatus, DeprecatedUse, DirectoryUse,
-    ModelRankingStatus, VariantStatus,
+    ModelRankingStatus, PersonUse, SavingsStatus, VariantStatus,
 };
 use mcp_vary_http_client::credential_source::CredentialStatus;
 use serde::Deserialize;
@@ -35,12 +35,17 @@ impl ReceivedStatus {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct StatusDocument {
     pub(super) version: Option<String>,
+    /// A digest of the configuration that was read.
+    pub(super) config: Option<String>,
     /// In seconds.
     pub(super) uptime: u64,
     pub(super) servers: Vec<ServerStatus>,
     pub(super) variants: Vec<VariantStatus>,
     /// The most recent one first.
     pub(super) clients: Vec<ClientUse>,
+    /// The most recent one first.
+    pub(super) people: Vec<PersonUse>,
+    pub(super) savings: SavingsStatus,
     pub(super) missing_keys: Vec<String>,
     pub(super) deprecated_use: Vec<DeprecatedUse>,
     pub(super) directory_use: Vec<DirectoryUse>,
@@ -147,15 +152,17 @@ mod tests {
         variant.days_left = Some(3);
         variant.tokens = Some(7);
         status.missing_keys.push("the keys are missing".to_owned());
+        status.people.push(PersonUse::default());
         let mut used = mcp_vary_gateway::DirectoryUse::default();
         used.reason = Some("it is not valid".to_owned());
         status.directory_use.push(used);
         let mut ranking = mcp_vary_gateway::ModelRankingStatus::default();
         ranking.failures.insert("timeout".into(), 1);
         status.model_ranking = Some(ranking);
-        let mut log = mcp_vary_gateway::AuditStats::default();
-        log.error = Some("the disk is full".to_owned());
-        status.audit = Some(log);
+        status.audit = Some(AuditStats {
+            error: Some("the disk is full".to_owned()),
+            ..AuditStats::default()
+        });
         status.rate_limits.insert("calls".to_owned(), 1);
         status.counters.insert("refused-for-memory", 1);
     }
