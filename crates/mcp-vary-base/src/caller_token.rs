@@ -1,6 +1,5 @@
 //! The access token of a client, for those who exchange it.
 
-use std::fmt;
 use std::sync::Arc;
 
 /// A verified access token of a client, which is exchanged for a token of a server and never sent to one.
@@ -67,8 +66,5 @@ impl CallerToken {
     }
 }
 
-impl fmt::Debug for CallerToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CallerToken")
-    }
-}
+// Omits the token.
+crate::debug_by_name!(CallerToken);

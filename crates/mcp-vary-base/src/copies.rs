@@ -1,6 +1,5 @@
 //! Copies of values that outlive the process which made them.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,8 +41,4 @@ impl Copies {
     }
 }
 
-impl fmt::Debug for Copies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Copies").field(&self.0.is_some()).finish()
-    }
-}
+crate::debug_by_name!(Copies);

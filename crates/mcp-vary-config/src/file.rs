@@ -312,15 +312,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Omits the text, which may contain secrets.
-impl std::fmt::Debug for Source<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source")
-            .field("name", &self.name)
-            .field("only", &self.only)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the text, which may contain secrets.
+mcp_vary_base::debug_by_name!(Source<'_>);
 
 fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let field = Located {

@@ -132,13 +132,8 @@ impl FileVariants {
     }
 }
 
-/// Omits the values.
-impl std::fmt::Debug for FileVariants {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ids: Vec<_> = self.0.iter().map(|entry| &entry.key).collect();
-        f.debug_tuple("FileVariants").field(&ids).finish()
-    }
-}
+// Omits the values.
+mcp_vary_base::debug_by_name!(FileVariants);
 
 /// The value of a node, whose variables are not replaced.
 pub(crate) fn to_json(node: &Node) -> Json {

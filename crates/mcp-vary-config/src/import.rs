@@ -74,14 +74,8 @@ impl<'a> ImportSource<'a> {
     }
 }
 
-/// Omits the text, which may contain secrets.
-impl fmt::Debug for ImportSource<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("ImportSource");
-        out.field("name", &self.name).field("format", &self.format);
-        out.finish_non_exhaustive()
-    }
-}
+// Omits the text, which may contain secrets.
+mcp_vary_base::debug_by_name!(ImportSource<'_>);
 
 /// The outcome of an import.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,12 +45,8 @@ pub struct Person {
     counts: Arc<Counts>,
 }
 
-/// Omits the name.
-impl fmt::Debug for Person {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Person").finish_non_exhaustive()
-    }
-}
+// Omits the name.
+mcp_vary_base::debug_by_name!(Person);
 
 #[derive(Debug, Default)]
 struct Counts {

@@ -1,18 +1,12 @@
 //! The keys that seal sessions and cursors.
 
-use std::fmt;
-
 /// A key that seals sessions and cursors.
 #[derive(Clone, Copy, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "any 32 bytes are a key")]
 pub struct SealingKey(pub [u8; 32]);
 
-/// Leaves out the key.
-impl fmt::Debug for SealingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SealingKey(..)")
-    }
-}
+// Leaves out the key.
+mcp_vary_base::debug_by_name!(SealingKey);
 
 /// The keys of a configuration file. The first one seals, all of them open.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -69,20 +69,11 @@ pub struct Removed {
     pub entry: String,
 }
 
-/// Omits the texts, which may contain secrets.
-impl std::fmt::Debug for Removed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Removed").finish_non_exhaustive()
-    }
-}
+// Omits the texts, which may contain secrets.
+mcp_vary_base::debug_by_name!(Removed);
 
-/// Omits the text, which may contain secrets.
-impl std::fmt::Debug for ClientText<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = f.debug_struct("ClientText");
-        out.field("syntax", &self.syntax).finish_non_exhaustive()
-    }
-}
+// Omits the text, which may contain secrets.
+mcp_vary_base::debug_by_name!(ClientText<'_>);
 
 impl<'a> ClientText<'a> {
     /// The file with the content `text`.

@@ -21,14 +21,8 @@ pub(crate) struct ClientFile {
     permissions: Option<Permissions>,
 }
 
-/// Omits the text, which may contain secrets.
-impl std::fmt::Debug for ClientFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientFile")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the text, which may contain secrets.
+mcp_vary_base::debug_by_name!(ClientFile);
 
 impl ClientFile {
     /// Reads the file at `path`, which need not exist.
