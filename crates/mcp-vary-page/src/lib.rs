@@ -28,5 +28,5 @@ mod query;
 mod response;
 mod review;
 
-pub use draft::{DraftedVariant, VariantSource, WrittenVariant};
+pub use draft::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
 pub use page::GatewayPage;

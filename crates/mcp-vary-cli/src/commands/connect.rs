@@ -5,7 +5,7 @@ pub(crate) mod client;
 mod duplicates;
 mod endpoint;
 mod entry;
-mod file;
+pub(super) mod file;
 mod moving;
 mod other_files;
 mod places;

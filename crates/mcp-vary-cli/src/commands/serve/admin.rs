@@ -44,8 +44,12 @@ pub(crate) struct OperatorAddresses {
     admin_token: Option<AdminToken>,
     /// Whether the page may call tools.
     admin_calls: bool,
+    /// Whether the page may write variants into the file.
+    admin_writes: bool,
     /// The configuration file.
     pub(crate) file: Option<PathBuf>,
+    /// The servers of the file that are served; all if there is none.
+    only: Vec<String>,
     /// Probes and metrics.
     pub(crate) probes: Option<String>,
 }
@@ -59,7 +63,9 @@ impl OperatorAddresses {
             admin: admin.filter(|address| address != OFF),
             admin_token: program.admin_token.clone(),
             admin_calls: program.admin_calls,
+            admin_writes: program.admin_writes,
             file: None,
+            only: args.target.servers.clone(),
             probes: args.probes.clone().or_else(|| program.probes.clone()),
         }
     }
@@ -83,7 +89,9 @@ pub(crate) struct OperatorListeners {
     /// Whether the page can be opened.
     has_token: bool,
     page_calls: bool,
+    page_writes: bool,
     file: Option<PathBuf>,
+    only: Vec<String>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -163,7 +171,9 @@ impl OperatorListeners {
             operator: operator.clone(),
             has_token: token.is_some(),
             page_calls: addresses.admin_calls,
+            page_writes: addresses.admin_writes,
             file: addresses.file.clone(),
+            only: addresses.only.clone(),
             token: file,
             #[cfg(unix)]
             socket,
@@ -186,6 +196,7 @@ impl OperatorListeners {
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
             let page = page.with_calls(self.page_calls);
+            let page = page.with_writes(self.page_writes);
             let recorded = page.record_experiments();
             tasks.push(ListenerTask::spawn(|until| async move {
                 tokio::select! {
@@ -194,9 +205,8 @@ impl OperatorListeners {
                 }
                 Ok(())
             }));
-            let variants = Arc::new(ServedVariants(self.file));
-            self.operator
-                .set_page(Arc::new(page.with_variants(variants)));
+            let page = page.with_variants(Arc::new(ServedVariants::new(self.file, self.only)));
+            self.operator.set_page(Arc::new(page));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await
