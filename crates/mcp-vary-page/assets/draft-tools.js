@@ -80,7 +80,7 @@ function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only })
           ${Object.entries(STATES).map(([it, name]) => html`<option value=${it} selected=${it === state}>${name}</option>`)}
         </select>
       </label>
-      <div class="buttons" role="group" aria-label=${`${shown} tools of the filter`}>
+      <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
         <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
         <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>
         <button type="button" disabled=${shown === 0} onClick=${list}>List all</button>
@@ -92,7 +92,7 @@ function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only })
 function headingCell({ server, tools }, now) {
   const listed = tools.filter((it) => now(it).isShown).length;
   return html`<span class="group-name"
-    ><${Box} label="all tools of the server" isChecked=${listed === tools.length} isSome=${listed > 0} /><${Name} value=${server} limit=${60} />
+    ><${Box} label=${`all tools of ${plain(server, 40)}`} isChecked=${listed === tools.length} isSome=${listed > 0} /><${Name} value=${server} limit=${60} />
     <span class="faint"> ${count(listed)} of ${plural(tools.length, "tool")}</span></span>`;
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use granit_parser::{Event, Parser, StructureStyle};
+use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use serde_json::{Map, Value as Json};
 
 use super::{edited, line_end};
@@ -140,7 +140,10 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Spans<'a, I> {
     fn node(&mut self) -> Result<Spanned, usize> {
         while let Some((event, mut range)) = self.events.next() {
             let content = match event {
-                Event::Scalar(text, ..) => {
+                Event::Scalar(text, style, ..) => {
+                    if text.is_empty() && style == ScalarStyle::Plain {
+                        range.end = range.start;
+                    }
                     self.add_scalar(&mut range);
                     Content::Scalar(text.into_owned())
                 }
@@ -187,7 +190,8 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Spans<'a, I> {
         if value.range.is_empty() {
             // The parser places a missing value anywhere before the next token.
             let after = self.text.get(key.range.end..).unwrap_or_default();
-            let at = key.range.end + after.find(':').map_or(0, |colon| colon + 1);
+            let (before, _) = after.split_once(':').unwrap_or_default();
+            let at = key.range.end + before.len() + 1;
             value.range = at..at;
         }
         Ok(Entry { key, value })
