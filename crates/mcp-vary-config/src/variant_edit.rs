@@ -104,9 +104,12 @@ fn change(
     };
     let whole = format!("{text}{end}");
     let file = YamlText::read(&whole);
+    if file.is_in_brackets("variants") {
+        return Err(IN_BRACKETS.to_owned());
+    }
     let mut changed = file.changed(before, after);
     if file.comments() != YamlText::read(&changed).comments() {
-        return Err(COMMENTS.to_owned());
+        return Err(ELSEWHERE.to_owned());
     }
     changed.truncate(changed.len() - end.len());
     Ok(changed)
@@ -144,8 +147,7 @@ fn check_variables(before: Option<&Json>, after: &Json) -> Result<(), String> {
     }
 }
 
-const COMMENTS: &str =
-    "comments between brackets of the entry would be lost; edit the file by hand";
+const IN_BRACKETS: &str = "`variants` is in brackets; write each variant on its own lines first";
 const NOT_YAML: &str = "only files in YAML are changed here; copy the entry into the file";
 const NOT_A_TABLE: &str = "`variants` is not a table in the file; edit it by hand";
 const ELSEWHERE: &str = "the file would not read as before in other places, or not as the draft does: something in the entry has \

@@ -78,27 +78,31 @@ fn comments_of_what_is_removed_stay() {
 #[test]
 fn what_is_in_brackets_stays_there() {
     let of =
-        |few: &str| format!("variants: {{all: {{}}, few: {few}}} # on one line\nservers: {{}}\n");
+        |few: &str| format!("variants:\n  all: {{}}\n  few: {few} # one line\nservers: {{}}\n");
     for (before, value, after) in [
-        ("{}", json!({"from": "compact"}), "{from: compact}"),
         (
             "{from: compact, priority: 2}",
             json!({"priority": 3}),
             "{priority: 3}",
         ),
         (
-            "{from: compact, tools: [a, 'b', c]}",
-            json!({"tools": ["b", "d"]}),
-            "{tools: ['b', d]}",
+            "{tools: [a, 'b', c]}",
+            json!({"tools": ["b"]}),
+            "{tools: [b]}",
         ),
         (
-            "{tools: [a, b]}",
+            "{tools: [a]}",
             json!({"tools": {"exclude": ["a"]}}),
             "{tools: {exclude: [a]}}",
         ),
+        ("{tools: [a]}", json!({}), "{}"),
     ] {
         becomes(&of(before), &value, &of(after));
     }
+    let several = "variants:\n  few: {\n    from: compact, # mine\n    priority: 1\n  }\n";
+    let value = json!({"from": "compact"});
+    let after = "variants:\n  # mine\n  few:\n    from: compact\n";
+    becomes(several, &value, after);
 }
 
 #[test]
@@ -147,15 +151,21 @@ fn what_cannot_be_written_is_refused_with_its_reason() {
     refuses("x", anchor, &value, "has an anchor");
     let merged = "variants:\n  all: &all {tools: [a]}\n  few:\n    <<: *all\n";
     refuses("x", merged, &value, "the file would not read as before");
-    let comment = "variants:\n  few: {\n    from: compact, # mine\n    priority: 1\n  }\n";
-    refuses("x", comment, &value, "comments between brackets");
+    let whole = "variants: {few: {}, all: {}}\n";
+    refuses("x", whole, &value, "`variants` is in brackets");
+    refuses(
+        "x",
+        "{servers: {}}\n",
+        &value,
+        "the file would not read as before",
+    );
     refuses("x", "a: [", &value, "x:");
 }
 
 /// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
 #[test]
 fn no_variable_is_written_to_another_place() {
-    let text = "variants: {few: {hints: {a: '${A}'}}}\n";
+    let text = "variants:\n  few: {hints: {a: '${A}'}}\n";
     let why = "can only be written by hand";
     refuses(
         "x",
@@ -169,7 +179,7 @@ fn no_variable_is_written_to_another_place() {
     becomes(
         text,
         &value,
-        "variants: {few: {hints: {a: '${A}', b: c}}}\n",
+        "variants:\n  few: {hints: {a: \"${A}\", b: c}}\n",
     );
 }
 
@@ -321,7 +331,9 @@ fn edits_of_real_configurations_keep_every_comment_and_every_other_byte() {
         let edit = match VariantEdit::new("x", &file, id, &value) {
             Ok(edit) => edit,
             Err(why) => {
-                refusals.push(why);
+                if !file.contains("\nvariants: {") {
+                    refusals.push(why);
+                }
                 continue;
             }
         };

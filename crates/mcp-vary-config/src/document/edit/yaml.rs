@@ -26,10 +26,12 @@ struct Spanned {
 enum Content {
     /// A scalar with its text, or an alias without one.
     Scalar(String),
-    /// Whether it is written in brackets, and its items.
-    List(bool, Vec<Spanned>),
-    /// Whether it is written in braces, and its entries.
-    Table(bool, Vec<Entry>),
+    /// A list or table in brackets, which is changed as a whole.
+    Flow,
+    /// The items of a list, on lines of their own.
+    List(Vec<Spanned>),
+    /// The entries of a table, on lines of their own.
+    Table(Vec<Entry>),
 }
 
 struct Entry {
@@ -41,7 +43,7 @@ impl Spanned {
     fn text(&self) -> &str {
         match &self.content {
             Content::Scalar(text) => text,
-            Content::List(..) | Content::Table(..) => "",
+            Content::Flow | Content::List(_) | Content::Table(_) => "",
         }
     }
 }
@@ -73,13 +75,22 @@ impl<'a> YamlText<'a> {
         }
     }
 
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        let Content::Table(entries) = &self.root.content else {
+            return None;
+        };
+        entries.iter().find(|entry| entry.key.text() == key)
+    }
+
+    /// Whether the value of the top-level `key` is in brackets.
+    pub(crate) fn is_in_brackets(&self, key: &str) -> bool {
+        let entry = self.entry(key);
+        entry.is_some_and(|entry| matches!(entry.value.content, Content::Flow))
+    }
+
     /// The lines of the top-level `key` with its value; none if there is no such key.
     pub(crate) fn lines_of(&self, key: &str) -> Range<usize> {
-        let Content::Table(_, entries) = &self.root.content else {
-            return 0..0;
-        };
-        let entry = entries.iter().find(|entry| entry.key.text() == key);
-        entry.map_or(0..0, |entry| {
+        self.entry(key).map_or(0..0, |entry| {
             let start = line_start(self.text, entry.key.range.start);
             start..next_line(self.text, entry.value.range.end)
         })
@@ -149,32 +160,26 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Spans<'a, I> {
                 }
                 Event::Alias(_) => Content::Scalar(String::new()),
                 Event::SequenceStart(style, ..) => {
-                    let mut items = Vec::new();
-                    let end = loop {
-                        match self.node() {
-                            Ok(item) => items.push(item),
-                            Err(end) => break end,
+                    let (items, end) = Self::all(|| self.node());
+                    range.end = end;
+                    match items.last() {
+                        Some(last) if style == StructureStyle::Block => {
+                            range.end = last.range.end;
+                            Content::List(items)
                         }
-                    };
-                    let is_flow = style == StructureStyle::Flow;
-                    let last = items.last().map_or(end, |item: &Spanned| item.range.end);
-                    range.end = if is_flow { end } else { last };
-                    Content::List(is_flow, items)
+                        _ => Content::Flow,
+                    }
                 }
                 Event::MappingStart(style, ..) => {
-                    let mut entries = Vec::new();
-                    let end = loop {
-                        match self.entry() {
-                            Ok(entry) => entries.push(entry),
-                            Err(end) => break end,
+                    let (entries, end) = Self::all(|| self.entry());
+                    range.end = end;
+                    match entries.last() {
+                        Some(last) if style == StructureStyle::Block => {
+                            range.end = last.value.range.end;
+                            Content::Table(entries)
                         }
-                    };
-                    let is_flow = style == StructureStyle::Flow;
-                    let last = entries
-                        .last()
-                        .map_or(end, |entry: &Entry| entry.value.range.end);
-                    range.end = if is_flow { end } else { last };
-                    Content::Table(is_flow, entries)
+                        _ => Content::Flow,
+                    }
                 }
                 Event::SequenceEnd | Event::MappingEnd => return Err(range.end),
                 _ => continue,
@@ -182,6 +187,17 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Spans<'a, I> {
             return Ok(Spanned { range, content });
         }
         Err(self.text.len())
+    }
+
+    /// What there is until the end of a list or table, and that end.
+    fn all<T>(mut next: impl FnMut() -> Result<T, usize>) -> (Vec<T>, usize) {
+        let mut all = Vec::new();
+        loop {
+            match next() {
+                Ok(one) => all.push(one),
+                Err(end) => return (all, end),
+            }
+        }
     }
 
     fn entry(&mut self) -> Result<Entry, usize> {
@@ -221,7 +237,7 @@ struct Edits<'a> {
 
 impl Edits<'_> {
     fn table(&mut self, node: &Spanned, before: &Map<String, Json>, after: &Map<String, Json>) {
-        let Content::Table(is_flow, entries) = &node.content else {
+        let Content::Table(entries) = &node.content else {
             return;
         };
         self.find_step(entries);
@@ -230,7 +246,7 @@ impl Edits<'_> {
             if let (Some(old), Some(new)) = (before.get(name), after.get(name))
                 && old != new
             {
-                self.value(*is_flow, entry, old, new);
+                self.value(entry, old, new);
             }
         }
         // What `<<` merges is there without being written.
@@ -240,74 +256,57 @@ impl Edits<'_> {
             .iter()
             .map(|entry| entry.key.range.start..entry.value.range.end);
         let members: Vec<_> = ranges.collect();
-        self.remove(*is_flow, &members, &removed);
+        self.remove(&members, &removed);
         let indent = members.first().map_or(0, |first| self.column(first.start));
-        let mut texts = Vec::new();
         for (name, value) in after {
-            if before.get(name) == Some(value) || names.clone().any(|written| written == name) {
-                continue;
+            if before.get(name) != Some(value) && names.clone().all(|written| written != name) {
+                self.append(&members, self.lines(indent, name, value));
             }
-            texts.push(if *is_flow {
-                format!("{}: {}", yaml_text::scalar(name), yaml_text::flow(value))
-            } else {
-                self.lines(indent, name, value)
-            });
         }
-        self.append(*is_flow, &members, &texts);
     }
 
-    fn list(&mut self, is_flow: bool, items: &[Spanned], before: &[Json], after: &[Json]) {
+    fn list(&mut self, items: &[Spanned], before: &[Json], after: &[Json]) {
         let mut wanted = after.iter().peekable();
         let stays = before.iter().map(|item| wanted.next_if_eq(&item).is_some());
         let removed: Vec<_> = stays.map(|stays| !stays).collect();
         let members: Vec<_> = items.iter().map(|item| item.range.clone()).collect();
-        self.remove(is_flow, &members, &removed);
+        self.remove(&members, &removed);
         let first = members.first().map_or(0, |first| first.start);
         let start = line_start(self.file.text, first);
         let line = self.file.text.get(start..).unwrap_or_default();
         let indent = line.len() - line.trim_start_matches(' ').len();
-        let added = wanted.map(|item| {
+        for item in wanted {
             let text = yaml_text::flow(item);
-            if is_flow {
-                return text;
-            }
-            format!("{:indent$}- {text}{}", "", self.line_end)
-        });
-        let texts: Vec<_> = added.collect();
-        self.append(is_flow, &members, &texts);
+            let line = format!("{:indent$}- {text}{}", "", self.line_end);
+            self.append(&members, line);
+        }
     }
 
     /// Changes a value where it is written, or else the lines of its entry.
-    fn value(&mut self, is_flow: bool, entry: &Entry, before: &Json, after: &Json) {
+    fn value(&mut self, entry: &Entry, before: &Json, after: &Json) {
         let Entry { key, value } = entry;
         match (&value.content, before, after) {
-            (Content::Table(braces, entries), Json::Object(old), Json::Object(new))
-                if !new.is_empty() && !entries.is_empty() =>
-            {
-                let stays = |entry: &Entry| new.contains_key(entry.key.text());
-                if !braces || entries.iter().any(stays) {
-                    return self.table(value, old, new);
-                }
+            (Content::Table(_), Json::Object(old), Json::Object(new)) if !new.is_empty() => {
+                return self.table(value, old, new);
             }
-            (Content::List(brackets, items), Json::Array(old), Json::Array(new))
+            (Content::List(items), Json::Array(old), Json::Array(new))
                 if !new.is_empty() && items.len() == old.len() =>
             {
-                if !brackets || new.first().is_some_and(|first| old.contains(first)) {
-                    return self.list(*brackets, items, old, new);
-                }
+                return self.list(items, old, new);
             }
             _ => {}
         }
         let text = self.file.text;
         let written = text.get(value.range.clone()).unwrap_or_default();
-        let is_block = match value.content {
-            Content::List(is_flow, _) | Content::Table(is_flow, _) => !is_flow,
-            Content::Scalar(_) => written.starts_with(['|', '>']),
+        let stays = match value.content {
+            Content::Scalar(_) if written.is_empty() || written.starts_with(['|', '>']) => false,
+            // What is in brackets stays there; empty ones say nothing of the style.
+            Content::Flow if written.len() > "{}".len() => true,
+            Content::Scalar(_) | Content::Flow => fits_on_a_line(after),
+            Content::List(_) | Content::Table(_) => false,
         };
-        let is_one_line = !is_block && !written.is_empty() && !written.contains('\n');
-        if is_flow || (is_one_line && fits_on_a_line(after)) {
-            let space = if written.is_empty() { " " } else { "" };
-            let new = format!("{space}{}", yaml_text::flow(after));
+        if stays && !written.contains('\n') {
+            let new = yaml_text::flow(after);
             self.all.push((value.range.clone(), new));
             return;
         }
@@ -323,42 +322,23 @@ impl Edits<'_> {
         self.all.push((key.range.end..end, rendered));
     }
 
-    /// Removes members of a list or table.
-    fn remove(&mut self, is_flow: bool, members: &[Range<usize>], removed: &[bool]) {
+    /// Removes the lines of members of a list or table.
+    fn remove(&mut self, members: &[Range<usize>], removed: &[bool]) {
         let text = self.file.text;
-        let all = members.iter().zip(removed).enumerate();
-        for (index, (member, _)) in all.filter(|(_, (_, is_removed))| **is_removed) {
-            if !is_flow {
+        for (member, is_removed) in members.iter().zip(removed) {
+            if *is_removed {
                 let range = line_start(text, member.start)..next_line(text, member.end);
-                let indent = self.column(member.start);
-                let comments = self.comment_lines(&range, indent);
+                let comments = self.comment_lines(&range, self.column(member.start));
                 self.all.push((range, comments));
-                continue;
             }
-            // Its comma goes with it: the one before, unless it is the first that remains.
-            let is_after_another = removed.iter().take(index).any(|is_removed| !is_removed);
-            let previous = members.get(index.wrapping_sub(1));
-            let range = match (previous, members.get(index + 1)) {
-                (Some(previous), _) if is_after_another => previous.end..member.end,
-                (_, Some(next)) => member.start..next.start,
-                (_, None) => member.clone(),
-            };
-            self.all.push((range, String::new()));
         }
     }
 
-    /// Adds texts after the last member.
-    fn append(&mut self, is_flow: bool, members: &[Range<usize>], texts: &[String]) {
-        let Some(last) = members.last() else { return };
-        let at = if is_flow {
-            last.end
-        } else {
-            next_line(self.file.text, last.end)
-        };
-        for text in texts {
-            let comma = if is_flow { ", " } else { "" };
-            self.all.push((at..at, format!("{comma}{text}")));
-        }
+    /// Adds lines after the last member.
+    fn append(&mut self, members: &[Range<usize>], lines: String) {
+        let last = members.last().map_or(0, |last| last.end);
+        let at = next_line(self.file.text, last);
+        self.all.push((at..at, lines));
     }
 
     /// The comments of a range, as lines of their own.
@@ -382,7 +362,7 @@ impl Edits<'_> {
     /// Finds by how many spaces the first table among the values is indented.
     fn find_step(&mut self, entries: &[Entry]) {
         let step = entries.iter().find_map(|entry| {
-            let Content::Table(false, inner) = &entry.value.content else {
+            let Content::Table(inner) = &entry.value.content else {
                 return None;
             };
             let column = self.column(inner.first()?.key.range.start);
