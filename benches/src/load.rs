@@ -106,7 +106,7 @@ impl Load {
         for (index, connection) in connections.drain(..).enumerate() {
             // Each begins at another request, so that together they soon use all of them.
             let first = index * self.script.len() / count;
-            tasks.spawn_local(Rc::clone(self).ask(connection, first, until));
+            tasks.spawn_local(Rc::clone(self).drive(connection, first, until));
         }
         let mut sum = Sample::default();
         let awake = tokio::task::spawn_local(stay_awake());
@@ -119,7 +119,7 @@ impl Load {
         sum
     }
 
-    async fn ask(
+    async fn drive(
         self: Rc<Self>,
         mut connection: Connection,
         first: usize,

@@ -21,14 +21,18 @@ const REFUSED = {
 function place() {
   const home = mkdtempSync(join(tmpdir(), "vary-readme-"));
   const bin = join(home, "bin");
-  mkdirSync(bin);
+  const folder = join(home, "project");
+  for (const created of [bin, folder, join(home, ".cursor")]) mkdirSync(created);
   copyFileSync(vary, join(bin, "vary"));
   for (const [program, list] of Object.entries(SERVERS)) {
     const recorded = join(root, `crates/mcp-vary-view/tests/fixtures/tool-lists/${list}.json`);
     writeFileSync(join(bin, program), `#!/bin/sh\nexec '${replay}' '${recorded}'\n`);
     chmodSync(join(bin, program), 0o755);
   }
-  return { home, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), PATH: `${bin}:${process.env.PATH}` } };
+  // The service of the person who runs this is not touched: `vary up` starts a process in the background.
+  for (const manager of ["systemctl", "launchctl"]) writeFileSync(join(bin, manager), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  const folders = { HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_STATE_HOME: join(home, "state") };
+  return { home, folder, env: { ...process.env, ...folders, PATH: `${bin}:${process.env.PATH}` } };
 }
 
 /** The commands and files of a page, in its order. */
@@ -55,9 +59,9 @@ async function stop() {
 }
 
 /** Starts `vary serve`, in place of the one before, and waits until it serves. */
-async function serve(command, { home, env }) {
+async function serve(command, { folder, env }) {
   await stop();
-  serving = spawn("sh", ["-c", `exec ${command}`], { cwd: home, env });
+  serving = spawn("sh", ["-c", `exec ${command}`], { cwd: folder, env });
   let said = "";
   await new Promise((done, failed) => {
     const hear = (part) => {
@@ -72,7 +76,9 @@ async function serve(command, { home, env }) {
 
 async function run(command, where) {
   if (command.startsWith("vary serve")) return serve(command, where);
-  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd: where.home, env: where.env, encoding: "utf8" });
+  // Nobody is there to answer its question.
+  const typed = command.replace(/^vary up$/, "vary up --yes");
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", typed], { cwd: where.folder, env: where.env, encoding: "utf8" });
   const refusal = Object.entries(REFUSED).find(([part]) => command.includes(part));
   const found = `${stdout}${stderr}`;
   const isRight = refusal ? found.includes(refusal[1]) : status === 0;
@@ -87,9 +93,12 @@ for (const page of PAGES) {
   });
   // The first commands of the README use a file that it shows later.
   const listed = all.find(({ file }) => file === ".mcp.json");
-  if (listed) writeFileSync(join(where.home, ".mcp.json"), listed.text);
+  if (listed) {
+    writeFileSync(join(where.folder, ".mcp.json"), listed.text);
+    writeFileSync(join(where.home, ".cursor/mcp.json"), listed.text);
+  }
   for (const { command, file, text } of all) {
-    if (file) writeFileSync(join(where.home, file), text);
+    if (file) writeFileSync(join(where.folder, file), text);
     else await told(`${page}: ${command}`, () => run(command, where));
   }
   await stop();

@@ -7,7 +7,6 @@ use crate::principal::Principal;
 
 /// One call, as expressions see it.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "expressions use exactly these")]
 pub struct Call<'a> {
     /// Who calls.
     pub principal: &'a Principal,

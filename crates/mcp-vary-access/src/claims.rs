@@ -68,7 +68,6 @@ pub struct Claims {
 
 /// The value of one claim.
 #[derive(Clone, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "JSON has no other values")]
 pub enum Claim {
     /// A string.
     Text(Box<str>),
@@ -89,7 +88,6 @@ pub enum Claim {
 
 /// Why claims were refused. It contains no values.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ClaimsError {
     /// The text is longer than [`MAX_CLAIMS_JSON`].
     #[error("the claims have more than {MAX_CLAIMS_JSON} bytes")]
@@ -188,7 +186,6 @@ impl Claims {
     }
 
     /// The claim `name`.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Claim> {
         self.claims.get(name)
     }
@@ -198,25 +195,12 @@ impl Claims {
         self.claims.iter().map(|(name, claim)| (&**name, claim))
     }
 
-    /// The number of claims.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.claims.len()
-    }
-
-    /// Whether there are no claims.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.claims.is_empty()
-    }
-
     /// The scopes of the token (RFC 6749, section 3.3), sorted.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.get(SCOPE).into_iter().flat_map(Claim::texts)
     }
 
     /// Whether the token has the scope.
-    #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         match self.get(SCOPE) {
             Some(Claim::List(list)) => list.binary_search_by(|item| (**item).cmp(scope)).is_ok(),
@@ -278,7 +262,6 @@ impl Claim {
     }
 
     /// The value, if it is a single string, number or boolean.
-    #[must_use]
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text(text) | Self::Number(text) => Some(Cow::Borrowed(text)),
@@ -303,7 +286,6 @@ impl Claim {
     }
 
     /// Whether the claim is a list without elements, which rules treat as no claim.
-    #[must_use]
     pub fn is_empty_list(&self) -> bool {
         matches!(self, Self::List(list) if list.is_empty())
     }

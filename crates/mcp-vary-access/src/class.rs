@@ -24,7 +24,6 @@ impl RuleIndex {
     }
 
     /// The position, from 0.
-    #[must_use]
     pub fn position(self) -> usize {
         self.0.into()
     }
@@ -47,7 +46,6 @@ impl RuleSet {
     }
 
     /// Whether the rule is in the set.
-    #[must_use]
     pub fn contains(&self, rule: RuleIndex) -> bool {
         let position = rule.position();
         let word = self.0.get(position / WORD).copied().unwrap_or_default();
@@ -60,18 +58,6 @@ impl RuleSet {
         (0..=u8::MAX)
             .map(RuleIndex)
             .filter(move |rule| set.contains(*rule))
-    }
-
-    /// The number of rules.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Whether no rule is in the set.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; WORDS]
     }
 }
 
@@ -110,13 +96,11 @@ impl AccessClass {
     }
 
     /// The rules that apply.
-    #[must_use]
     pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
     /// The variants that the class is offered.
-    #[must_use]
     pub const fn variants(&self) -> &VariantAccess {
         &self.variants
     }
@@ -172,7 +156,6 @@ impl VariantAccess {
     }
 
     /// Whether the class is offered the variant. Another variant must be answered as one that does not exist.
-    #[must_use]
     pub fn offers(&self, variant: &VariantId) -> bool {
         if self.pins.is_empty() {
             let offered = self.offered.as_ref();
@@ -183,19 +166,16 @@ impl VariantAccess {
     }
 
     /// The variant of clients that select none.
-    #[must_use]
     pub const fn default_variant(&self) -> Option<&VariantId> {
         self.default.as_ref()
     }
 
     /// The only variant that the class is offered, if rules pin one.
-    #[must_use]
     pub fn pin(&self) -> Option<&VariantId> {
         (self.pins.len() == 1).then_some(self.pins.first()?)
     }
 
     /// Whether rules pin different variants, so that none is offered: the class cannot use the gateway.
-    #[must_use]
     pub fn has_conflict(&self) -> bool {
         self.pins.len() > 1
     }
@@ -299,13 +279,11 @@ mod tests {
     fn a_set_contains_what_was_inserted() {
         let positions = [0, 1, 63, 64, 200, 255];
         let mut set = RuleSet::default();
-        assert!(set.is_empty());
         for position in positions {
             set.insert(RuleIndex::new(position).unwrap());
         }
         let all: Vec<usize> = set.iter().map(RuleIndex::position).collect();
         assert_eq!(all, positions);
-        assert_eq!((set.len(), set.is_empty()), (6, false));
         assert!(!set.contains(RuleIndex::new(2).unwrap()));
         assert_eq!(RuleIndex::new(MAX_RULES), None);
         assert_eq!(format!("{set:?}"), "{0, 1, 63, 64, 200, 255}");

@@ -9,7 +9,6 @@ use crate::rule::AccessRule;
 
 /// What an access class may do with an item. It is computed once for each class and state of the catalogue.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the front must handle each")]
 pub enum Decision {
     /// The item does not exist for the class: it is not listed, and a call of it is answered like a call of an unknown
     /// name.
@@ -24,7 +23,6 @@ pub enum Decision {
 
 /// Why an item is hidden.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "rules deny, or do not allow")]
 pub enum HiddenBy {
     /// No rule allows it.
     Default,
@@ -43,7 +41,6 @@ pub struct CallCheck {
 
 /// What becomes of a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the front must answer each")]
 pub enum Verdict {
     /// The rule allows the call.
     Allowed(RuleIndex),
@@ -55,7 +52,6 @@ pub enum Verdict {
 
 /// Why a call is refused. By default, because no rule allows it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Denial {
     /// The rule that decided; `None` if no rule allows the call.
     pub rule: Option<RuleIndex>,
@@ -65,7 +61,6 @@ pub struct Denial {
 
 impl Decision {
     /// Whether the item exists for the class.
-    #[must_use]
     pub const fn is_visible(&self) -> bool {
         !matches!(self, Self::Hidden(_))
     }
@@ -189,59 +184,6 @@ fn cost(rule: &AccessRule) -> (usize, Vec<&str>) {
 fn holds(rule: &AccessRule, context: &CallContext<'_>) -> Result<bool, EvaluationError> {
     rule.condition()
         .map_or(Ok(true), |condition| condition.evaluate(context))
-}
-
-/// The decisions of one access class on all items of a catalogue, in the order of the items.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_access::{AccessPolicy, AccessRule, DecisionTable, Item, ItemPattern, Principal, When};
-/// use mcp_vary_view::Rule;
-///
-/// let prompts = ItemPattern::prompts(Rule::by_name("*".parse()?));
-/// let policy = AccessPolicy::new([AccessRule::new(When::anyone()).with_allow([prompts])])?;
-/// let class = policy.class_of(&Principal::anonymous());
-/// let items = [Item::resource("a:b", "a:b", "s"), Item::prompt("p", "p", "s")];
-/// let table = DecisionTable::new(&policy, &class, &items);
-/// assert_eq!(table.visible().collect::<Vec<_>>(), [1]);
-///
-/// // What is not in the catalogue has no decision.
-/// assert!(table.get(2).is_none());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DecisionTable {
-    decisions: Box<[Decision]>,
-}
-
-impl DecisionTable {
-    /// Decides on each item.
-    #[must_use]
-    pub fn new<'i>(
-        policy: &AccessPolicy,
-        class: &AccessClass,
-        items: impl IntoIterator<Item = &'i Item<'i>>,
-    ) -> Self {
-        let decisions = items.into_iter().map(|item| policy.decide(class, item));
-        Self {
-            decisions: decisions.collect(),
-        }
-    }
-
-    /// The decision on the item at `position`.
-    #[must_use]
-    pub fn get(&self, position: usize) -> Option<&Decision> {
-        self.decisions.get(position)
-    }
-
-    /// The positions of the items that exist for the class.
-    pub fn visible(&self) -> impl Iterator<Item = usize> {
-        let decisions = self.decisions.iter().enumerate();
-        decisions
-            .filter(|(_, decision)| decision.is_visible())
-            .map(|(position, _)| position)
-    }
 }
 
 #[cfg(test)]

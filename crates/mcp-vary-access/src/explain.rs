@@ -23,22 +23,27 @@ use crate::rule::AccessRule;
 pub struct AccessReport {
     rules: Vec<String>,
     variants: String,
-    items: Vec<ItemReport>,
+    /// The items, in the order in which they were given.
+    pub items: Vec<ItemReport>,
 }
 
 /// What an access class may do with one item.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ItemReport {
-    kind: ItemKind,
-    name: String,
-    server: String,
-    decision: Decision,
-    reasons: Vec<Reason>,
+    /// The kind of the item.
+    pub kind: ItemKind,
+    /// The name, URI or template of the item.
+    pub name: String,
+    /// The key of its server.
+    pub server: String,
+    /// The decision.
+    pub decision: Decision,
+    /// The rules that decided, those that deny first.
+    pub reasons: Vec<Reason>,
 }
 
 /// A rule that decides on an item, or takes part in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Reason {
     /// The rule.
     pub rule: RuleIndex,
@@ -56,7 +61,6 @@ pub struct Reason {
 
 impl AccessPolicy {
     /// What `class` may do with each of `items`, and why.
-    #[must_use]
     pub fn explain<'i>(
         &self,
         class: &AccessClass,
@@ -115,47 +119,9 @@ impl AccessPolicy {
 }
 
 impl AccessReport {
-    /// The items, in the order in which they were given.
-    #[must_use]
-    pub fn items(&self) -> &[ItemReport] {
-        &self.items
-    }
-
     /// The rules that apply, each with its `when`.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(String::as_str)
-    }
-}
-
-impl ItemReport {
-    /// The kind of the item.
-    #[must_use]
-    pub const fn kind(&self) -> ItemKind {
-        self.kind
-    }
-
-    /// The name, URI or template of the item.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The key of its server.
-    #[must_use]
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
-    /// The decision.
-    #[must_use]
-    pub const fn decision(&self) -> &Decision {
-        &self.decision
-    }
-
-    /// The rules that decided, those that deny first.
-    #[must_use]
-    pub fn reasons(&self) -> &[Reason] {
-        &self.reasons
     }
 }
 
@@ -253,10 +219,10 @@ mod tests {
             prompt help\\n: hidden, since no rule allows it\n";
         assert_eq!(report.to_string(), expected);
         assert_eq!(report.rules().count(), 4);
-        let first = &report.items()[0];
-        let found = (first.kind(), first.name(), first.server());
+        let first = &report.items[0];
+        let found = (first.kind, first.name.as_str(), first.server.as_str());
         assert_eq!(found, (ItemKind::Tool, "git_log", "s"));
-        assert!(first.decision().is_visible());
-        assert_eq!(first.reasons()[0].label, "access[0]");
+        assert!(first.decision.is_visible());
+        assert_eq!(first.reasons[0].label, "access[0]");
     }
 }

@@ -72,7 +72,6 @@ pub struct Expression {
 
 /// Why an expression could not be evaluated. It contains no values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum EvaluationError {
     /// The arguments have more than [`MAX_ARGUMENTS`].
     #[error("the arguments have more than {MAX_ARGUMENTS} bytes")]
@@ -140,7 +139,6 @@ impl Expression {
     }
 
     /// The text of the expression.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.source
     }

@@ -16,7 +16,6 @@ pub struct Item<'a> {
 
 /// The kind of an item.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
 pub enum ItemKind {
     /// A tool.
     Tool,
@@ -37,7 +36,6 @@ impl<'a> Item<'a> {
     ///
     /// `name` is the tool's name in the variant `standard`, after naming and before overrides, and `upstream_name` its
     /// name on the server. The hints decide only if the configuration trusts the annotations of the server.
-    #[must_use]
     pub const fn tool(
         name: &'a str,
         upstream_name: &'a str,
@@ -52,26 +50,22 @@ impl<'a> Item<'a> {
     }
 
     /// A prompt, with its names as a [`tool`](Self::tool) has them.
-    #[must_use]
     pub const fn prompt(name: &'a str, upstream_name: &'a str, server: &'a str) -> Self {
         Self::without_hints(ItemKind::Prompt, name, upstream_name, server)
     }
 
     /// A resource that a server lists, by its URI in the variant `standard` and its URI on the server.
-    #[must_use]
     pub const fn resource(uri: &'a str, upstream_uri: &'a str, server: &'a str) -> Self {
         Self::without_hints(ItemKind::Resource, uri, upstream_uri, server)
     }
 
     /// A URI template that a server lists, as in the variant `standard` and as on the server.
-    #[must_use]
     pub const fn template(template: &'a str, upstream_template: &'a str, server: &'a str) -> Self {
         let kind = ItemKind::ResourceTemplate;
         Self::without_hints(kind, template, upstream_template, server)
     }
 
     /// A resource that no server lists, by the URI that goes to the server.
-    #[must_use]
     pub const fn unlisted_resource(upstream_uri: &'a str, server: &'a str) -> Self {
         let kind = ItemKind::UnlistedResource;
         Self::without_hints(kind, upstream_uri, upstream_uri, server)
@@ -103,19 +97,16 @@ impl<'a> Item<'a> {
     }
 
     /// The kind.
-    #[must_use]
     pub const fn kind(&self) -> ItemKind {
         self.kind
     }
 
     /// The name, URI or template in the variant `standard`.
-    #[must_use]
     pub const fn name(&self) -> &'a str {
         self.candidate.name
     }
 
     /// The key of the server.
-    #[must_use]
     pub const fn server(&self) -> &'a str {
         self.candidate.server
     }
@@ -123,7 +114,6 @@ impl<'a> Item<'a> {
 
 impl ItemKind {
     /// The kind in reports.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -200,25 +190,21 @@ enum Kinds {
 
 impl ItemPattern {
     /// A pattern over items of all kinds.
-    #[must_use]
     pub fn any(rule: Rule) -> Self {
         Self::new(Kinds::All, rule)
     }
 
     /// A pattern over tools.
-    #[must_use]
     pub fn tools(rule: Rule) -> Self {
         Self::new(Kinds::Tools, rule)
     }
 
     /// A pattern over prompts.
-    #[must_use]
     pub fn prompts(rule: Rule) -> Self {
         Self::new(Kinds::Prompts, rule)
     }
 
     /// A pattern over the URIs of resources, and over URI templates.
-    #[must_use]
     pub fn resources(rule: Rule) -> Self {
         Self::new(Kinds::Resources, rule)
     }
@@ -247,13 +233,11 @@ impl ItemPattern {
     }
 
     /// Whether the pattern has no conditions at all, and would match every item by accident.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rule == Rule::default()
     }
 
     /// Whether the pattern has a condition on hints, which servers declare.
-    #[must_use]
     pub fn uses_annotations(&self) -> bool {
         !self.rule.hints.is_empty()
     }
@@ -301,7 +285,6 @@ impl ItemPattern {
     }
 
     /// Whether the item is allowed by this entry of `allow`.
-    #[must_use]
     pub fn allows(&self, item: &Item<'_>) -> bool {
         let is_known = item.trusts_annotations || !self.uses_annotations();
         is_known
@@ -310,7 +293,6 @@ impl ItemPattern {
     }
 
     /// Whether the item is denied by this entry of `deny`.
-    #[must_use]
     pub fn denies(&self, item: &Item<'_>) -> bool {
         let undeclared = Candidate {
             hints: item.candidate.hints.map(|_| ToolHints::default()),

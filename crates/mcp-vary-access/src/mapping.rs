@@ -168,6 +168,7 @@ impl fmt::Display for ClaimPath {
 pub struct ClaimMapping {
     claims: BTreeMap<Box<str>, ClaimPath>,
     scopes: Vec<ClaimPath>,
+    name: Option<ClaimPath>,
 }
 
 /// Reads scopes only.
@@ -177,6 +178,7 @@ impl Default for ClaimMapping {
         Self {
             claims: BTreeMap::new(),
             scopes: scopes.into(),
+            name: None,
         }
     }
 }
@@ -221,6 +223,25 @@ impl ClaimMapping {
     pub fn with_scope_claims(mut self, places: impl IntoIterator<Item = ClaimPath>) -> Self {
         self.scopes = places.into_iter().collect();
         self
+    }
+
+    /// Names people by the claim at this place.
+    #[must_use]
+    pub fn with_name_claim(mut self, place: ClaimPath) -> Self {
+        self.name = Some(place);
+        self
+    }
+
+    /// What `json`, the payload of a verified token, says in the claim by which people are named. `None` if that is not a text.
+    #[must_use]
+    pub fn read_name(&self, json: &str) -> Option<String> {
+        let place = self.name.as_ref()?;
+        let token = open(json).ok()?;
+        let value = place.find(&token).ok()??;
+        let mut claims = Claims::default();
+        claims.add("name", value).ok()?;
+        let name = claims.get("name")?.as_text()?.into_owned();
+        (!name.is_empty()).then_some(name)
     }
 
     fn checked(self) -> Result<Self, ClaimsError> {
@@ -355,6 +376,28 @@ mod tests {
             .unwrap();
         let token = r#"{"https://acme.com/groups":["dev"]}"#;
         reads(&url, token, &[("groups", &["dev"])]);
+    }
+
+    #[test]
+    fn people_are_named_by_a_text_at_its_place() {
+        #[track_caller]
+        fn is(token: &str, expected: Option<&str>) {
+            let mapping = ClaimMapping::default().with_name_claim(path("user.mail"));
+            assert_eq!(mapping.read_name(token).as_deref(), expected, "{token}");
+            assert_eq!(ClaimMapping::default().read_name(token), None);
+        }
+        is(r#"{"user":{"mail":"ann@b.c"}}"#, Some("ann@b.c"));
+        is(r#"{"user":{"mail":7}}"#, Some("7"));
+        for nobody in [
+            "{}",
+            r#"{"user":{"mail":""}}"#,
+            r#"{"user":{"mail":null}}"#,
+            r#"{"user":{"mail":["a","b"]}}"#,
+            r#"{"user":{"mail":"a\nb"}}"#,
+            r#"{"mail":"ann@b.c"}"#,
+        ] {
+            is(nobody, None);
+        }
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub struct Principal {
     identity: Identity,
     id: PrincipalId,
     id_text: Box<str>,
+    /// What the claim says by which people are named.
+    name: Option<Box<str>>,
     certificate: Option<Box<str>>,
     access_token: Option<CallerToken>,
     claims: Claims,
@@ -56,7 +58,6 @@ pub struct Principal {
 
 /// How a principal was recognised.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
 pub enum PrincipalKind {
     /// By an access token.
     Token,
@@ -81,7 +82,6 @@ enum Identity {
 
 /// Why a text cannot identify a principal. It never contains the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrincipalError {
     /// The text is empty.
     #[error("the {0} is empty")]
@@ -139,7 +139,6 @@ impl Principal {
     }
 
     /// The principal of clients that present nothing.
-    #[must_use]
     pub fn anonymous() -> Self {
         Self::new(Identity::Anonymous, Claims::default())
     }
@@ -165,12 +164,22 @@ impl Principal {
         self
     }
 
+    /// Adds what a token says in the claim by which people are named.
+    ///
+    /// The id stays the same.
+    #[must_use]
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     fn new(identity: Identity, claims: Claims) -> Self {
         let id = identity.id();
         Self {
             identity,
             id,
             id_text: id.to_string().into(),
+            name: None,
             certificate: None,
             access_token: None,
             claims,
@@ -178,19 +187,16 @@ impl Principal {
     }
 
     /// The id of the principal.
-    #[must_use]
     pub const fn id(&self) -> PrincipalId {
         self.id
     }
 
     /// The id as text, computed once: 22 characters of base64url.
-    #[must_use]
     pub fn id_text(&self) -> &str {
         &self.id_text
     }
 
     /// How the principal was recognised.
-    #[must_use]
     pub const fn kind(&self) -> PrincipalKind {
         match self.identity {
             Identity::Token { .. } => PrincipalKind::Token,
@@ -202,7 +208,6 @@ impl Principal {
     }
 
     /// The issuer of the token, if a token was presented.
-    #[must_use]
     pub fn issuer(&self) -> Option<&str> {
         match &self.identity {
             Identity::Token { issuer, .. } => Some(issuer),
@@ -211,7 +216,6 @@ impl Principal {
     }
 
     /// The subject of the token, if a token was presented. It may be personal: do not log it.
-    #[must_use]
     pub fn subject(&self) -> Option<&str> {
         match &self.identity {
             Identity::Token { subject, .. } => Some(subject),
@@ -220,7 +224,6 @@ impl Principal {
     }
 
     /// The name of the API key, if a key was presented.
-    #[must_use]
     pub fn key_name(&self) -> Option<&str> {
         match &self.identity {
             Identity::Key { name } => Some(name),
@@ -228,8 +231,19 @@ impl Principal {
         }
     }
 
-    /// The name of the client on standard input, if it is the principal.
+    /// The name that the operator gave: of the key or of the client on standard input, the subject of the certificate, or
+    /// what the chosen claim of the token says. It may be personal: only the status, the page and the audit log show it.
     #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Token { .. } => self.name.as_deref(),
+            Identity::Key { name } | Identity::Stdio { name } => Some(name),
+            Identity::Certificate { subject } => Some(subject),
+            Identity::Anonymous => None,
+        }
+    }
+
+    /// The name of the client on standard input, if it is the principal.
     pub fn stdio_name(&self) -> Option<&str> {
         match &self.identity {
             Identity::Stdio { name } => Some(name),
@@ -238,7 +252,6 @@ impl Principal {
     }
 
     /// The subject of the client certificate: of the principal, or of the connection over which it sent its token or key.
-    #[must_use]
     pub fn certificate_subject(&self) -> Option<&str> {
         match &self.identity {
             Identity::Certificate { subject } => Some(subject),
@@ -247,19 +260,16 @@ impl Principal {
     }
 
     /// The access token by which the principal was recognised, where some server needs it.
-    #[must_use]
     pub const fn access_token(&self) -> Option<&CallerToken> {
         self.access_token.as_ref()
     }
 
     /// Whether the client presented nothing.
-    #[must_use]
     pub const fn is_anonymous(&self) -> bool {
         matches!(self.identity, Identity::Anonymous)
     }
 
     /// The claims by which rules recognise the principal.
-    #[must_use]
     pub const fn claims(&self) -> &Claims {
         &self.claims
     }
@@ -280,7 +290,6 @@ impl fmt::Display for Principal {
 
 impl PrincipalKind {
     /// The kind in reports: `token`, `key`, `certificate`, `stdio` or `anonymous`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Token => "token",
@@ -358,7 +367,6 @@ pub struct PrincipalId([u8; 16]);
 /// A text is not a [`PrincipalId`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a principal's id is 22 characters of base64url")]
-#[non_exhaustive]
 pub struct PrincipalIdError;
 
 impl PrincipalId {
@@ -366,7 +374,6 @@ impl PrincipalId {
     pub const BYTES: usize = 16;
 
     /// The bytes of the id.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

@@ -51,8 +51,8 @@ const MAX_NAME: usize = 128;
 pub struct AccessRule {
     name: Option<Box<str>>,
     when: When,
-    allow: Vec<ItemPattern>,
-    deny: Vec<ItemPattern>,
+    pub(crate) allow: Vec<ItemPattern>,
+    pub(crate) deny: Vec<ItemPattern>,
     scopes: Vec<Box<str>>,
     condition: Option<Expression>,
     variants: Option<Vec<VariantId>>,
@@ -62,7 +62,6 @@ pub struct AccessRule {
 
 /// Why a rule is not possible. It does not name the rule, which [`PolicyError`](crate::PolicyError) does.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RuleError {
     /// Nobody is named.
     #[error("`when` is empty; write `anyone: on` for everyone")]
@@ -106,7 +105,6 @@ pub enum RuleError {
 
 impl AccessRule {
     /// A rule for these principals, which does nothing yet.
-    #[must_use]
     pub const fn new(when: When) -> Self {
         Self {
             name: None,
@@ -251,13 +249,11 @@ impl AccessRule {
     }
 
     /// The name that the file gives to the rule.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     /// The principals to whom the rule applies.
-    #[must_use]
     pub const fn when(&self) -> &When {
         &self.when
     }
@@ -268,49 +264,33 @@ impl AccessRule {
     }
 
     /// The expression over each call.
-    #[must_use]
     pub const fn condition(&self) -> Option<&Expression> {
         self.condition.as_ref()
     }
 
     /// The variants that the rule offers; `None` if it does not name any.
-    #[must_use]
     pub fn variants(&self) -> Option<&[VariantId]> {
         self.variants.as_deref()
     }
 
     /// The default variant.
-    #[must_use]
     pub const fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
     }
 
     /// Whether the default variant is the only one.
-    #[must_use]
     pub const fn is_pinned(&self) -> bool {
         self.is_pinned
     }
 
     /// The entry of `allow` that matches the item.
-    #[must_use]
     pub fn allowing(&self, item: &Item<'_>) -> Option<&ItemPattern> {
         self.allow.iter().find(|pattern| pattern.allows(item))
     }
 
     /// The entry of `deny` that matches the item.
-    #[must_use]
     pub fn denying(&self, item: &Item<'_>) -> Option<&ItemPattern> {
         self.deny.iter().find(|pattern| pattern.denies(item))
-    }
-
-    /// The entries of `allow`.
-    pub(crate) fn allow(&self) -> &[ItemPattern] {
-        &self.allow
-    }
-
-    /// The entries of `deny`.
-    pub(crate) fn deny(&self) -> &[ItemPattern] {
-        &self.deny
     }
 
     /// The entries of `allow`, then those of `deny`.

@@ -3,11 +3,9 @@
 use crate::class::AccessClass;
 use crate::item::ItemPattern;
 use crate::policy::AccessPolicy;
-use crate::rule::AccessRule;
 
 /// A server as access rules see it, before anything is known of its lists.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "rules use all of these")]
 pub struct Server<'a> {
     /// The key of the server.
     pub name: &'a str,
@@ -19,7 +17,6 @@ pub struct Server<'a> {
 
 /// What rules may allow of a server, whatever it lists.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct ServerAccess {
     /// Something: a rule could allow an item of the server. If it is not set, no item of it can exist for the class.
     pub something: bool,
@@ -58,26 +55,25 @@ impl AccessPolicy {
     /// assert!(policy.server_access(&class, server("web", "")).something);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn server_access(&self, class: &AccessClass, server: Server<'_>) -> ServerAccess {
         let rules = || self.rules_of(class).map(|(_, rule)| rule);
         let is_of_server = |pattern: &&ItemPattern| pattern.may_match_server(server.name);
-        let mut denying = rules().flat_map(AccessRule::deny).filter(is_of_server);
+        let mut denying = rules().flat_map(|rule| &rule.deny).filter(is_of_server);
         let is_denied = rules()
             .filter(|rule| rule.condition().is_none())
-            .flat_map(AccessRule::deny)
+            .flat_map(|rule| &rule.deny)
             .filter(is_of_server)
             .any(ItemPattern::matches_every_name);
         if is_denied {
             return ServerAccess::default();
         }
         let allowing = || {
-            let allowing = rules().flat_map(AccessRule::allow).filter(is_of_server);
+            let allowing = rules().flat_map(|rule| &rule.allow).filter(is_of_server);
             allowing.filter(|pattern| server.trusts_annotations || !pattern.uses_annotations())
         };
         let is_whole = denying.next().is_none();
         let may_allow = rules().filter(|rule| rule.condition().is_none());
-        let mut may_allow = may_allow.flat_map(AccessRule::allow).filter(is_of_server);
+        let mut may_allow = may_allow.flat_map(|rule| &rule.allow).filter(is_of_server);
         let allows_all = may_allow.any(ItemPattern::matches_every_name);
         let may_match = |pattern: &ItemPattern| {
             pattern.may_match_names(server.prefix)
@@ -99,7 +95,7 @@ mod tests {
     use mcp_vary_view::Rule;
 
     use super::*;
-    use crate::{Expression, Principal, When};
+    use crate::{AccessRule, Expression, Principal, When};
 
     fn pattern(json: &str) -> ItemPattern {
         ItemPattern::any(serde_json::from_str::<Rule>(json).unwrap())

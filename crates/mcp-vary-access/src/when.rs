@@ -51,7 +51,6 @@ pub struct When {
 
 /// What a condition of a [`When`] requires.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "a condition has no third kind")]
 pub enum Presence {
     /// One of the values matches one of these patterns.
     AnyOf(Vec<Pattern>),
@@ -61,7 +60,6 @@ pub enum Presence {
 
 /// Why a condition is not possible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WhenError {
     /// A condition has no patterns, which would hold for nobody.
     #[error("`when` has a condition without patterns; write `absent`, or one pattern at least")]
@@ -124,13 +122,11 @@ impl fmt::Display for Presence {
 
 impl When {
     /// No conditions yet. A rule needs one at least.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Everyone.
-    #[must_use]
     pub fn anyone() -> Self {
         Self {
             is_anyone: true,
@@ -170,7 +166,6 @@ impl When {
     }
 
     /// Whether there are no conditions, not even `anyone`.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.is_anyone && self.claims.is_empty() && self.key.is_none() && self.client.is_none()
     }
@@ -180,7 +175,6 @@ impl When {
     /// # Properties
     ///
     /// Without any condition it matches nobody.
-    #[must_use]
     pub fn matches(&self, principal: &Principal) -> bool {
         let optional = |presence: &Option<Presence>, value: Option<&str>| {
             presence

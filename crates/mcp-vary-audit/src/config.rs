@@ -1,6 +1,5 @@
 //! What an audit log writes, and what it does when it cannot keep up.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::text::Text;
@@ -15,10 +14,9 @@ use crate::text::Text;
 /// let config = AuditConfig::new(|| 1_763_705_520_123_456, AuditKey::new([7; 32]), "5d0f");
 /// assert_eq!(config.arguments, ArgumentsDetail::Digest);
 /// // Nobody can read the key in a log.
-/// assert_eq!(format!("{:?}", config.key), "AuditKey(..)");
+/// assert_eq!(format!("{:?}", config.key), "AuditKey");
 /// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct AuditConfig {
     /// Microseconds since 1970-01-01 UTC.
     pub now: fn() -> u64,
@@ -44,7 +42,6 @@ pub struct AuditConfig {
 
 impl AuditConfig {
     /// A log that never delays a request, writes principals as ids, and digests of arguments.
-    #[must_use]
     pub fn new(now: fn() -> u64, key: AuditKey, run: &str) -> Self {
         Self {
             now,
@@ -63,17 +60,17 @@ impl AuditConfig {
 
 /// What is written of a principal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum IdentityDetail {
     /// The id only, from which nobody learns a name.
     Id,
+    /// Also the name that the operator gave.
+    Name,
     /// Also issuer, subject, OAuth client and the name of the API key.
     Full,
 }
 
 /// What is written of the arguments of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum ArgumentsDetail {
     /// Their length.
     Off,
@@ -88,7 +85,6 @@ pub enum ArgumentsDetail {
 
 /// What happens when a record finds no room in the queue, or the sink does not work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum OnFull {
     /// The record is lost and counted. A record that the sink refuses is lost as well.
     Drop,
@@ -103,22 +99,13 @@ pub enum OnFull {
 ///
 /// Digests of two runs can be compared only if both have the same key.
 #[derive(Clone)]
-pub struct AuditKey([u8; 32]);
+pub struct AuditKey(pub(crate) [u8; 32]);
 
 impl AuditKey {
     /// A key of random bytes.
-    #[must_use]
     pub const fn new(key: [u8; 32]) -> Self {
         Self(key)
     }
-
-    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
 }
 
-impl fmt::Debug for AuditKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuditKey(..)")
-    }
-}
+mcp_vary_base::debug_by_name!(AuditKey);

@@ -1,7 +1,5 @@
 //! Keyed digests of what must not be written itself.
 
-use std::fmt;
-
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -13,17 +11,13 @@ pub(crate) struct Digester {
     keyed: Hmac<Sha256>,
 }
 
-/// Omits what follows from the key.
-impl fmt::Debug for Digester {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Digester").finish_non_exhaustive()
-    }
-}
+// It omits what follows from the key.
+mcp_vary_base::debug_by_name!(Digester);
 
 impl Digester {
     pub(crate) fn new(key: &AuditKey) -> Self {
         let mut block = [0; 64];
-        for (to, from) in block.iter_mut().zip(key.as_bytes()) {
+        for (to, from) in block.iter_mut().zip(&key.0) {
             *to = *from;
         }
         let keyed = Hmac::new(&block.into());

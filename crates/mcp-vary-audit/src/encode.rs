@@ -78,7 +78,11 @@ impl Encoder {
             ArgumentsDetail::Full { limit } => self.with_text(wire, record, limit),
             ArgumentsDetail::Off | ArgumentsDetail::Digest => to_json(&wire),
         };
-        Line::new(time, severity(record), text)
+        Line {
+            time,
+            severity: severity(record),
+            text,
+        }
     }
 
     /// The line of a record of the log about itself.
@@ -95,7 +99,11 @@ impl Encoder {
             wire.refused = Some(losses.refused);
         }
         let text = to_json(&wire);
-        Line::new(time, severity, text)
+        Line {
+            time,
+            severity,
+            text,
+        }
     }
 
     fn wire<'a>(&'a self, seq: u64, time: &'a str, event: &'static str) -> WireRecord<'a> {
@@ -148,6 +156,10 @@ impl Encoder {
         let only_if_full = |text: &'a Option<Text>| if is_full { text.as_ref() } else { None };
         WirePrincipal {
             id: &actor.id,
+            name: match self.identity {
+                IdentityDetail::Id => None,
+                IdentityDetail::Name | IdentityDetail::Full => actor.name.as_ref(),
+            },
             iss: only_if_full(&actor.issuer),
             sub: only_if_full(&actor.subject),
             client_id: only_if_full(&actor.client_id),

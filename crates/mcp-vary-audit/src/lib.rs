@@ -18,6 +18,11 @@
 //!   it has, and has at most [`MAX_LINE`] bytes unless arguments are written in full.
 //! - Session ids are never written, only their digests; arguments only if [`ArgumentsDetail::Full`] says so.
 //! - Time, keys and the identity of the run are arguments.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
 
 mod config;
 mod digest;

@@ -6,42 +6,16 @@ pub const MAX_LINE: usize = 7680;
 /// One line of the log, without its line break.
 #[derive(Clone, Debug)]
 pub struct Line {
-    time: String,
-    severity: Severity,
-    text: Vec<u8>,
-}
-
-impl Line {
-    pub(crate) const fn new(time: String, severity: Severity, text: Vec<u8>) -> Self {
-        Self {
-            time,
-            severity,
-            text,
-        }
-    }
-
     /// The time of the record (RFC 3339, UTC, microseconds).
-    #[must_use]
-    pub fn time(&self) -> &str {
-        &self.time
-    }
-
+    pub time: String,
     /// How severe it is.
-    #[must_use]
-    pub const fn severity(&self) -> Severity {
-        self.severity
-    }
-
+    pub severity: Severity,
     /// The JSON.
-    #[must_use]
-    pub fn text(&self) -> &[u8] {
-        &self.text
-    }
+    pub text: Vec<u8>,
 }
 
 /// How severe a record is (RFC 5424, section 6.2.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Severity {
     /// Records were lost.
     Warning,
@@ -53,7 +27,6 @@ pub enum Severity {
 
 impl Severity {
     /// The number that syslog gives it.
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Warning => 4,

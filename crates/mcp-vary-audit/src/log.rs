@@ -56,7 +56,6 @@ impl Drop for SharedLog {
 /// There was no room for a record, and the configuration says that the request must be refused then.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the request cannot be recorded in the audit log at the moment")]
-#[expect(clippy::exhaustive_structs, reason = "clients learn no more than that")]
 pub struct QueueFull;
 
 /// Room for one record. Dropped without a record, it gives the room back.
@@ -68,7 +67,6 @@ pub struct Permit {
 
 /// What an audit log did since its start.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct AuditStats {
     /// Records that were written, those of the log itself included.
     pub written: u64,
@@ -166,13 +164,11 @@ impl AuditLog {
     }
 
     /// What happens when the queue is full.
-    #[must_use]
     pub fn on_full(&self) -> OnFull {
         self.0.on_full
     }
 
     /// The beginning of the arguments of a call, of at most [`MAX_LONG_TEXT`] bytes; `None` unless the log shows their text.
-    #[must_use]
     pub fn excerpt(&self, arguments: &Arguments) -> Option<String> {
         let ArgumentsDetail::Full { limit } = self.0.arguments else {
             return None;
@@ -231,7 +227,6 @@ impl AuditLog {
     }
 
     /// What the log did so far.
-    #[must_use]
     pub fn stats(&self) -> AuditStats {
         let totals = &self.0.queue.totals;
         AuditStats {
@@ -254,7 +249,7 @@ impl AuditLog {
     fn send(&self, mut record: Record) {
         if let Some(arguments) = &mut record.arguments {
             let is_read = self.0.arguments != ArgumentsDetail::Off;
-            let fits = is_read && self.0.queue.try_acquire_arguments(arguments.length);
+            let fits = is_read && self.0.queue.arguments.try_acquire(arguments.length);
             if !fits {
                 arguments.json = None;
             }

@@ -31,7 +31,6 @@ pub struct PendingRecord {
 
 impl PendingRecord {
     /// Begins with what is known of the request.
-    #[must_use]
     pub const fn new(record: Record, permit: Option<Permit>) -> Self {
         Self {
             record,
@@ -41,7 +40,6 @@ impl PendingRecord {
     }
 
     /// What is known so far.
-    #[must_use]
     pub const fn record(&self) -> &Record {
         &self.record
     }

@@ -16,7 +16,7 @@ use crate::encode::Losses;
 #[derive(Debug)]
 pub(crate) struct Queue {
     slots: Budget,
-    arguments: Budget,
+    pub(crate) arguments: Budget,
     /// How many requests wait for a slot.
     waiting: Lock<usize>,
     has_waiting: AtomicBool,
@@ -110,7 +110,7 @@ pub(crate) struct Totals {
 
 /// A number of slots or bytes, some of which are in use.
 #[derive(Debug)]
-struct Budget {
+pub(crate) struct Budget {
     capacity: usize,
     used: AtomicUsize,
 }
@@ -123,7 +123,7 @@ impl Budget {
         }
     }
 
-    fn try_acquire(&self, amount: usize) -> bool {
+    pub(crate) fn try_acquire(&self, amount: usize) -> bool {
         let before = self.used.fetch_add(amount, Ordering::AcqRel);
         let fits = before
             .checked_add(amount)
@@ -134,7 +134,7 @@ impl Budget {
         fits
     }
 
-    fn release(&self, amount: usize) {
+    pub(crate) fn release(&self, amount: usize) {
         self.used.fetch_sub(amount, Ordering::AcqRel);
     }
 }
@@ -199,15 +199,6 @@ impl Queue {
             drop(self.waiting.lock());
             self.freed.notify_one();
         }
-    }
-
-    /// Takes room for this many bytes of arguments, if there is some.
-    pub(crate) fn try_acquire_arguments(&self, bytes: usize) -> bool {
-        self.arguments.try_acquire(bytes)
-    }
-
-    pub(crate) fn release_arguments(&self, bytes: usize) {
-        self.arguments.release(bytes);
     }
 
     /// The number of records that wait, and of slots that are reserved.

@@ -25,7 +25,6 @@ use crate::text::{LongText, Text};
 /// record.code = Some(-32602);
 /// ```
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Record {
     /// What happened.
     pub event: Event,
@@ -83,7 +82,6 @@ pub struct Record {
 
 impl Record {
     /// A record that says only this much.
-    #[must_use]
     pub fn new(event: Event, outcome: Outcome) -> Self {
         Self {
             event,
@@ -95,7 +93,6 @@ impl Record {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// A request was answered, or refused by a rule.
     #[default]
@@ -140,7 +137,6 @@ impl Event {
 /// What became of it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Outcome {
     /// It was allowed and answered with a result.
     Allowed,
@@ -158,7 +154,6 @@ pub enum Outcome {
 /// The generation of the protocol that a client speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Era {
     /// `initialize` and sessions.
     Legacy,
@@ -169,7 +164,6 @@ pub enum Era {
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Transport {
     /// Streamable HTTP.
     #[default]
@@ -180,10 +174,11 @@ pub enum Transport {
 
 /// A principal.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct Actor {
     /// The id, from which nobody learns a name.
     pub id: Text,
+    /// The name that the operator gave.
+    pub name: Option<Text>,
     /// The issuer of the token.
     pub issuer: Option<Text>,
     /// The subject of the token.
@@ -196,10 +191,10 @@ pub struct Actor {
 
 impl Actor {
     /// A principal of which only the id is known.
-    #[must_use]
     pub const fn new(id: Text) -> Self {
         Self {
             id,
+            name: None,
             issuer: None,
             subject: None,
             client_id: None,
@@ -208,7 +203,6 @@ impl Actor {
     }
 
     /// A principal as records have it; `None` for anonymous ones.
-    #[must_use]
     pub fn of(principal: &Principal) -> Option<Self> {
         let kind = principal.kind();
         if kind == PrincipalKind::Anonymous {
@@ -220,6 +214,7 @@ impl Actor {
             PrincipalKind::Stdio => principal.stdio_name(),
             _ => principal.subject(),
         };
+        actor.name = principal.name().map(Text::new);
         actor.issuer = principal.issuer().map(Text::new);
         actor.subject = subject.map(Text::new);
         actor.key = principal.key_name().map(Text::new);
@@ -236,7 +231,6 @@ impl fmt::Debug for Actor {
 
 /// What a client says that it is.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ClientInfo {
     /// Its name.
     pub name: Text,
@@ -246,7 +240,6 @@ pub struct ClientInfo {
 
 impl ClientInfo {
     /// A client of this name and version.
-    #[must_use]
     pub const fn new(name: Text, version: Text) -> Self {
         Self { name, version }
     }
@@ -254,7 +247,6 @@ impl ClientInfo {
 
 /// What a request is about.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Target {
     /// Its kind.
     pub kind: TargetKind,
@@ -270,7 +262,6 @@ pub struct Target {
 
 impl Target {
     /// A target whose server is not known.
-    #[must_use]
     pub const fn new(kind: TargetKind, name: LongText) -> Self {
         Self {
             kind,
@@ -284,7 +275,6 @@ impl Target {
 /// The kind of a [`Target`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum TargetKind {
     /// A tool.
     Tool,
@@ -304,7 +294,6 @@ pub enum TargetKind {
 
 /// A variant and the reason why it is active.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct VariantChoice {
     /// The variant's id.
     pub id: Text,
@@ -323,7 +312,6 @@ pub struct VariantChoice {
 
 impl VariantChoice {
     /// The variant `id`, chosen for `reason`.
-    #[must_use]
     pub const fn new(id: Text, reason: Text) -> Self {
         Self {
             id,
@@ -340,7 +328,6 @@ impl VariantChoice {
 /// The question is in the [`Record::arguments`], which are written as the configuration of the log says: it has the
 /// description of a client in its own words.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct ModelRanking {
     /// The name of the model at its endpoint.
     pub model: Text,
@@ -356,7 +343,6 @@ pub struct ModelRanking {
 
 impl ModelRanking {
     /// The ranking of `variants` by `model`.
-    #[must_use]
     pub const fn new(model: Text, variants: LongText) -> Self {
         Self {
             model,
@@ -380,7 +366,6 @@ pub struct Arguments {
 
 impl Arguments {
     /// These bytes.
-    #[must_use]
     pub const fn new(json: Bytes) -> Self {
         let length = json.len();
         Self {
@@ -403,7 +388,6 @@ pub struct SessionId(pub(crate) Arc<str>);
 
 impl SessionId {
     /// This id.
-    #[must_use]
     pub const fn new(id: Arc<str>) -> Self {
         Self(id)
     }
@@ -411,14 +395,9 @@ impl SessionId {
 
 impl SessionId {
     /// The id itself, of which only a digest may be shown.
-    #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionId(..)")
-    }
-}
+mcp_vary_base::debug_by_name!(SessionId);

@@ -39,7 +39,6 @@ mcp_vary_base::debug_by_name!(dyn Sink);
 
 /// How many lines were written.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Written {
     /// The number of lines that were written whole.
     pub lines: usize,
@@ -49,7 +48,6 @@ pub struct Written {
 
 impl Written {
     /// All of them.
-    #[must_use]
     pub fn all(lines: &[Line]) -> Self {
         Self {
             lines: lines.len(),
@@ -58,7 +56,6 @@ impl Written {
     }
 
     /// The first `lines` of them.
-    #[must_use]
     pub fn failed(lines: usize, error: io::Error) -> Self {
         Self {
             lines,

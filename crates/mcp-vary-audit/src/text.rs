@@ -48,13 +48,11 @@ enum Stored {
 
 impl<const MAX: usize> BoundedText<MAX> {
     /// A copy of `text`.
-    #[must_use]
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(Stored::Owned(cut(text.as_ref(), MAX).into()))
     }
 
     /// A text that is shared, not copied, if it is short enough.
-    #[must_use]
     pub fn shared(text: &Arc<str>) -> Self {
         match cut(text, MAX) {
             Cow::Borrowed(_) => Self(Stored::Shared(Arc::clone(text))),
@@ -63,7 +61,6 @@ impl<const MAX: usize> BoundedText<MAX> {
     }
 
     /// A text of the program, such as the name of a method.
-    #[must_use]
     pub fn from_static(text: &'static str) -> Self {
         match cut(text, MAX) {
             Cow::Borrowed(_) => Self(Stored::Static(text)),
@@ -72,7 +69,6 @@ impl<const MAX: usize> BoundedText<MAX> {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Stored::Static(text) => text,

@@ -14,7 +14,6 @@
 /// // Zero is the value of programs without a trace.
 /// assert_eq!(trace_id("00-00000000000000000000000000000000-00f067aa0ba902b7-01"), None);
 /// ```
-#[must_use]
 pub fn trace_id(traceparent: &str) -> Option<[u8; 16]> {
     let mut parts = traceparent.split('-');
     let version = parts.next()?;

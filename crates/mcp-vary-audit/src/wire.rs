@@ -75,6 +75,8 @@ pub(crate) struct WireRecord<'a> {
 pub(crate) struct WirePrincipal<'a> {
     pub(crate) id: &'a Text,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<&'a Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) iss: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sub: Option<&'a Text>,

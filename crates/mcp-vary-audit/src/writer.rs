@@ -168,7 +168,7 @@ impl Writer {
         self.stakes.push(Stake::Record);
         let arguments = timed.record.arguments.as_ref();
         if let Some(arguments) = arguments.filter(|arguments| arguments.json.is_some()) {
-            self.queue.release_arguments(arguments.length);
+            self.queue.arguments.release(arguments.length);
         }
         self.queue.release();
     }

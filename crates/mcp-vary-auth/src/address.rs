@@ -34,7 +34,6 @@ pub struct PublicUrl {
 
 /// Why a text cannot be the public URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PublicUrlError {
     /// It is not a URL that can be used.
     #[error("{0}")]
@@ -78,19 +77,16 @@ impl PublicUrl {
 
     /// The identifier of the resource at `target` (RFC 9728, section 1.2), which is also the audience of its tokens
     /// (RFC 8707).
-    #[must_use]
     pub fn resource(&self, target: &EndpointPath) -> String {
         format!("{}{}{target}", self.origin, self.prefix)
     }
 
     /// The URL of the metadata document for `target` (RFC 9728, section 3.1).
-    #[must_use]
     pub fn metadata_url(&self, target: &EndpointPath) -> String {
         format!("{}{WELL_KNOWN}{}{target}", self.origin, self.prefix)
     }
 
     /// The target whose metadata document is at `path`; `None` if there is none.
-    #[must_use]
     pub fn metadata_path(&self, path: &str) -> Option<EndpointPath> {
         match path.strip_prefix(WELL_KNOWN)? {
             "" => Some(EndpointPath::Base),

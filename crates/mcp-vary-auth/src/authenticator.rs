@@ -37,7 +37,6 @@ pub struct Authenticator {
 
 /// A request that may pass. `Debug` shows no claim.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct Admission {
     /// Who sends it.
     pub principal: Arc<Principal>,
@@ -53,7 +52,6 @@ pub struct Admission {
 
 /// A request that may not pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Denial {
     /// What to answer.
     pub refusal: Refusal,
@@ -67,7 +65,6 @@ pub struct Denial {
 
 impl Authenticator {
     /// Accepts the API keys of `keys` and the tokens that `tokens` verifies.
-    #[must_use]
     pub fn new(keys: KeyTable, tokens: Option<TokenVerifier>) -> Self {
         Self {
             keys,
@@ -91,25 +88,21 @@ impl Authenticator {
     }
 
     /// Whether clients that present no credential are accepted.
-    #[must_use]
     pub const fn allows_anonymous(&self) -> bool {
         self.anonymous.is_some()
     }
 
     /// The API keys.
-    #[must_use]
     pub const fn keys(&self) -> &KeyTable {
         &self.keys
     }
 
     /// The verifier of tokens, if an issuer is configured.
-    #[must_use]
     pub const fn tokens(&self) -> Option<&TokenVerifier> {
         self.tokens.as_ref()
     }
 
     /// The tokens that were verified.
-    #[must_use]
     pub const fn cache(&self) -> &TokenCache {
         &self.cache
     }
@@ -204,7 +197,7 @@ impl Authenticator {
                 let checked = tokens.verify(&unverified, &keys, now);
                 let mut verified = checked.map_err(|reason| Denial::of_token(reason, issuer))?;
                 if self.retains_tokens.load(Ordering::Relaxed) {
-                    verified = verified.with_text(token.as_str(), digest.into_bytes());
+                    verified = verified.with_text(token.as_str(), digest.0);
                 }
                 let verified = Arc::new(verified);
                 self.cache.insert(digest, Arc::clone(&verified), now);
@@ -212,18 +205,18 @@ impl Authenticator {
             }
         };
         let pin = verified.admit(target, now).map_err(|refused| {
-            let given = verified.principal().claims().scopes();
+            let given = verified.principal.claims().scopes();
             denial(
                 refused,
-                tokens.issuer(verified.issuer()),
+                tokens.issuer(verified.issuer),
                 given.map(str::to_owned).collect(),
             )
         })?;
         Ok(Admission {
-            principal: Arc::clone(verified.principal()),
-            expires_at: Some(verified.expires_at()),
+            principal: Arc::clone(&verified.principal),
+            expires_at: Some(verified.expires_at),
             pin: pin.cloned(),
-            client_id: verified.client_id().cloned(),
+            client_id: verified.client_id.clone(),
             key: None,
         })
     }
@@ -254,7 +247,6 @@ impl fmt::Debug for Admission {
 
 impl Admission {
     /// A request of `principal`, whose credential has no end of its own.
-    #[must_use]
     pub const fn of(principal: Arc<Principal>) -> Self {
         Self {
             principal,

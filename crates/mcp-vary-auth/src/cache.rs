@@ -29,7 +29,7 @@ pub struct TokenCache {
 
 /// The SHA-256 digest of a token's text.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct TokenDigest([u8; 32]);
+pub struct TokenDigest(pub(crate) [u8; 32]);
 
 #[derive(Clone, Debug)]
 struct Remembered {
@@ -40,14 +40,8 @@ struct Remembered {
 
 impl TokenDigest {
     /// The digest of `text`.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
-    }
-
-    /// The bytes of the digest.
-    pub(crate) const fn into_bytes(self) -> [u8; 32] {
-        self.0
     }
 }
 
@@ -59,7 +53,6 @@ impl Default for TokenCache {
 
 impl TokenCache {
     /// A cache of `capacity` tokens.
-    #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let tokens = Cache::with(
             capacity,
@@ -72,7 +65,6 @@ impl TokenCache {
     }
 
     /// The token with this digest, if it was verified lately. The expired one is forgotten.
-    #[must_use]
     pub fn get(&self, digest: TokenDigest, now: u64) -> Option<Arc<VerifiedToken>> {
         let found = self.tokens.get(&digest)?;
         if found.until <= now {
@@ -84,7 +76,7 @@ impl TokenCache {
 
     /// Remembers `token`, which was verified at `now`.
     pub fn insert(&self, digest: TokenDigest, token: Arc<VerifiedToken>, now: u64) {
-        let until = token.expires_at().min(now.saturating_add(MAX_AGE));
+        let until = token.expires_at.min(now.saturating_add(MAX_AGE));
         if until > now {
             self.tokens.insert(digest, Remembered { token, until });
         }
@@ -96,13 +88,11 @@ impl TokenCache {
     }
 
     /// The number of tokens.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
     /// Whether there are no tokens.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

@@ -14,7 +14,6 @@ use crate::token::InvalidToken;
 
 /// Why a request is not served.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Refusal {
     /// It presents no credential.
     NoCredential,
@@ -46,7 +45,6 @@ pub struct Challenges {
 
 /// An answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Challenge {
     /// The status.
     pub status: StatusCode,
@@ -71,7 +69,6 @@ struct Texts {
 impl Challenges {
     /// The answers of a server whose clients can get tokens: they lead to the metadata at `public` and ask for
     /// `scopes`.
-    #[must_use]
     pub const fn new(public: PublicUrl, scopes: Vec<Scope>) -> Self {
         Self {
             public: Some(public),
@@ -80,7 +77,6 @@ impl Challenges {
     }
 
     /// The answers of a server that has API keys only.
-    #[must_use]
     pub const fn without_metadata() -> Self {
         Self {
             public: None,
@@ -107,7 +103,6 @@ impl Challenges {
     /// assert_eq!(challenges.answer(&Refusal::KeysUnavailable, &EndpointPath::Base).status, 503);
     /// # Ok::<(), mcp_vary_auth::address::PublicUrlError>(())
     /// ```
-    #[must_use]
     pub fn answer(&self, refusal: &Refusal, target: &EndpointPath) -> Challenge {
         let texts = refusal.texts();
         let scopes = match refusal {
@@ -155,7 +150,6 @@ impl Challenges {
 
 impl Refusal {
     /// Why the request may not pass: a fixed text, which has nothing of the credential.
-    #[must_use]
     pub fn description(&self) -> &'static str {
         self.texts().description
     }

@@ -29,7 +29,6 @@ pub const MAX_TOKEN: usize = 8 << 10;
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum Credential<'a> {
     /// There is no `Authorization`.
     None,
@@ -44,7 +43,6 @@ pub struct BearerToken<'a>(&'a str);
 /// Why the head of a request is answered with 400 `invalid_request` (RFC 6750, section 3.1). It never contains a part
 /// of the request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum CredentialError {
     /// The scheme is not `Bearer`.
     Scheme,
@@ -60,7 +58,6 @@ pub enum CredentialError {
 
 impl CredentialError {
     /// The `error_description`.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Scheme => "only the authorization scheme Bearer is supported",
@@ -73,14 +70,6 @@ impl CredentialError {
         }
     }
 }
-
-impl fmt::Display for CredentialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.description())
-    }
-}
-
-impl std::error::Error for CredentialError {}
 
 impl<'a> Credential<'a> {
     /// Reads the credential from the headers and the query of a request.
@@ -128,7 +117,6 @@ impl<'a> BearerToken<'a> {
     }
 
     /// The token. It is a secret: do not log, store or send it.
-    #[must_use]
     pub const fn as_str(&self) -> &'a str {
         self.0
     }

@@ -19,7 +19,6 @@ pub struct Issuer(Box<str>);
 
 /// Why the metadata of an issuer cannot be used. It never contains a part of the document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum DiscoveryError {
     /// It is longer than [`MAX_METADATA`].
     #[error("the metadata of the issuer has more than 65536 bytes")]
@@ -57,7 +56,6 @@ impl Issuer {
     }
 
     /// The identifier, as written.
-    #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,7 +81,6 @@ impl Issuer {
     /// assert_eq!(Issuer::parse("https://idp.example/")?.metadata_urls().len(), 2);
     /// # Ok::<(), mcp_vary_auth::discovery::UrlError>(())
     /// ```
-    #[must_use]
     pub fn metadata_urls(&self) -> Vec<String> {
         // It was parsed when the value was created.
         let Ok(url) = Url::parse(&self.0) else {

@@ -60,7 +60,6 @@ pub struct VerificationKey {
 
 /// Why a key set cannot be used. It never contains a part of the set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeySetError {
     /// It is longer than [`MAX_KEY_SET`].
     #[error("the key set has more than 262144 bytes")]
@@ -116,7 +115,6 @@ impl KeySet {
     ///
     /// A token without `kid` is verified only if the set has exactly one key for the algorithm (OpenID Connect Core
     /// 1.0, section 10.1). A key without an id verifies no token that names one.
-    #[must_use]
     pub fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&VerificationKey> {
         let mut fitting = self.keys.iter().filter(|key| key.verifies(algorithm));
         let Some(id) = id else {
@@ -128,13 +126,11 @@ impl KeySet {
 
     /// The number of usable keys.
     #[expect(clippy::len_without_is_empty, reason = "a set has at least one key")]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// The number of keys that were skipped.
-    #[must_use]
     pub const fn skipped(&self) -> usize {
         self.skipped
     }
@@ -145,7 +141,6 @@ impl KeySet {
     }
 
     /// Whether both sets were written with the same bytes: then no key was withdrawn or replaced.
-    #[must_use]
     pub fn is_same_text(&self, other: &Self) -> bool {
         self.digest == other.digest
     }

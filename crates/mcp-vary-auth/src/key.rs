@@ -43,12 +43,10 @@ pub struct KeyDigest([u8; 32]);
 /// The text is not the digest of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("it is not a SHA-256 digest of 64 hexadecimal digits; write what `vary key new` prints")]
-#[non_exhaustive]
 pub struct DigestError;
 
 /// A key of the configuration.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
 pub struct KeyEntry {
     /// The name of the principal.
     pub name: String,
@@ -68,7 +66,6 @@ pub struct KeyTable {
 
 /// A key that was found.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct KnownKey {
     /// Its digest, by which it is known.
     pub digest: KeyDigest,
@@ -81,7 +78,6 @@ pub struct KnownKey {
 /// Why the keys of a configuration cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("key {} ({name:?}): {fault}", index + 1)]
-#[non_exhaustive]
 pub struct KeyTableError {
     /// The position of the key in the list, from 0.
     pub index: usize,
@@ -93,7 +89,6 @@ pub struct KeyTableError {
 
 /// What is wrong with a key of the configuration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeyFault {
     /// The name cannot identify a principal.
     #[error("{0}")]
@@ -116,36 +111,28 @@ pub enum KeyFault {
 
 impl ApiKey {
     /// The key of 256 random bits. They must come from a cryptographic source.
-    #[must_use]
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(format!("{PREFIX}{}", strict::encode(&random)).into())
     }
 
     /// Parses a key; `None` if it does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = strict::decode(text.strip_prefix(PREFIX)?, 32)?;
         (bytes.len() == 32).then(|| Self(text.into()))
     }
 
     /// The key. It is a secret: show it once to its owner, and nowhere else.
-    #[must_use]
     pub const fn expose(&self) -> &str {
         &self.0
     }
 
     /// The digest for the configuration.
-    #[must_use]
     pub fn digest(&self) -> KeyDigest {
         KeyDigest::of(&self.0)
     }
 }
 
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey")
-    }
-}
+mcp_vary_base::debug_by_name!(ApiKey);
 
 impl KeyDigest {
     fn of(text: &str) -> Self {
@@ -251,15 +238,18 @@ impl KeyTable {
     /// The key with this text, expired or not.
     ///
     /// The table is searched by digest, so how long it takes says nothing about the keys in it.
-    #[must_use]
     pub fn find(&self, text: &str) -> Option<&KnownKey> {
         self.keys.get(&KeyDigest::of(text))
     }
 
     /// The key with this digest, expired or not.
-    #[must_use]
     pub fn get(&self, digest: &KeyDigest) -> Option<&KnownKey> {
         self.keys.get(digest)
+    }
+
+    /// All keys, in no order that means something.
+    pub fn all(&self) -> impl Iterator<Item = &KnownKey> {
+        self.keys.values()
     }
 
     /// The principals of all keys, in no order that means something.
@@ -268,19 +258,16 @@ impl KeyTable {
     }
 
     /// Whether `text` claims to be an API key. An access token never does: its header starts with `ey`.
-    #[must_use]
     pub fn looks_like_a_key(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
     /// The number of keys.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Whether there are no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -288,7 +275,6 @@ impl KeyTable {
 
 impl KnownKey {
     /// Whether the key has expired.
-    #[must_use]
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }

@@ -12,6 +12,11 @@
 //!
 //! Everything is a value: no network, no files, no clock, no randomness. Vary is a resource server (RFC 6750, RFC 9728)
 //! and never an authorization server. No `Debug`, error or answer contains a token, a key or a claim.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
 
 pub mod address;
 mod algorithm;

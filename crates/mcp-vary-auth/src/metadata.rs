@@ -43,7 +43,6 @@ pub struct Metadata {
 
 /// What `resource` of a variant's document is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum ResourceForm {
     /// Its own address.
     #[default]
@@ -69,7 +68,6 @@ impl Metadata {
     /// The documents of the server at `public`, whose tokens come from `issuers` and need `scopes`.
     ///
     /// Without an issuer there are no documents: the MCP specification demands one authorization server at least.
-    #[must_use]
     pub const fn new(public: PublicUrl, issuers: Vec<Issuer>, scopes: Vec<Scope>) -> Self {
         Self {
             public,
@@ -95,7 +93,6 @@ impl Metadata {
     }
 
     /// The document at `path`, in JSON; `None` if there is none.
-    #[must_use]
     pub fn document(&self, path: &str) -> Option<String> {
         let target = self.public.metadata_path(path)?;
         if self.issuers.is_empty() {

@@ -23,7 +23,6 @@ pub struct Provider(());
 #[error(
     "this process has another provider of cryptography for `jsonwebtoken`; install Vary's before it is used"
 )]
-#[non_exhaustive]
 pub struct ProviderConflict;
 
 impl Provider {

@@ -94,7 +94,6 @@ struct Loaded {
 
 /// The status of the keys of an issuer.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct KeyStatus {
     /// The seconds since they were fetched; `None` if they never were.
     pub age: Option<u64>,
@@ -106,7 +105,6 @@ pub struct KeyStatus {
 
 /// Why keys should be fetched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum FetchReason {
     /// There are none, or it is time.
     Schedule,
@@ -118,7 +116,6 @@ pub enum FetchReason {
 
 /// Why no token of the issuer can be verified now. The answer is 503, not 401: clients throw their tokens away at 401.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeysUnavailable {
     /// The keys could never be fetched.
     #[error("the keys of the issuer were never loaded")]
@@ -195,25 +192,12 @@ impl IssuerKeys {
         self.under_way = None;
     }
 
-    /// The seconds until the next scheduled fetch; 0 if it is due.
-    #[must_use]
-    pub fn due_in(&self, now: u64) -> u64 {
-        let left = |at: u64, pause: u64| pause.saturating_sub(elapsed(at, now));
-        let loaded = self
-            .loaded
-            .as_ref()
-            .map_or(0, |loaded| left(loaded.at, self.refresh_after));
-        loaded.max(self.failed_at.map_or(0, |at| left(at, RETRY_PAUSE)))
-    }
-
     /// The number of fetches that were begun.
-    #[must_use]
     pub const fn fetches(&self) -> u64 {
         self.fetches
     }
 
     /// The status of the keys.
-    #[must_use]
     pub fn status(&self, now: u64) -> KeyStatus {
         KeyStatus {
             age: self.loaded.as_ref().map(|loaded| elapsed(loaded.at, now)),
@@ -247,9 +231,7 @@ mod tests {
     #[test]
     fn keys_are_fetched_at_start_and_every_hour() {
         let mut keys = loaded_at(100);
-        assert_eq!(keys.due_in(100), 3600);
         assert!(!keys.begin(3699, FetchReason::Schedule));
-        assert_eq!(keys.due_in(3700), 0);
         assert!(keys.begin(3700, FetchReason::Schedule));
     }
 
@@ -348,10 +330,8 @@ mod tests {
     #[test]
     fn after_a_failure_the_next_attempt_waits() {
         let mut keys = IssuerKeys::default();
-        assert_eq!(keys.due_in(0), 0);
         assert!(keys.begin(0, FetchReason::Schedule));
         keys.fail(5);
-        assert_eq!(keys.due_in(5), RETRY_PAUSE);
         assert!(!keys.begin(14, FetchReason::Schedule));
         assert!(keys.begin(15, FetchReason::Schedule));
         assert_eq!(keys.usable(15).unwrap_err(), KeysUnavailable::NeverLoaded);
@@ -361,7 +341,6 @@ mod tests {
     fn keys_are_fetched_as_often_as_the_operator_says_and_whenever_he_asks() {
         let mut keys = loaded_at(100);
         keys.set_refresh_after(60);
-        assert_eq!(keys.due_in(100), 60);
         assert!(!keys.begin(159, FetchReason::Schedule));
         assert!(keys.begin(159, FetchReason::Reload));
         assert!(!keys.begin(159, FetchReason::Reload), "one fetch at a time");

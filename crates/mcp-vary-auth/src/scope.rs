@@ -20,7 +20,6 @@ pub struct Scope(Box<str>);
 
 /// Why a text is not a scope that the configuration can require.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ScopeError {
     /// It is empty, too long, or has a character that a scope cannot have.
     #[error(
@@ -50,7 +49,6 @@ impl Scope {
     }
 
     /// The scope as text.
-    #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }

@@ -31,7 +31,6 @@ pub const MAX_ISSUERS: usize = 64;
 
 /// An issuer that the configuration trusts.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
 pub struct TrustedIssuer {
     /// Its identifier.
     pub issuer: Issuer,
@@ -53,7 +52,6 @@ pub struct TokenVerifier {
 
 /// Why the issuers of a configuration cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum IssuersError {
     /// Two have one identifier.
     #[error("issuer {} is `{issuer}`, as an earlier one is; put its audiences and scopes into one entry", index + 1)]
@@ -106,19 +104,16 @@ impl TokenVerifier {
     }
 
     /// The issuers, in the order of the configuration.
-    #[must_use]
     pub fn issuers(&self) -> &[TrustedIssuer] {
         &self.issuers
     }
 
     /// The audience of a token for the server: its address, as clients type it.
-    #[must_use]
     pub fn audience_of_server(&self) -> String {
         self.public.resource(&EndpointPath::Base)
     }
 
     /// The issuer at `index`.
-    #[must_use]
     pub fn issuer(&self, index: IssuerIndex) -> Option<&TrustedIssuer> {
         self.issuers.get(index.0)
     }
@@ -160,7 +155,10 @@ impl TokenVerifier {
             .scopes
             .iter()
             .all(|scope| mapped.has_scope(scope.as_str()));
-        let principal = Principal::token(&claims.issuer, &claims.subject, mapped)?;
+        let mut principal = Principal::token(&claims.issuer, &claims.subject, mapped)?;
+        if let Some(name) = trusted.claims.read_name(&token.payload) {
+            principal = principal.with_name(&name);
+        }
         Ok(VerifiedToken {
             principal: Arc::new(principal),
             expires_at: claims.expires_at,

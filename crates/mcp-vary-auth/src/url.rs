@@ -20,7 +20,6 @@ pub(crate) struct Url<'a> {
 
 /// Why a text is not a URL that can be used. It never contains the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum UrlError {
     /// It is longer than 2048 bytes.
     #[error("the URL has more than 2048 bytes")]

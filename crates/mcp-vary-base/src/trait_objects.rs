@@ -1,7 +1,8 @@
-//! `Debug` for trait objects.
+//! `Debug` that shows a name and no content.
 
-/// Implements `Debug` for a trait object, as the name of its trait. With `Debug` as a supertrait, the program would contain
-/// the code that writes each implementor and all of its fields, although nobody calls it.
+/// Implements `Debug` as the name of the type: for types whose content is secret or of no use, and for trait objects.
+/// With `Debug` as a supertrait, the program would contain the code that writes each implementor and all of its fields,
+/// although nobody calls it.
 ///
 /// # Examples
 ///

@@ -38,6 +38,7 @@ pub struct View {
     owners: SharedOwners,
     cursor_index: OnceLock<CursorIndex>,
     tool_search: OnceLock<Arc<ToolSearch>>,
+    lengths: OnceLock<ListLengths>,
     /// The search over the tools that the list had when it was last searched.
     previous_search: Option<Arc<ToolSearch>>,
     /// Maps normalized URIs to listed URIs that are spelled differently. Built when first needed.
@@ -51,6 +52,16 @@ pub struct View {
     pub gateway_tools: Vec<(Arc<str>, GatewayTool)>,
     /// Problems in the variant's configuration that the listed items reveal.
     pub diagnostics: Vec<ViewDiagnostic>,
+}
+
+/// The lengths of the definitions of a list in bytes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ListLengths {
+    /// As the servers list them, of all items.
+    pub merged: usize,
+    /// As the variant lists them, of those that it shows.
+    pub shown: usize,
 }
 
 impl View {
@@ -107,6 +118,7 @@ impl View {
             owners: merged.owners.clone(),
             cursor_index: OnceLock::new(),
             tool_search: OnceLock::new(),
+            lengths: OnceLock::new(),
             previous_search: comparable.and_then(|view| view.known_search()).cloned(),
             normalized_uris: OnceLock::new(),
             checks_uris,
@@ -227,6 +239,14 @@ impl View {
 
     pub(super) fn server_name(&self, item: &ItemRef) -> &str {
         server_name(&self.servers, item)
+    }
+
+    /// How long the list is with all items of the servers, and as the variant shows it.
+    pub fn lengths(&self) -> ListLengths {
+        *self.lengths.get_or_init(|| ListLengths {
+            merged: self.items.iter().map(|item| item.item.json.len()).sum(),
+            shown: self.tool_texts().map(str::len).sum(),
+        })
     }
 
     /// The definitions of all listed tools, as legacy clients receive them.

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::access::args::Access;
+use crate::commands::audit::Audit;
 use crate::commands::call::args::Call;
 use crate::commands::check::args::ServerCheck;
 use crate::commands::completions::Completions;
@@ -11,6 +12,7 @@ use crate::commands::connect::args::Connect;
 use crate::commands::demo::Demo;
 use crate::commands::experiment::Experiment;
 use crate::commands::inspect::args::Inspect;
+use crate::commands::invite::Invite;
 use crate::commands::key::Key;
 use crate::commands::login::args::{Login, Logout};
 use crate::commands::man::Man;
@@ -18,7 +20,9 @@ use crate::commands::open::args::Open;
 use crate::commands::operate::Operate;
 use crate::commands::serve::args::Serve;
 use crate::commands::status::args::Status;
+use crate::commands::suggest::args::Suggest;
 use crate::commands::tools::args::Tools;
+use crate::commands::up::args::{Down, Up};
 use crate::log::LogArgs;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
@@ -39,6 +43,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Up(Up),
+    Down(Down),
     Serve(Serve),
     Inspect(Inspect),
     Tools(Tools),
@@ -49,8 +55,11 @@ pub(crate) enum Command {
     Login(Login),
     Logout(Logout),
     Key(Key),
+    Invite(Invite),
     Access(Access),
+    Audit(Audit),
     Status(Status),
+    Suggest(Suggest),
     /// Read the configuration of a running gateway again
     ///
     /// Does what a change of the file does, and prints what changed. If the file has a mistake, prints it, changes nothing,

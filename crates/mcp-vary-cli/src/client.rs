@@ -268,7 +268,7 @@ impl Client {
                 .map(|cursor| ("cursor", json::string(cursor)))
                 .collect();
             let request = Request::new(method, Some(self.params(&members, variant)));
-            let page = self.ask(request).await?.map_err(|error| {
+            let page = self.send(request).await?.map_err(|error| {
                 let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
                 match meant {
                     Some(why) => Failure::command(sanitize(&why)),
@@ -326,19 +326,19 @@ impl Client {
         {
             request = request.with_param_headers(call_headers(&schema, arguments));
         }
-        self.ask(request).await
+        self.send(request).await
     }
 
     /// The input schema of `tool`, which may require headers. If the tool is not listed, the server decides whether it
     /// exists.
     async fn input_schema(&self, tool: &str, variant: Option<&str>) -> Option<String> {
-        let listed = self.listed(tool, variant).await.ok()??;
+        let listed = self.listed_tool(tool, variant).await.ok()??;
         let schema = Members::parse(&listed).ok()?;
         schema.get("inputSchema").map(str::to_owned)
     }
 
     /// `tool` as the server lists it, if it does.
-    pub(crate) async fn listed(
+    pub(crate) async fn listed_tool(
         &self,
         tool: &str,
         variant: Option<&str>,
@@ -350,7 +350,7 @@ impl Client {
         Ok(self.tools(variant).await?.into_iter().find(is_meant))
     }
 
-    async fn ask(&self, request: Request) -> Result<Answer, Failure> {
+    async fn send(&self, request: Request) -> Result<Answer, Failure> {
         let answer = self.upstream.request(request).await?.answer().await?;
         Ok(answer.outcome().map(str::to_owned).map_err(str::to_owned))
     }

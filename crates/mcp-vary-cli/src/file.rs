@@ -204,7 +204,9 @@ pub(crate) fn parse_with_variables(
     let mut missing = Vec::new();
     let file = read(&missing).or_else(|diagnostics| {
         let all = diagnostics.all.iter();
-        missing.extend(all.filter_map(|fault| Some((fault.missing_variable.clone()?, fault.at))));
+        missing.extend(
+            all.filter_map(|fault| Some((fault.missing_variable.as_deref()?.to_owned(), fault.at))),
+        );
         read(&missing).map_err(|_| diagnostics)
     })?;
     Ok(FileWithVariables {

@@ -1,5 +1,5 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
-//! `access`, `status`, `open`, `reload` and `drain`.
+//! The command line of Vary: `demo`, `up`, `down`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`,
+//! `login`, `logout`, `key`, `invite`, `access`, `audit`, `status`, `suggest`, `open`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment and the time of day.
 //! Standard output is for data, standard error for messages.
@@ -19,6 +19,7 @@ mod print;
 mod question;
 mod server_guard;
 mod server_target;
+mod service;
 mod serving;
 mod similar;
 mod stop;
@@ -36,8 +37,8 @@ use mcp_vary_upstream::{guard_servers, set_server_guard};
 use args::{Args, Command};
 use commands::serve::passed_sockets::PassedSockets;
 use commands::{
-    access, call, check, completions, config, connect, demo, experiment, inspect, key, login, man,
-    open, operate, serve, status, tools,
+    access, audit, call, check, completions, config, connect, demo, down, experiment, inspect,
+    invite, key, login, man, open, operate, serve, status, suggest, tools, up,
 };
 use failure::{Failure, Verdict};
 use log::{CommandLog, LogFormat};
@@ -104,6 +105,8 @@ async fn dispatch(
     }
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
+        Command::Up(up) => up::run(up, stop).await,
+        Command::Down(down) => down::run(down, stop).await,
         Command::Serve(serve) => serve::run(serve, log, sockets, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Tools(tools) => tools::run(tools, stop).await,
@@ -114,10 +117,13 @@ async fn dispatch(
         Command::Login(args) => login::log_in(args, stop).await,
         Command::Logout(args) => login::log_out(args, stop).await,
         Command::Key(key) => key::run(&key.command),
+        Command::Invite(args) => stop.unless_requested(invite::run(&args)).await,
         Command::Access(access) => access::run(access.command, stop).await,
+        Command::Audit(args) => audit::run(args, stop).await,
         Command::Completions(args) => completions::run(&args, &Args::command()),
         Command::Man(args) => man::run(&args, Args::command()),
         Command::Status(status) => status::run(status, stop).await,
+        Command::Suggest(suggest) => suggest::run(suggest, stop).await,
         Command::Reload(args) => operate::run(OperatorCommand::Reload, args, stop).await,
         Command::Drain(args) => operate::run(OperatorCommand::Drain, args, stop).await,
         Command::Open(args) => open::run(args, stop).await,

@@ -68,8 +68,11 @@ fn parse_address(text: &str) -> Result<SyslogAddress, TargetError> {
     Err(TargetError::Address)
 }
 
-const IDENTITIES: &[(&str, IdentityDetail)] =
-    &[("id", IdentityDetail::Id), ("full", IdentityDetail::Full)];
+const IDENTITIES: &[(&str, IdentityDetail)] = &[
+    ("id", IdentityDetail::Id),
+    ("name", IdentityDetail::Name),
+    ("full", IdentityDetail::Full),
+];
 
 const ARGUMENTS: &[(&str, ArgumentsDetail)] = &[
     ("off", ArgumentsDetail::Off),
@@ -96,9 +99,9 @@ const SETTINGS: &[KeySpec<AuditSettings>] = keys![
         |schema| schema.pattern(r"^(?:file .*\S.*|stdout\s*|syslog (?:/|udp://|tcp://).*)$"),
         |reader, field, audit| reader.parse(field, parse_target, &mut audit.target),
     ),
-    /// `id`: an id of each principal that reveals no name. `full`: also issuer, subject, OAuth client and name of the
-    /// key
-    "identities" = "id" => choice!(IDENTITIES, |audit| &mut audit.identities),
+    /// `id`: an id of each principal that reveals no name. `name`: also the name that you gave, of the key, of the
+    /// certificate or by `name-claim` of the issuer. `full`: also issuer, subject and OAuth client
+    "identities" = "name" => choice!(IDENTITIES, |audit| &mut audit.identities),
     /// what is recorded of arguments. `off`: their length. `digest`: also a keyed digest, which shows equal calls.
     /// `full`: also the first 16 KiB of their text, which can have secrets
     "arguments" = "digest" => choice!(ARGUMENTS, |audit| &mut audit.arguments),

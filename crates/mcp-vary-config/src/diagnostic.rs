@@ -56,9 +56,9 @@ pub struct Diagnostic {
     /// The fix, if there is one.
     pub fix: Option<String>,
     /// The variable that the environment does not have, if that is the error.
-    pub missing_variable: Option<String>,
+    pub missing_variable: Option<Box<str>>,
     /// The key that was probably meant, if that is the fix.
-    pub(super) meant: Option<String>,
+    pub(super) meant: Option<Box<str>>,
 }
 
 impl Diagnostic {

@@ -26,6 +26,7 @@ pub struct ImportSource<'a> {
     text: &'a str,
     format: Option<Format>,
     vary_entries: VaryEntries<'a>,
+    variant: Option<&'a str>,
 }
 
 impl<'a> ImportSource<'a> {
@@ -40,7 +41,15 @@ impl<'a> ImportSource<'a> {
                 names: &[],
                 port: None,
             },
+            variant: None,
         }
+    }
+
+    /// Sets the name of a variant with the servers of this file. The configuration has it if other files have others.
+    #[must_use]
+    pub const fn with_variant(mut self, name: &'a str) -> Self {
+        self.variant = Some(name);
+        self
     }
 
     /// Sets how entries that lead to Vary itself are recognised. They are left out.
@@ -84,6 +93,20 @@ pub struct Imported {
     pub notes: Vec<Note>,
     /// The names of the entries that are left out, since they cannot be used. The notes have the reasons.
     pub left_out: Vec<String>,
+    /// What became of each file, in their order.
+    pub files: Vec<ImportedFile>,
+    /// The variables of the environment that the servers need.
+    pub variables: BTreeSet<String>,
+}
+
+/// What became of one file.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ImportedFile {
+    /// The names of its enabled servers in the configuration, by their names in the file.
+    pub servers: BTreeMap<String, String>,
+    /// The variant with these servers alone; `None` if they are all that there are, or if no name was set for it.
+    pub variant: Option<String>,
 }
 
 /// A note for the user about an imported file.
@@ -149,21 +172,36 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             let vary = found.servers.extract_if(.., |server| is_vary(server));
             notes.extend(vary.map(|server| VaryEntries::note(server.at, server.key)));
         }
+        let mut imported = ImportedFile::default();
         for server in found.servers {
-            all.add(file.name, server, &mut notes);
+            let (name, is_disabled) = (server.name.clone(), server.disabled);
+            let new = all.add(file.name, server, &mut notes);
+            if !is_disabled {
+                imported.servers.insert(name, new);
+            }
         }
+        all.files.push(imported);
         notes.sort_by_key(|note| note.at);
         all.notes.extend(notes.into_iter().map(note));
         for (name, about) in found.variables {
             all.variables.entry(name).or_insert(about);
         }
     }
+    let enabled = all.servers.iter().filter(|server| !server.disabled).count();
+    for (file, imported) in files.iter().zip(&mut all.files) {
+        let names: BTreeSet<&String> = imported.servers.values().collect();
+        if names.len() < enabled {
+            imported.variant = file.variant.map(str::to_owned);
+        }
+    }
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
-    let yaml = print::configuration(&names, &all.servers, &all.variables);
+    let yaml = print::configuration(&names, &all);
     Ok(Imported {
         yaml,
         notes: all.notes,
         left_out: all.left_out,
+        files: all.files,
+        variables: all.variables.into_keys().collect(),
     })
 }
 
@@ -210,11 +248,12 @@ struct All {
     variables: BTreeMap<String, String>,
     notes: Vec<Note>,
     left_out: Vec<String>,
+    files: Vec<ImportedFile>,
 }
 
 impl All {
-    /// Adds a server, renamed if its name is already in use.
-    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) {
+    /// Adds a server, renamed if its name is already in use. Returns its name.
+    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) -> String {
         let name = std::mem::take(&mut server.name);
         let plain = plain_name(&name);
         server.name.clone_from(&plain);
@@ -223,12 +262,10 @@ impl All {
             notes.push(note.with_fix(fix));
         };
         if let Some(first) = self.names.get(&plain) {
-            let same = self
-                .servers
-                .iter()
-                .any(|other| other.has_same_settings(&server));
-            if same {
-                return note(format!("is in {first} already"), "it is taken once");
+            let mut others = self.servers.iter();
+            if let Some(same) = others.find(|other| other.has_same_settings(&server)) {
+                note(format!("is in {first} already"), "it is taken once");
+                return same.name.clone();
             }
             let number = (2..).find(|number| !self.names.contains_key(&numbered(&plain, *number)));
             server.name = numbered(&plain, number.unwrap_or(2));
@@ -237,8 +274,10 @@ impl All {
         } else if plain != name {
             note(format!("is called `{plain}` here"), NO_OTHER_CHARACTERS);
         }
-        self.names.insert(server.name.clone(), file.to_owned());
+        let new = server.name.clone();
+        self.names.insert(new.clone(), file.to_owned());
         self.servers.push(server);
+        new
     }
 }
 

@@ -181,7 +181,7 @@ impl Reader<'_> {
         } else if let Some(fix) = misplaced(member, &keys) {
             fix
         } else if let Some(meant) = meant.or_else(|| nearest(&entry.key, &keys)) {
-            suggested = Some(meant.to_owned());
+            suggested = Some(meant.into());
             did_you_mean(meant)
         } else if keys.len() > MAX_LISTED_KEYS {
             format!("`vary config schema` describes the {} keys", keys.len())

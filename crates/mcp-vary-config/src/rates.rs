@@ -130,7 +130,6 @@ fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &LimitError) {
         LimitError::Pattern(why) => {
             reader.refuse(&item.deepest(&["tools"]), &format!("the pattern {why}"));
         }
-        other => reader.refuse(item, other),
     }
 }
 

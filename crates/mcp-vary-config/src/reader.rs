@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
             Err(fault) => fault.into(),
         };
         let missing = match &fault {
-            Fault::MissingVariable(name) => Some(name.clone()),
+            Fault::MissingVariable(name) => Some(name.as_str().into()),
             Fault::Other(..) => None,
         };
         let (what, fix) = fault.into_texts();

@@ -261,7 +261,7 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
         } else if let Some(meant) = nearest(&entry.key, &known) {
             let what = "is not a known key, and is ignored";
             let mut note = Diagnostic::new(entry.at, member.path, what);
-            note.meant = Some(meant.to_owned());
+            note.meant = Some(meant.into());
             reader.notes.push(note.with_fix(did_you_mean(meant)));
         }
     }

@@ -114,6 +114,37 @@ variants:
     assert!(imports(&[("x.json", off)]).contains(expected));
 }
 
+#[test]
+fn a_file_that_lacks_servers_of_others_gets_a_variant() {
+    let one = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y", "disabled": true}}}"#;
+    let two = r#"{"mcpServers": {"A b": {"command": "x"}, "a": {"command": "z", "disabledTools": ["t"]}}}"#;
+    let sources = [("one", one), ("two", two)].map(|(name, text)| {
+        let file = ImportSource::new(name, text);
+        file.with_variant(name)
+    });
+    let imported = import(&sources).unwrap();
+    let names = |at: usize| -> Vec<(&str, &str)> {
+        let servers = imported.files[at].servers.iter();
+        servers.map(|(from, to)| (&**from, &**to)).collect()
+    };
+    assert_eq!(names(0), [("a", "a")]);
+    assert_eq!(names(1), [("A b", "A-b"), ("a", "a-2")]);
+    let variants: Vec<_> = imported
+        .files
+        .iter()
+        .map(|it| it.variant.as_deref())
+        .collect();
+    assert_eq!(variants, [Some("one"), Some("two")]);
+    let printed = shown(&imported);
+    assert!(
+        printed.contains(
+            "  two:\n    from: standard\n    tools:\n      include:\n        - {server: A-b}\n        - {server: a-2}\n\
+             \x20     exclude:\n        - {server: a-2, name: t}\n"
+        ),
+        "{printed}"
+    );
+}
+
 #[track_caller]
 fn refuses(file: ImportSource<'_>, expected: &str) {
     assert_eq!(import(&[file]).unwrap_err().to_string(), expected);

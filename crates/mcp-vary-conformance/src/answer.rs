@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json::{brief, cut, text_at};
-use crate::objection::{Objection, violation};
+use crate::objection::{Objection, Verdict, ensure, violation};
 
 /// The texts in messages of errors, in lower case, that mean that there were too many requests.
 const LIMIT_MESSAGES: [&str; 3] = ["too many requests", "too many switches", "rate limit"];
@@ -33,6 +33,12 @@ impl Answer {
             Self::Result(result) => format!("the result {}", brief(result)),
             Self::Error(error) => error.describe(),
         }
+    }
+
+    /// Objects to the answer to `request`, unless it is right.
+    pub(crate) fn unless(&self, is_right: bool, request: &str) -> Verdict {
+        ensure!(is_right, "{request} was answered with {}", self.describe());
+        Ok(())
     }
 
     pub(crate) fn is_result(&self) -> bool {
@@ -91,6 +97,12 @@ impl ErrorAnswer {
         } else {
             format!("{error}, data {}", brief(&self.data))
         }
+    }
+
+    /// Objects to the error that answers `request`, unless it is right.
+    pub(crate) fn unless(&self, is_right: bool, request: &str) -> Verdict {
+        ensure!(is_right, "{request} was answered with {}", self.describe());
+        Ok(())
     }
 
     /// Whether the server refused a request only because there were too many.

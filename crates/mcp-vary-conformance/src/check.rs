@@ -21,55 +21,24 @@ use crate::survey::Survey;
 /// The identifier is the requirement's, a slash, and a short name: `SV-1/unique-ids`. It is stable.
 #[derive(Debug)]
 pub struct Check {
-    pub(crate) id: &'static str,
-    pub(crate) level: Level,
-    pub(crate) source: &'static str,
-    pub(crate) sentence: &'static str,
-    pub(crate) does: &'static str,
+    /// The identifier, such as `SV-1/unique-ids`.
+    pub id: &'static str,
+    /// How binding the sentence is.
+    pub level: Level,
+    /// The document and section that the sentence is from.
+    pub source: &'static str,
+    /// The sentence, as its document has it. For [`Level::Decision`]: the decision, in our words.
+    pub sentence: &'static str,
+    /// What the check sends and compares.
+    pub does: &'static str,
     pub(crate) scope: Scope,
-    pub(crate) eras: &'static [Era],
+    /// The eras of the protocol in which the check makes sense.
+    pub eras: &'static [Era],
     pub(crate) test: Test,
 }
 
 impl Check {
-    /// The identifier, such as `SV-1/unique-ids`.
-    #[must_use]
-    pub const fn id(&self) -> &'static str {
-        self.id
-    }
-
-    /// How binding the sentence is.
-    #[must_use]
-    pub const fn level(&self) -> Level {
-        self.level
-    }
-
-    /// The document and section that the sentence is from.
-    #[must_use]
-    pub const fn source(&self) -> &'static str {
-        self.source
-    }
-
-    /// The sentence, as its document has it. For [`Level::Decision`]: the decision, in our words.
-    #[must_use]
-    pub const fn sentence(&self) -> &'static str {
-        self.sentence
-    }
-
-    /// What the check sends and compares.
-    #[must_use]
-    pub const fn does(&self) -> &'static str {
-        self.does
-    }
-
-    /// The eras of the protocol in which the check makes sense.
-    #[must_use]
-    pub const fn eras(&self) -> &'static [Era] {
-        self.eras
-    }
-
     /// What the author of the server or client can do if it objects.
-    #[must_use]
     pub fn advice(&self) -> &'static str {
         match self.test {
             Test::Client(..) | Test::ClientMember(_) => advice::for_clients(self.requirement()),
@@ -78,7 +47,6 @@ impl Check {
     }
 
     /// The requirement of which this checks a part, such as `SV-1`.
-    #[must_use]
     pub fn requirement(&self) -> &'static str {
         self.id.split('/').next().unwrap_or(self.id)
     }
@@ -92,13 +60,11 @@ impl Check {
     }
 
     /// The extension without which the check makes no sense, if there is one.
-    #[must_use]
     pub const fn extension(&self) -> Option<Extension> {
         self.scope.extension()
     }
 
     /// Whether `selector` names this check: its whole identifier, or its requirement (`SV-1`).
-    #[must_use]
     pub fn matches(&self, selector: &str) -> bool {
         self.id == selector || self.requirement() == selector
     }

@@ -114,7 +114,7 @@ fn refusal(ordinary: &Record, era: Era) -> Option<String> {
 
 fn judge(observation: &Observation<'_>, options: &Options, report: &mut Report) {
     let checks = registry::client_checks().filter(|check| options.selects(check));
-    for check in checks.filter(|check| check.eras().contains(&observation.era)) {
+    for check in checks.filter(|check| check.eras.contains(&observation.era)) {
         let record = observation.of(check.scenario());
         let verdict = if observation.is_in(check.scope) {
             verdict(check, observation)

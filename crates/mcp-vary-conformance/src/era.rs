@@ -17,7 +17,6 @@ pub enum Era {
 
 impl Era {
     /// The revision of the protocol that the checks speak in this era.
-    #[must_use]
     pub const fn revision(self) -> &'static str {
         match self {
             Self::Legacy => "2025-11-25",

@@ -64,7 +64,6 @@ impl Options {
     ///
     /// By default all checks of clients run in both eras. A client may take 20 s until its first message, is ended after 5 s
     /// without a message, or after 30 s in any case.
-    #[must_use]
     pub fn for_clients() -> Self {
         let limits = Limits {
             request: Duration::from_secs(5),
@@ -157,7 +156,6 @@ impl Options {
     }
 
     /// Whether the run includes `check`.
-    #[must_use]
     pub fn selects(&self, check: &Check) -> bool {
         self.only.is_empty() || self.only.iter().any(|selector| check.matches(selector))
     }

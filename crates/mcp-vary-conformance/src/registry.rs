@@ -23,7 +23,7 @@ macro_rules! all_of {
 /// All checks of servers, in the order in which they run.
 ///
 /// ```
-/// let ids: Vec<&str> = mcp_vary_conformance::registry::checks().map(|check| check.id()).collect();
+/// let ids: Vec<&str> = mcp_vary_conformance::registry::checks().map(|check| check.id).collect();
 /// assert!(ids.contains(&"SV-1/unique-ids"));
 /// ```
 pub fn checks() -> impl Iterator<Item = &'static Check> {
@@ -41,7 +41,7 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 /// ```
 /// use mcp_vary_conformance::registry;
 ///
-/// let ids: Vec<&str> = registry::client_checks().map(|check| check.id()).collect();
+/// let ids: Vec<&str> = registry::client_checks().map(|check| check.id).collect();
 /// assert!(ids.contains(&"SV-13/client-keeps-cursors-with-their-variant"));
 /// ```
 pub fn client_checks() -> impl Iterator<Item = &'static Check> {
@@ -98,20 +98,19 @@ pub(crate) fn of(is_for_clients: bool) -> Box<dyn Iterator<Item = &'static Check
 }
 
 /// Checks as a table in markdown, with their sentences.
-#[must_use]
 pub fn to_markdown(checks: impl Iterator<Item = &'static Check>) -> String {
     let mut table =
         "| check | level | the document | what the check does |\n|---|---|---|---|\n".to_owned();
     for check in checks {
-        let eras = match check.eras() {
+        let eras = match check.eras {
             [era] => format!(" (only {era})"),
             _ => String::new(),
         };
         let cells = [
-            format!("`{}`{eras}", check.id()),
-            check.level().to_string().replace('*', "\\*"),
-            format!("{} *{}*", check.sentence(), check.source()),
-            check.does().to_owned(),
+            format!("`{}`{eras}", check.id),
+            check.level.to_string().replace('*', "\\*"),
+            format!("{} *{}*", check.sentence, check.source),
+            check.does.to_owned(),
         ];
         let escaped = cells.map(|cell| cell.replace('|', "\\|"));
         _ = writeln!(table, "| {} |", escaped.join(" | "));
@@ -127,17 +126,20 @@ mod tests {
 
     #[test]
     fn identifiers_are_unique() {
-        let ids: BTreeSet<_> = checks().chain(client_checks()).map(Check::id).collect();
+        let ids: BTreeSet<_> = checks()
+            .chain(client_checks())
+            .map(|check| check.id)
+            .collect();
         assert_eq!(ids.len(), checks().count() + client_checks().count());
     }
 
     #[test]
     fn an_identifier_is_a_requirement_and_a_name() {
         for check in checks().chain(client_checks()) {
-            let (requirement, name) = check.id().split_once('/').unwrap();
+            let (requirement, name) = check.id.split_once('/').unwrap();
             let (area, number) = requirement.split_once('-').unwrap();
-            assert!(["EXT", "CN", "SV", "TR"].contains(&area), "{}", check.id());
-            assert!(number.parse::<u8>().is_ok(), "{}", check.id());
+            assert!(["EXT", "CN", "SV", "TR"].contains(&area), "{}", check.id);
+            assert!(number.parse::<u8>().is_ok(), "{}", check.id);
             assert!(
                 name.chars()
                     .all(|letter| letter.is_ascii_lowercase() || "-.".contains(letter)),
@@ -155,7 +157,7 @@ mod tests {
         assert!(
             checks()
                 .filter(|check| check.matches("SV-1"))
-                .all(|check| check.id().starts_with("SV-1/"))
+                .all(|check| check.id.starts_with("SV-1/"))
         );
     }
 }

@@ -81,21 +81,19 @@ pub struct Finding {
 
 impl Finding {
     /// Whether the check did not pass: a violation, something that is missing, or no answer.
-    #[must_use]
     pub fn is_objection(&self) -> bool {
         use Outcome::{Missing, Unanswered, Violated};
         matches!(self.outcome, Violated(_) | Missing(_) | Unanswered(_))
     }
 
     /// Whether the run fails by it: an objection to a MUST.
-    #[must_use]
     pub fn is_failure(&self) -> bool {
-        self.is_objection() && self.check.level() == Level::Must
+        self.is_objection() && self.check.level == Level::Must
     }
 
     /// One word for the outcome, as reports have it.
     fn label(&self) -> &'static str {
-        match (&self.outcome, self.check.level()) {
+        match (&self.outcome, self.check.level) {
             (Outcome::Passed, _) => "pass",
             (Outcome::NotApplicable(_), _) => "skip",
             (Outcome::NotReached, _) => "not-reached",
@@ -171,38 +169,32 @@ impl Report {
     }
 
     /// The findings, era by era.
-    #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
     /// The eras in which the server does not answer, with the reasons.
-    #[must_use]
     pub fn skipped_eras(&self) -> &[(Era, String)] {
         &self.skipped
     }
 
     /// Whether all checks were reached, and none of a MUST objects.
-    #[must_use]
     pub fn passes(&self) -> bool {
         !self.fails() && self.not_reached() == 0
     }
 
     /// Whether a check of a MUST objects.
-    #[must_use]
     pub fn fails(&self) -> bool {
         self.findings.iter().any(Finding::is_failure)
     }
 
     /// How many checks the run did not reach in time.
-    #[must_use]
     pub fn not_reached(&self) -> usize {
         let is_late = |it: &&Finding| it.outcome == Outcome::NotReached;
         self.findings.iter().filter(is_late).count()
     }
 
     /// The seconds that all checks need, with a third more, if those that were reached are like the others; in tens.
-    #[must_use]
     pub fn needed_seconds(&self) -> u64 {
         let reached = self
             .findings
@@ -217,7 +209,6 @@ impl Report {
     }
 
     /// The report as text.
-    #[must_use]
     pub fn render(&self, format: Format) -> String {
         match format {
             Format::Plain => plain::render(self),
@@ -273,14 +264,14 @@ fn finding_to_json(finding: &Finding) -> Value {
     let exchanges =
         exchanges.map(|exchange| json!({"sent": exchange.sent, "received": exchange.received}));
     json!({
-        "id": check.id(),
+        "id": check.id,
         "revision": finding.era.revision(),
-        "level": check.level().to_string(),
+        "level": check.level.to_string(),
         "outcome": finding.label(),
         "finding": finding.text(),
-        "sentence": check.sentence(),
-        "source": check.source(),
-        "does": check.does(),
+        "sentence": check.sentence,
+        "source": check.source,
+        "does": check.does,
         "advice": finding.advice(),
         "milliseconds": u64::try_from(finding.duration.as_millis()).unwrap_or(u64::MAX),
         "traffic": exchanges.collect::<Vec<_>>(),

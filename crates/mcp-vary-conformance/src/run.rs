@@ -190,7 +190,7 @@ impl EraRun<'_> {
 
     async fn check_all(self, report: &mut Report) {
         let selected = registry::checks().filter(|check| self.options.selects(check));
-        let checks = selected.filter(|check| check.eras().contains(&self.era));
+        let checks = selected.filter(|check| check.eras.contains(&self.era));
         let findings = stream::iter(checks.map(|check| self.check(check)));
         let mut findings = pin!(findings.buffered(self.transport.concurrency(self.era)));
         while let Some(finding) = findings.next().await {
@@ -243,7 +243,7 @@ const COMPARE_SESSIONS: &[&str] = &["SV-4", "SV-5", "CN-1", "CN-2", "CN-7", "EXT
 
 /// The outcome of a check that is not run, if it is not.
 fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Outcome> {
-    if survey.requires_hints && check.id() != "SV-4/hints-are-optional" {
+    if survey.requires_hints && check.id != "SV-4/hints-are-optional" {
         let reason = "the server refuses clients without hints";
         return Some(Outcome::NotApplicable(reason.to_owned()));
     }
@@ -268,7 +268,7 @@ fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Out
 
 /// Why a run that expects an extension shows nothing about it. The first check of results objects.
 fn unmet_expectation(check: &Check, survey: &Survey, options: &Options) -> Option<String> {
-    let extension = match check.id() {
+    let extension = match check.id {
         "CN-9/agent-json-is-structured" => Extension::Negotiation,
         "SV-8/default-is-the-first" => Extension::Variants,
         _ => return None,

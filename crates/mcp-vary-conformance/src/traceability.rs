@@ -20,16 +20,15 @@ pub const FILES: [(&str, &str); 4] = [
 /// that no check has are written by hand, and stay. `None` if it has no `requirements`.
 ///
 /// Decisions (`MUST*`) are no sentences of a document, and are left out.
-#[must_use]
 pub fn updated(yaml: &str, source: &str) -> Option<String> {
     let (head, rows) = yaml.split_once("\nrequirements:\n")?;
     let excluded = rows.find("  - text: ").map_or("", |start| &rows[start..]);
     let mut updated = format!("{head}\nrequirements:\n");
     let all = registry::checks().chain(registry::client_checks());
-    let checks = all.filter(|check| check.source().starts_with(source));
-    for check in checks.filter(|check| check.level() != Level::Decision) {
-        _ = writeln!(updated, "  - check: {}", check.id());
-        let sentence = check.sentence().replace('\'', "''");
+    let checks = all.filter(|check| check.source.starts_with(source));
+    for check in checks.filter(|check| check.level != Level::Decision) {
+        _ = writeln!(updated, "  - check: {}", check.id);
+        let sentence = check.sentence.replace('\'', "''");
         _ = writeln!(updated, "    text: '{sentence}'");
     }
     Some(updated + excluded)
@@ -42,13 +41,13 @@ mod tests {
     #[test]
     fn each_sentence_of_these_documents_is_in_one_file() {
         let checks = registry::checks().chain(registry::client_checks());
-        for check in checks.filter(|check| check.level() != Level::Decision) {
+        for check in checks.filter(|check| check.level != Level::Decision) {
             let files = FILES
                 .iter()
-                .filter(|(_, source)| check.source().starts_with(source));
+                .filter(|(_, source)| check.source.starts_with(source));
             // The core specification is another document.
-            let expected = usize::from(!check.source().starts_with("MCP "));
-            assert_eq!(files.count(), expected, "{}", check.id());
+            let expected = usize::from(!check.source.starts_with("MCP "));
+            assert_eq!(files.count(), expected, "{}", check.id);
         }
     }
 

@@ -43,11 +43,11 @@ fn objecting(report: &Report) -> impl Iterator<Item = &Finding> {
 
 fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
     let findings = objecting(report);
-    findings.map(|it| (it.era, it.check.id())).collect()
+    findings.map(|it| (it.era, it.check.id)).collect()
 }
 
 fn describe(report: &Report) -> String {
-    let describe = |it: &Finding| format!("{} {}: {:?}\n", it.era, it.check.id(), it.outcome);
+    let describe = |it: &Finding| format!("{} {}: {:?}\n", it.era, it.check.id, it.outcome);
     objecting(report).map(describe).collect()
 }
 
@@ -74,33 +74,31 @@ async fn every_check_passes_somewhere_in_each_of_its_eras() {
     ];
     let findings = || reports.iter().flat_map(Report::findings);
     for check in registry::checks() {
-        for era in check.eras() {
+        for era in check.eras {
             let passed = |finding: &Finding| {
-                finding.check.id() == check.id()
+                finding.check.id == check.id
                     && finding.era == *era
                     && finding.outcome == Outcome::Passed
             };
-            assert!(findings().any(passed), "{} in {era}", check.id());
+            assert!(findings().any(passed), "{} in {era}", check.id);
         }
     }
 }
 
 /// What the fault that is called like a check must lead to: the check's objection, in each of its eras.
 fn expected(fault: &str) -> BTreeSet<(Era, &'static str)> {
-    let found_by = registry::checks()
-        .find(|check| check.id() == fault)
-        .unwrap();
-    let eras = found_by.eras().iter();
-    eras.map(|era| (*era, found_by.id())).collect()
+    let found_by = registry::checks().find(|check| check.id == fault).unwrap();
+    let eras = found_by.eras.iter();
+    eras.map(|era| (*era, found_by.id)).collect()
 }
 
 /// Asserts that the fault of each check of an area is found by it, in each of its eras, and by no other.
 async fn are_found_by_their_checks_alone(area: &str) {
     let mut wrong = String::new();
-    for found_by in registry::checks().filter(|check| check.id().starts_with(area)) {
-        let report = check(found_by.id()).await;
-        if objections(&report) != expected(found_by.id()) {
-            wrong += &format!("fault {}:\n{}", found_by.id(), describe(&report));
+    for found_by in registry::checks().filter(|check| check.id.starts_with(area)) {
+        let report = check(found_by.id).await;
+        if objections(&report) != expected(found_by.id) {
+            wrong += &format!("fault {}:\n{}", found_by.id, describe(&report));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -128,7 +126,7 @@ async fn faults_of_results_are_found_by_their_checks_alone() {
 
 fn outcome<'a>(report: &'a Report, id: &str) -> &'a Outcome {
     let mut findings = report.findings().iter();
-    &findings.find(|it| it.check.id() == id).unwrap().outcome
+    &findings.find(|it| it.check.id == id).unwrap().outcome
 }
 
 #[tokio::test]
@@ -223,7 +221,7 @@ async fn only_what_is_selected_runs() {
     let options = Options::default().only(["SV-13", "SV-1/unique-ids"]);
     let options = options.unwrap().era(Era::Modern);
     let report = run(&target, &options).await.unwrap();
-    let is_selected = |check: &Check| check.matches("SV-13") || check.id() == "SV-1/unique-ids";
+    let is_selected = |check: &Check| check.matches("SV-13") || check.id == "SV-1/unique-ids";
     let is_right = |it: &Finding| is_selected(it.check) && it.era == Era::Modern;
     assert!(report.findings().iter().all(is_right));
     assert!(report.findings().len() > 2);

@@ -45,12 +45,12 @@ async fn check(transport: Transport, fault: &str) -> Report {
 
 fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
     let objections = report.findings().iter().filter(|it| it.is_objection());
-    objections.map(|it| (it.era, it.check.id())).collect()
+    objections.map(|it| (it.era, it.check.id)).collect()
 }
 
 /// What the fault that is called like a check must lead to: the check's objection, in each of its eras.
 fn expected(check: &Check) -> BTreeSet<(Era, &'static str)> {
-    check.eras().iter().map(|era| (*era, check.id())).collect()
+    check.eras.iter().map(|era| (*era, check.id)).collect()
 }
 
 async fn a_right_client_passes_every_check(transport: Transport) {
@@ -58,13 +58,13 @@ async fn a_right_client_passes_every_check(transport: Transport) {
     let text = report.render(Format::Plain);
     assert!(report.skipped_eras().is_empty(), "{text}");
     for check in registry::client_checks() {
-        for era in check.eras() {
+        for era in check.eras {
             let passed = |finding: &Finding| {
-                finding.check.id() == check.id()
+                finding.check.id == check.id
                     && finding.era == *era
                     && finding.outcome == Outcome::Passed
             };
-            let (id, has_passed) = (check.id(), report.findings().iter().any(passed));
+            let (id, has_passed) = (check.id, report.findings().iter().any(passed));
             assert!(has_passed, "{id} in {era}\n{text}");
         }
     }
@@ -72,7 +72,7 @@ async fn a_right_client_passes_every_check(transport: Transport) {
 
 async fn faults_are_found_by_their_checks_alone(transport: Transport) {
     let reports = stream::iter(registry::client_checks().map(async |found_by| {
-        let report = check(transport, found_by.id()).await;
+        let report = check(transport, found_by.id).await;
         (found_by, report)
     }));
     let mut wrong = String::new();
@@ -80,7 +80,7 @@ async fn faults_are_found_by_their_checks_alone(transport: Transport) {
     while let Some((found_by, report)) = reports.next().await {
         if objections(&report) != expected(found_by) {
             let text = report.render(Format::Plain);
-            wrong += &format!("fault {}:\n{text}\n", found_by.id());
+            wrong += &format!("fault {}:\n{text}\n", found_by.id);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -126,7 +126,7 @@ async fn only_what_is_selected_is_reported() {
     let options = Options::for_clients().only(["SV-13"]).unwrap();
     let options = options.era(Era::Legacy);
     let report = run(Transport::Http, NO_FAULT, &options).await;
-    let ids: Vec<&str> = report.findings().iter().map(|it| it.check.id()).collect();
+    let ids: Vec<&str> = report.findings().iter().map(|it| it.check.id).collect();
     let expected = ["cursors-are-opaque", "keeps-cursors-with-their-variant"];
     assert_eq!(ids, expected.map(|it| format!("SV-13/client-{it}")));
 }

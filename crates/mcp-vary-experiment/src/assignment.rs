@@ -19,7 +19,6 @@ pub struct Unit(pub(crate) u64);
 
 /// One of the variants that are compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "an arm is a name with a weight")]
 pub struct Arm {
     /// The id of its variant.
     pub variant: String,
@@ -29,7 +28,6 @@ pub struct Arm {
 
 /// An experiment that the operator may not have meant.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
 pub enum ExperimentError {
     /// The name, or the variant of an arm, is empty or too long.
     #[error("`{0}` must have 1 to {MAX_NAME} bytes")]
@@ -108,13 +106,11 @@ impl Experiment {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its arms, the control first.
-    #[must_use]
     pub fn arms(&self) -> &[Arm] {
         &self.arms
     }
@@ -122,13 +118,11 @@ impl Experiment {
     /// The client that is meant by `identity`, the bytes of a principal or a session.
     ///
     /// `experiment` is the name of the experiment: in another one, the client is another unit.
-    #[must_use]
     pub fn unit(key: &[u8], experiment: &str, identity: &[u8]) -> Unit {
         Unit(digest(key, &[b"unit", experiment.as_bytes(), identity]))
     }
 
     /// Identifies the experiment with this key among others: with another name, arm or weight, it is another one.
-    #[must_use]
     pub fn id(&self, key: &[u8]) -> u64 {
         let weights: Vec<_> = self.arms.iter().map(|it| it.weight.to_be_bytes()).collect();
         let weighted = self.arms.iter().zip(&weights);
@@ -144,7 +138,6 @@ impl Experiment {
     ///
     /// Each arm draws a number from an exponential distribution with the arm's weight as its rate; the least one wins
     /// (weighted rendezvous hashing). So a change of one weight moves clients to or from this arm, and no others.
-    #[must_use]
     pub fn assign(&self, key: &[u8], unit: Unit) -> usize {
         let mut best = (f64::INFINITY, 0);
         for (at, arm) in self.arms.iter().enumerate() {

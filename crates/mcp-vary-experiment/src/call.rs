@@ -6,10 +6,6 @@ use crate::assignment::Unit;
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "the metrics distinguish these and no others"
-)]
 pub enum CallOutcome {
     /// With a result.
     Succeeded,
@@ -21,10 +17,6 @@ pub enum CallOutcome {
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the metrics are computed from these members"
-)]
 pub struct Call {
     /// Who called.
     pub unit: Unit,

@@ -23,6 +23,11 @@
 //!
 //! SEP-2053, "A/B Testing and Experimentation". Intervals: R. Kohavi, D. Tang, Y. Xu, *Trustworthy Online Controlled
 //! Experiments*, chapters 17 (power), 18 (the delta method), 21 (sample ratio mismatch).
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
 
 mod assignment;
 mod call;

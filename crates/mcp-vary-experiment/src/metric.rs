@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Better {
     /// Greater ones.
     Greater,
@@ -17,7 +16,6 @@ pub enum Better {
 /// A ratio over all clients of an arm: the sum of its numerators by the sum of its denominators.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Metric {
     /// The share of the calls that failed, whatever the reason.
     Failed,
@@ -46,13 +44,11 @@ impl Metric {
     ];
 
     /// Whether values are shares, between 0 and 1.
-    #[must_use]
     pub const fn is_share(self) -> bool {
         matches!(self, Self::Failed | Self::InvalidArguments | Self::Repaired)
     }
 
     /// Which values are better.
-    #[must_use]
     pub const fn better(self) -> Better {
         match self {
             Self::Repaired => Better::Greater,
@@ -64,7 +60,6 @@ impl Metric {
     }
 
     /// Its name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",

@@ -23,7 +23,6 @@ type Place = (Unit, u8, u64);
 
 impl Record {
     /// Where it belongs in 17 bytes, of which the last 8 are its source; then its values.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; RECORD] {
         let (unit, arm, source) = self.place;
         let mut bytes = [0; RECORD];
@@ -37,7 +36,6 @@ impl Record {
     }
 
     /// The record of these bytes; `None` if its arm cannot exist. Values that are too great are lowered.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; RECORD]) -> Option<Self> {
         let (unit, others) = bytes.split_first_chunk()?;
         let ([arm], others) = others.split_first_chunk()?;

@@ -24,7 +24,6 @@ const POWER: f64 = 0.8;
 
 /// A value and the interval that it is in, in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -37,10 +36,8 @@ pub struct Estimate {
 /// What can be said of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Verdict {
     /// Too few clients took part for a verdict. The interval of the difference says what they show or exclude already.
-    #[non_exhaustive]
     TooFew {
         /// The clients of the smaller arm.
         have: f64,
@@ -62,7 +59,6 @@ pub enum Verdict {
 /// An arm beside the control, by one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Comparison {
     /// By which metric.
     pub metric: Metric,
@@ -85,7 +81,6 @@ pub struct Comparison {
 
 /// The clients of each arm, as planned and as they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct Shares {
     /// For each arm its variant, its number of clients, and the number that its weight would give it.
     pub arms: Vec<(String, f64, f64)>,
@@ -95,7 +90,6 @@ pub struct Shares {
 
 impl Shares {
     /// Whether something is wrong with the assignment (a *sample ratio mismatch*).
-    #[must_use]
     pub fn are_uneven(&self) -> bool {
         self.p < UNEVEN
     }
@@ -119,7 +113,6 @@ impl Shares {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Report {
     /// The experiment's name.
     pub name: String,
@@ -138,7 +131,6 @@ impl Report {
     ///
     /// `effect` is the difference that is worth finding: of shares in absolute terms (0.05 are five calls of a hundred),
     /// of other metrics as a part of the control's value.
-    #[must_use]
     pub fn of(totals: &Totals, metric: Metric, effect: f64) -> Self {
         let split = shares(totals);
         let takers = |arm: &ArmTotals| arm.sums(Metric::Calls).units;
@@ -167,7 +159,6 @@ impl Report {
     }
 
     /// The clients of the smallest arm and the number that each needs at least, if that is more.
-    #[must_use]
     pub fn too_few(&self) -> Option<(f64, f64)> {
         (self.fewest < MIN_UNITS).then_some((self.fewest, MIN_UNITS))
     }

@@ -5,7 +5,6 @@ use crate::report::{Comparison, Estimate, Report, Verdict};
 
 impl Report {
     /// What is declared, a sentence for each arm; one sentence if nothing is declared yet. `effect` is that of the report.
-    #[must_use]
     pub fn sentences(&self, effect: f64) -> Vec<String> {
         if self.shares.are_uneven() {
             let p = match probability(self.shares.p) {
@@ -33,7 +32,6 @@ impl Report {
 
 impl Metric {
     /// A value, as reports show it: shares in percent.
-    #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Duration => format!("{value:.1} ms"),
@@ -43,7 +41,6 @@ impl Metric {
     }
 
     /// A difference with its sign; of shares in percentage points.
-    #[must_use]
     pub fn show_difference(self, difference: f64) -> String {
         match self {
             Self::Duration => format!("{difference:+.1} ms"),
@@ -54,7 +51,6 @@ impl Metric {
 }
 
 /// A probability, as reports show it.
-#[must_use]
 pub fn probability(p: f64) -> String {
     if p < 0.001 {
         "<0.001".to_owned()

@@ -1,16 +1,10 @@
 //! A tally that replicas share.
 
 use crate::records::Record;
-use crate::tally::{Shard, Sharing, Tally, Units};
+use crate::tally::{Shard, Tally, Units};
 
 /// Without [`shared`](Tally::shared), none of these does anything.
 impl Tally {
-    /// How this replica takes part, if it does.
-    #[must_use]
-    pub const fn sharing(&self) -> Option<&Sharing> {
-        self.sharing.as_ref()
-    }
-
     /// Takes over a record. In any order and any number of times, the same records make the same totals.
     pub fn merge(&self, record: &Record) {
         let Some(mut shard) = self.shard(record.place.0) else {
@@ -23,7 +17,6 @@ impl Tally {
     }
 
     /// Records that the others may not have, at most so many.
-    #[must_use]
     pub fn unwritten(&self, most: usize) -> Vec<Record> {
         let mut records = Vec::new();
         for shard in &self.shards {

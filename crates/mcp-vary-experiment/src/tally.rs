@@ -30,7 +30,6 @@ const SHARDS: usize = 16;
 
 /// How a replica takes part in a tally.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Sharing {
     /// Identifies the experiment: see [`Experiment::id`].
     pub id: u64,
@@ -43,28 +42,21 @@ pub struct Sharing {
 /// What came of an experiment so far.
 pub struct Tally {
     experiment: Experiment,
-    pub(crate) sharing: Option<Sharing>,
+    /// How this replica takes part in a tally of several, if it does.
+    pub sharing: Option<Sharing>,
     pub(crate) shards: Vec<ScopedLock<Shard>>,
 }
 
-impl std::fmt::Debug for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tally")
-            .field("experiment", &self.experiment)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Tally);
 
 impl Tally {
     /// Nothing so far.
-    #[must_use]
     pub fn new(experiment: Experiment) -> Self {
         Self::with_sharing(experiment, None)
     }
 
     /// The part of one replica in a tally that several share: it counts, and takes over what the others
     /// [wrote](Self::unwritten).
-    #[must_use]
     pub fn shared(experiment: Experiment, sharing: Sharing) -> Self {
         Self::with_sharing(experiment, Some(sharing))
     }
@@ -86,12 +78,6 @@ impl Tally {
             sharing,
             shards,
         }
-    }
-
-    /// What is counted.
-    #[must_use]
-    pub const fn experiment(&self) -> &Experiment {
-        &self.experiment
     }
 
     /// Counts a client that takes part, whether it calls anything or not.
@@ -142,7 +128,6 @@ impl Tally {
     }
 
     /// The sums so far.
-    #[must_use]
     pub fn totals(&self) -> Totals {
         let arms = self.experiment.arms();
         let mut totals = vec![ArmSums::default(); arms.len()];

@@ -10,10 +10,6 @@ use crate::metric::Metric;
 /// Sums over the clients of one arm, for one metric: `x` is a client's numerator, `n` its denominator.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the variance of a ratio needs these sums and no others"
-)]
 pub struct Sums {
     /// The number of clients with a denominator above 0.
     pub units: f64,
@@ -43,10 +39,6 @@ impl Sums {
 /// What came of one arm.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "an arm with the sums of each metric"
-)]
 pub struct ArmTotals {
     /// The id of its variant.
     pub variant: String,
@@ -58,7 +50,6 @@ pub struct ArmTotals {
 
 impl ArmTotals {
     /// The sums of a metric; zeros if there are none.
-    #[must_use]
     pub fn sums(&self, metric: Metric) -> Sums {
         self.metrics.get(metric.name()).copied().unwrap_or_default()
     }
@@ -67,7 +58,6 @@ impl ArmTotals {
 /// What came of an experiment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_structs, reason = "a name with its arms")]
 pub struct Totals {
     /// The experiment's name.
     pub name: String,
@@ -78,16 +68,12 @@ pub struct Totals {
     pub shared: Option<String>,
 }
 
-/// Two totals are not of the same experiment.
+/// Two totals are not of the same experiment: names, arms or weights differ.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum TotalsError {
-    /// Names, arms or weights differ.
-    #[error(
-        "the replicas run different experiments: `{0}` and `{1}`; give them the same configuration"
-    )]
-    Different(String, String),
-}
+#[error(
+    "the replicas run different experiments: `{0}` and `{1}`; give them the same configuration"
+)]
+pub struct TotalsError(pub String, pub String);
 
 impl Totals {
     /// Adds what another replica counted. If both [share](Self::shared) their counts, nothing is added: those of more
@@ -98,7 +84,7 @@ impl Totals {
     ///
     /// # Errors
     ///
-    /// [`TotalsError::Different`] if the other replica has another name, other arms or other weights. Nothing is added
+    /// If the other replica has another name, other arms or other weights. Nothing is added
     /// then.
     pub fn add(&mut self, other: &Self) -> Result<(), TotalsError> {
         let arms = |totals: &Self| -> Vec<_> {
@@ -113,7 +99,7 @@ impl Totals {
                     .collect();
                 format!("{} ({})", totals.name, arms.join(", "))
             };
-            return Err(TotalsError::Different(shown(self), shown(other)));
+            return Err(TotalsError(shown(self), shown(other)));
         }
         if self.shared.is_some() && self.shared == other.shared {
             if self.clients_and_calls() < other.clients_and_calls() {

@@ -164,7 +164,7 @@ fn totals_of_other_experiments_are_refused_with_both_named() {
     let error = totals.add(&tally(2).totals()).unwrap_err();
     assert_eq!(
         error,
-        TotalsError::Different(
+        TotalsError(
             "words (control: 1, verbose: 1)".to_owned(),
             "words (control: 1, verbose: 2)".to_owned()
         )

@@ -159,7 +159,7 @@ fn a_tally_that_is_not_shared_takes_no_records_and_has_none() {
     shared.record(&call(2, Failed));
     let totals = alone.totals();
     alone.note_lost();
-    assert!(alone.unwritten(usize::MAX).is_empty() && alone.sharing().is_none());
+    assert!(alone.unwritten(usize::MAX).is_empty() && alone.sharing.is_none());
     written(&shared).iter().for_each(|it| alone.merge(it));
     assert_eq!(alone.totals(), totals);
     assert_eq!(totals.shared, None);

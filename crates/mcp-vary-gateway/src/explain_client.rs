@@ -310,7 +310,7 @@ impl<'a> Question<'a> {
         let shown: BTreeMap<_, _> = names
             .map(|(server, name, shown)| ((server, name), shown))
             .collect();
-        let items = report.into_iter().flat_map(AccessReport::items);
+        let items = report.into_iter().flat_map(|report| &report.items);
         let mut decisions = items.map(hidden_by_access);
         let tools = merged_tools(catalog).map(|(server, item)| {
             let by_access = decisions.next().flatten();
@@ -350,11 +350,11 @@ fn merged_tools(catalog: &Catalog) -> impl Iterator<Item = (&str, &Item)> {
 }
 
 fn hidden_by_access(item: &ItemReport) -> Option<HiddenTool> {
-    let Decision::Hidden(by) = item.decision() else {
+    let Decision::Hidden(by) = &item.decision else {
         return None;
     };
     let is_by_rule = matches!(by, HiddenBy::Rule(_));
-    let denied = is_by_rule.then(|| item.reasons().first()).flatten();
+    let denied = is_by_rule.then(|| item.reasons.first()).flatten();
     Some(HiddenTool {
         by: "access",
         rule: denied.map(|reason| reason.label.clone()),

@@ -1,5 +1,6 @@
 //! The gateway: its current configuration, and what it has from its start to its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -23,6 +24,7 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use mcp_vary_observation::request_feed::{FinishedCall, RequestWatch, Viewer};
+use mcp_vary_observation::savings::Cost;
 use mcp_vary_settings::config::{Config, OnlyClient};
 
 /// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
@@ -359,6 +361,18 @@ impl Gateway {
     #[must_use]
     pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {
         self.services.observers.feed.watch(viewer)
+    }
+
+    /// What lists and results cost on each of the last days, in bytes by the days since 1970-01-01 UTC.
+    #[must_use]
+    pub fn saved_days(&self) -> BTreeMap<u64, Cost> {
+        let now = (self.current().config.environment.now)();
+        self.services.savings.days(now)
+    }
+
+    /// Adds what an earlier process counted of the last days.
+    pub fn restore_saved_days(&self, days: BTreeMap<u64, Cost>) {
+        self.services.savings.restore(days);
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.

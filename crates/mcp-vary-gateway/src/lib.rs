@@ -101,9 +101,11 @@ pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 pub use mcp_vary_catalog::server_changes::{SeenChange, ServerChange};
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+pub use mcp_vary_observation::people::PersonUse;
 pub use mcp_vary_observation::request_feed::{
     FinishedCall, RequestWatch, WatchEvent, WatchedClient,
 };
+pub use mcp_vary_observation::savings::{ClientSaving, Cost, SavingsStatus};
 pub use mcp_vary_session::authentication::try_token;
 pub use mcp_vary_session::client_uses::ClientUse;
 pub use mcp_vary_session::deprecation::DeprecatedUse;

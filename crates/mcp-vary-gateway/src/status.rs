@@ -21,6 +21,8 @@ use crate::pool::ConnectionStatus;
 use crate::pool::source::MAX_REASON_LENGTH;
 use mcp_vary_observation::call_counters::CallCounters;
 use mcp_vary_observation::milliseconds;
+use mcp_vary_observation::people::PersonUse;
+use mcp_vary_observation::savings::SavingsStatus;
 use mcp_vary_session::client_uses::ClientUse;
 use mcp_vary_session::deprecation::DeprecatedUse;
 use mcp_vary_session::directory_uses::DirectoryUse;
@@ -37,6 +39,9 @@ use mcp_vary_session::directory_uses::DirectoryUse;
 pub struct Status {
     /// The version of this program.
     pub version: &'static str,
+    /// A digest of the configuration file that was read; absent without a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
     /// Seconds since the gateway was opened.
     pub uptime: u64,
     /// The servers behind, in the order of configuration.
@@ -45,6 +50,11 @@ pub struct Status {
     pub variants: Vec<VariantStatus>,
     /// The recent clients, each with its variant and what selected it, most recent first.
     pub clients: Vec<ClientUse>,
+    /// The people who used the gateway recently, most recent first; none without `auth`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<PersonUse>,
+    /// The tokens that lists and results of tools cost, and what they would have cost without Vary.
+    pub savings: SavingsStatus,
     /// Why tokens of issuers cannot be verified: their keys were not fetched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_keys: Vec<String>,
@@ -337,10 +347,13 @@ impl Status {
             authentication.is_none_or(|settings| settings.authenticator.allows_anonymous());
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            config: snapshot.config.digest.as_deref().map(str::to_owned),
             uptime: now.saturating_sub(services.started_at),
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             clients: services.client_uses.all(),
+            people: services.people.all(),
+            savings: services.savings.status(now),
             missing_keys: snapshot
                 .authentication
                 .as_ref()

@@ -22,13 +22,11 @@ impl ClosedList {
     }
 
     /// The value in the list that stands for `value`: itself, or the last one.
-    #[must_use]
     pub fn entry(&self, value: &str) -> &'static str {
         self.value(self.position(value))
     }
 
     /// The values.
-    #[must_use]
     pub const fn values(&self) -> &'static [&'static str] {
         self.0
     }
@@ -108,7 +106,6 @@ impl Code {
     pub const CANCELLED: Self = Self(2);
 
     /// The outcome of a request that was answered with this error of JSON-RPC.
-    #[must_use]
     pub fn of_error(code: i64) -> Self {
         let known = NUMBERS.iter().position(|number| *number == code);
         Self(CODES.position("-32700") + known.unwrap_or(NUMBERS.len()))

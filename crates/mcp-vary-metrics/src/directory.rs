@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
@@ -26,8 +26,8 @@ pub(crate) const OTHER: &str = "_other";
 /// Finding one takes no lock. Adding and removing one copies the table.
 pub(crate) struct Directory<V> {
     owners: ArcSwap<Owners<V>>,
-    /// Held while the table is replaced.
-    changing: Lock<()>,
+    /// Locked while the table is replaced.
+    activities: Lock<BTreeMap<Arc<str>, Activity>>,
     /// For how many more owners there is room; several directories can share it.
     room: Arc<AtomicUsize>,
     /// The owner that stands for those without room.
@@ -51,36 +51,31 @@ type Owners<V> = IndexMap<Arc<str>, Arc<V>, RandomState>;
 pub(crate) trait Owner {
     /// How often it was used.
     fn total(&self) -> u64;
-
-    /// When it was last listed or used.
-    fn activity(&self) -> &Activity;
 }
 
 /// When an owner was last listed or used.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
+struct Activity {
     /// How often it had been used at the last scrape.
-    total: AtomicU64,
+    total: u64,
     /// Seconds since 1970-01-01 UTC; 0 before the first scrape.
-    last: AtomicU64,
+    last: u64,
 }
 
 impl Activity {
     /// Whether the owner was active in the [`RETENTION`] before `now`.
-    fn is_recent(&self, now: u64, total: u64, is_listed: bool) -> bool {
-        let is_used = self.total.swap(total, Ordering::Relaxed) != total;
-        let last = self.last.load(Ordering::Relaxed);
-        if is_listed || is_used || last == 0 {
-            self.last.store(now, Ordering::Relaxed);
+    fn is_recent(&mut self, now: u64, total: u64, is_listed: bool) -> bool {
+        let is_used = std::mem::replace(&mut self.total, total) != total;
+        if is_listed || is_used || self.last == 0 {
+            self.last = now;
             return true;
         }
-        now.saturating_sub(last) < RETENTION
+        now.saturating_sub(self.last) < RETENTION
     }
 }
 
 /// What exists at the moment. What does not, loses its series after some time.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Listed {
     /// The servers of the configuration, each with the tools that it lists.
     pub servers: BTreeMap<String, BTreeSet<String>>,
@@ -105,7 +100,7 @@ impl<V: Owner> Directory<V> {
             other: Arc::new(create()),
             create: Box::new(create),
             owners: ArcSwap::from_pointee(Owners::default()),
-            changing: Lock::new(()),
+            activities: Lock::default(),
             room,
         }
     }
@@ -123,7 +118,7 @@ impl<V: Owner> Directory<V> {
     }
 
     fn add(&self, name: &str) -> Arc<V> {
-        let _changing = self.changing.lock();
+        let _changing = self.activities.lock();
         if let Some(owner) = self.owners.load().get(name) {
             return Arc::clone(owner);
         }
@@ -143,16 +138,16 @@ impl<V: Owner> Directory<V> {
 
     /// Removes the owners that are neither `listed` nor used for some time before `now`.
     pub(crate) fn retire(&self, now: u64, listed: impl Fn(&str) -> bool) {
-        let is_over = |name: &str, owner: &V| {
-            let activity = owner.activity();
-            !activity.is_recent(now, owner.total(), listed(name))
-        };
-        let _changing = self.changing.lock();
+        let mut activities = self.activities.lock();
         let mut owners = Owners::clone(&self.owners.load());
         let before = owners.len();
-        owners.retain(|name, owner| !is_over(name, owner));
+        owners.retain(|name, owner| {
+            let activity = activities.entry(Arc::clone(name)).or_default();
+            activity.is_recent(now, owner.total(), listed(name))
+        });
         let removed = before - owners.len();
         if removed > 0 {
+            activities.retain(|name, _| owners.contains_key(name));
             self.owners.store(Arc::new(owners));
             self.room.fetch_add(removed, Ordering::Relaxed);
         }
@@ -175,39 +170,31 @@ impl<V: Owner> Directory<V> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
 
-    #[derive(Debug, Default)]
-    struct Uses {
-        count: AtomicU64,
-        activity: Activity,
-    }
-
-    impl Owner for Uses {
+    impl Owner for AtomicU64 {
         fn total(&self) -> u64 {
-            self.count.load(Ordering::Relaxed)
-        }
-
-        fn activity(&self) -> &Activity {
-            &self.activity
+            self.load(Ordering::Relaxed)
         }
     }
 
-    fn names(directory: &Directory<Uses>) -> Vec<String> {
+    fn names(directory: &Directory<AtomicU64>) -> Vec<String> {
         let all = directory.all();
         all.iter().map(|(name, _)| name.to_string()).collect()
     }
 
     #[test]
     fn an_owner_goes_an_hour_after_it_was_listed_or_used() {
-        let directory = Directory::new(Arc::new(AtomicUsize::new(9)), Uses::default);
+        let directory = Directory::new(Arc::new(AtomicUsize::new(9)), AtomicU64::default);
         for name in ["listed", "used", "gone"] {
             directory.get(name);
         }
         directory.retire(1, |_| true);
         directory.retire(RETENTION, |name| name == "listed");
         assert_eq!(names(&directory).len(), 4);
-        directory.get("used").count.fetch_add(1, Ordering::Relaxed);
+        directory.get("used").fetch_add(1, Ordering::Relaxed);
         directory.retire(RETENTION + 1, |name| name == "listed");
         assert_eq!(names(&directory), ["listed", "used", "_other"]);
         directory.retire(2 * RETENTION + 1, |name| name == "listed");
@@ -219,8 +206,8 @@ mod tests {
     fn what_has_no_room_shares_one_owner() {
         let room = Arc::new(AtomicUsize::new(2));
         let (one, two) = (
-            Directory::new(Arc::clone(&room), Uses::default),
-            Directory::new(room, Uses::default),
+            Directory::new(Arc::clone(&room), AtomicU64::default),
+            Directory::new(room, AtomicU64::default),
         );
         let (a, b) = (one.get("a"), two.get("b"));
         assert!(!Arc::ptr_eq(&a, &b));

@@ -14,7 +14,6 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// The value of one series.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Value {
     /// A count that only grows.
     Counter(u64),
@@ -33,7 +32,6 @@ pub enum Value {
 
 impl Value {
     /// A gauge with this count.
-    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         reason = "no count of a gateway reaches 2^53"
@@ -83,7 +81,6 @@ impl Exposition {
     }
 
     /// How many series there are; a histogram counts as one.
-    #[must_use]
     pub fn series(&self) -> usize {
         self.0.iter().map(|(_, series)| series.len()).sum()
     }

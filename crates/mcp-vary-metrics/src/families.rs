@@ -4,7 +4,6 @@ use prometheus_client::metrics::MetricType;
 
 /// A family of series: a metric with its labels.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Family {
     /// Its name. That of a counter is without the suffix `_total`, which its samples have.
     pub name: &'static str,
@@ -18,7 +17,6 @@ pub struct Family {
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Kind {
     /// A count that only grows.
     Counter,
@@ -30,7 +28,6 @@ pub enum Kind {
 
 impl Kind {
     /// The name of the kind, in both forms.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",

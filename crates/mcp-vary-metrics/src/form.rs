@@ -2,7 +2,6 @@
 
 /// A form in which Prometheus reads metrics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Form {
     /// OpenMetrics 1.0.0.
     OpenMetrics,
@@ -13,7 +12,6 @@ pub enum Form {
 impl Form {
     /// The form that `accept` prefers, by its weights (RFC 9110, section 12.5.1). It is OpenMetrics only if that is
     /// named; between equal weights, too, since a client that names it can read it.
-    #[must_use]
     pub fn preferred(accept: &str) -> Self {
         let weight = |media: &str| {
             let ranges = accept.split(',');
@@ -29,7 +27,6 @@ impl Form {
     }
 
     /// The media type of the form.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",

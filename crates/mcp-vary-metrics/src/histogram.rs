@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::directory::Owner;
 use crate::exposition::Value;
 
 /// The upper bounds of buckets, in nanoseconds.
@@ -134,9 +135,10 @@ impl Histograms {
         self.histograms()
             .map(|(position, it)| (position, Value::Counter(it.count())))
     }
+}
 
-    /// How many durations they have together.
-    pub(crate) fn total(&self) -> u64 {
+impl Owner for Histograms {
+    fn total(&self) -> u64 {
         self.histograms().map(|(_, it)| it.count()).sum()
     }
 }
@@ -163,8 +165,10 @@ impl Counts {
         let used = counts.filter(|(_, count)| *count > 0);
         used.map(|(position, count)| (position, Value::Counter(count)))
     }
+}
 
-    pub(crate) fn total(&self) -> u64 {
+impl Owner for Counts {
+    fn total(&self) -> u64 {
         self.0.iter().map(|it| it.load(Ordering::Relaxed)).sum()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::closed_list::{AUTH_OUTCOMES, Code, METHODS};
-use crate::directory::{Activity, Directory, Listed, MAX_TOOLS, Owner};
+use crate::directory::{Directory, Listed, MAX_TOOLS, Owner};
 use crate::exposition::{Exposition, Value};
 use crate::families;
 use crate::histogram::{Counts, Histograms, OPERATION, OWN};
@@ -26,37 +26,11 @@ pub struct Metrics {
     /// Of requests that run under no variant.
     no_variant: Arc<VariantMetrics>,
     /// By issuer.
-    credentials: Directory<NamedCounts>,
+    credentials: Directory<Counts>,
     /// By access rule.
-    denials: Directory<NamedCounts>,
+    denials: Directory<Counts>,
     /// Those that came into force, and those that failed.
     reloads: [AtomicU64; 2],
-}
-
-/// Counters of something that has a name.
-#[derive(Debug)]
-struct NamedCounts {
-    counts: Counts,
-    activity: Activity,
-}
-
-impl NamedCounts {
-    fn new(count: usize) -> Self {
-        Self {
-            counts: Counts::new(count),
-            activity: Activity::default(),
-        }
-    }
-}
-
-impl Owner for NamedCounts {
-    fn total(&self) -> u64 {
-        self.counts.total()
-    }
-
-    fn activity(&self) -> &Activity {
-        &self.activity
-    }
 }
 
 /// The label of requests that run under no variant.
@@ -72,8 +46,8 @@ impl Default for Metrics {
             servers: Directory::new(room(), move || ServerMetrics::new(Arc::clone(&tools))),
             variants: Directory::new(room(), VariantMetrics::default),
             no_variant: Arc::default(),
-            credentials: Directory::new(room(), || NamedCounts::new(AUTH_OUTCOMES.len())),
-            denials: Directory::new(room(), || NamedCounts::new(1)),
+            credentials: Directory::new(room(), || Counts::new(AUTH_OUTCOMES.len())),
+            denials: Directory::new(room(), || Counts::new(1)),
             reloads: Default::default(),
         }
     }
@@ -81,13 +55,11 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The series of the configured server `name`.
-    #[must_use]
     pub fn server(&self, name: &str) -> Arc<ServerMetrics> {
         self.servers.get(name)
     }
 
     /// The series of the configured variant `id`.
-    #[must_use]
     pub fn variant(&self, id: &str) -> Arc<VariantMetrics> {
         self.variants.get(id)
     }
@@ -100,15 +72,14 @@ impl Metrics {
     /// one that issued it, if that is known.
     pub fn count_credential(&self, outcome: &str, issuer: Option<&str>) {
         let issuer = self.credentials.get(issuer.unwrap_or_default());
-        issuer.counts.add(AUTH_OUTCOMES.position(outcome));
+        issuer.add(AUTH_OUTCOMES.position(outcome));
     }
 
     pub(crate) fn count_denial(&self, rule: &str) {
-        self.denials.get(rule).counts.add(0);
+        self.denials.get(rule).add(0);
     }
 
     /// How many requests each access rule has refused, or hidden their targets, by its name.
-    #[must_use]
     pub fn denials(&self) -> Vec<(String, u64)> {
         let all = self.denials.all().into_iter();
         all.map(|(rule, it)| (rule.to_string(), it.total()))
@@ -160,7 +131,7 @@ impl Metrics {
         self.expose_variants(exposition);
         let credentials = self.credentials.all();
         let by_issuer = credentials.iter().flat_map(|(issuer, it)| {
-            let used = it.counts.used();
+            let used = it.used();
             used.map(move |(outcome, value)| {
                 let outcome = AUTH_OUTCOMES.value(outcome).to_owned();
                 let labels = vec![("outcome", outcome), ("issuer", issuer.to_string())];
@@ -170,7 +141,7 @@ impl Metrics {
         exposition.add(&families::AUTH, by_issuer);
         let denials = self.denials.all();
         let by_rule = denials.iter().flat_map(|(rule, it)| {
-            let used = it.counts.used();
+            let used = it.used();
             used.map(move |(_, value)| (vec![("rule", rule.to_string())], value))
         });
         exposition.add(&families::DENIED, by_rule);

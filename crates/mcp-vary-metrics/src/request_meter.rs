@@ -24,7 +24,6 @@ pub struct RequestMeter {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct RequestOutcome {
     /// Its outcome as a label.
     pub code: Code,
@@ -34,7 +33,6 @@ pub struct RequestOutcome {
 
 impl RequestOutcome {
     /// An outcome with these values.
-    #[must_use]
     pub const fn new(code: Code, result_bytes: Option<usize>) -> Self {
         Self { code, result_bytes }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use crate::closed_list::{CODES, Code, METHODS, TOOLS_CALL};
-use crate::directory::{Activity, Directory, Listed, Owner};
+use crate::directory::{Directory, Listed, Owner};
 use crate::exposition::{Labels, Value};
 use crate::histogram::{Histograms, OPERATION};
 
@@ -14,44 +14,13 @@ use crate::histogram::{Histograms, OPERATION};
 pub struct ServerMetrics {
     /// Requests that call no tool, by method and outcome.
     operations: Histograms,
-    tools: Directory<ToolMetrics>,
-    activity: Activity,
-}
-
-/// The series of one tool.
-#[derive(Debug)]
-pub struct ToolMetrics {
-    /// By outcome.
-    calls: Histograms,
-    activity: Activity,
-}
-
-impl Default for ToolMetrics {
-    fn default() -> Self {
-        Self {
-            calls: Histograms::new(OPERATION, CODES.len()),
-            activity: Activity::default(),
-        }
-    }
-}
-
-impl Owner for ToolMetrics {
-    fn total(&self) -> u64 {
-        self.calls.total()
-    }
-
-    fn activity(&self) -> &Activity {
-        &self.activity
-    }
+    /// The calls of each tool, by outcome.
+    tools: Directory<Histograms>,
 }
 
 impl Owner for ServerMetrics {
     fn total(&self) -> u64 {
         self.operations.total()
-    }
-
-    fn activity(&self) -> &Activity {
-        &self.activity
     }
 }
 
@@ -60,8 +29,7 @@ impl ServerMetrics {
     pub(crate) fn new(room: Arc<AtomicUsize>) -> Self {
         Self {
             operations: Histograms::new(OPERATION, METHODS.len() * CODES.len()),
-            tools: Directory::new(room, ToolMetrics::default),
-            activity: Activity::default(),
+            tools: Directory::new(room, || Histograms::new(OPERATION, CODES.len())),
         }
     }
 
@@ -88,7 +56,7 @@ impl ServerMetrics {
     pub(crate) fn tool_calls(&self, server: &str) -> Vec<(Labels, Value)> {
         let tools = self.tools.all();
         let series = tools.iter().flat_map(|(name, tool)| {
-            let used = tool.calls.counts();
+            let used = tool.counts();
             used.map(move |(code, value)| {
                 let labels = vec![
                     ("server", server.to_owned()),
@@ -105,7 +73,7 @@ impl ServerMetrics {
     pub(crate) fn durations(&self, server: &str) -> Vec<(Labels, Value)> {
         let tools = self.tools.all();
         let of_tools = tools.iter().flat_map(|(name, tool)| {
-            let used = tool.calls.used();
+            let used = tool.used();
             used.map(move |(code, value)| {
                 let mut of_tool = labels(server, TOOLS_CALL, code);
                 of_tool.push(("gen_ai_tool_name", name.to_string()));
@@ -140,7 +108,7 @@ pub struct ClientOperation(Target);
 /// The series of a request.
 #[derive(Debug)]
 enum Target {
-    Tool(Arc<ToolMetrics>),
+    Tool(Arc<Histograms>),
     /// The position of its method.
     Method(Arc<ServerMetrics>, usize),
 }
@@ -149,7 +117,7 @@ impl ClientOperation {
     /// The request has ended after this time.
     pub fn end(self, code: Code, duration: Duration) {
         match self.0 {
-            Target::Tool(tool) => tool.calls.observe(code.position(), duration),
+            Target::Tool(tool) => tool.observe(code.position(), duration),
             Target::Method(server, method) => {
                 let position = method * CODES.len() + code.position();
                 server.operations.observe(position, duration);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::closed_list::{CODES, REASONS};
-use crate::directory::{Activity, Owner};
+use crate::directory::Owner;
 use crate::exposition::{Labels, Value};
 use crate::histogram::{Counts, Histogram, OPERATION};
 use crate::request_labels::RequestLabels;
@@ -20,7 +20,6 @@ pub struct VariantMetrics {
     deprecated_uses: AtomicU64,
     /// The bytes of the results of tools, as servers wrote them and as clients got them.
     result_bytes: [AtomicU64; 2],
-    activity: Activity,
 }
 
 /// The bytes of a token, as figures of results count them.
@@ -34,7 +33,6 @@ impl Default for VariantMetrics {
             chosen: Counts::new(REASONS.len()),
             deprecated_uses: AtomicU64::new(0),
             result_bytes: Default::default(),
-            activity: Activity::default(),
         }
     }
 }
@@ -42,10 +40,6 @@ impl Default for VariantMetrics {
 impl Owner for VariantMetrics {
     fn total(&self) -> u64 {
         self.requests.total()
-    }
-
-    fn activity(&self) -> &Activity {
-        &self.activity
     }
 }
 

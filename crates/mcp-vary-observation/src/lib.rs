@@ -11,9 +11,11 @@ mod observation;
 mod origin;
 mod outcome;
 pub mod participation;
+pub mod people;
 pub mod request_feed;
 mod request_line;
 mod request_record;
+pub mod savings;
 mod spans;
 mod subject;
 

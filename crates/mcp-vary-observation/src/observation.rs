@@ -3,7 +3,7 @@
 //! A concern of every request is added in this file alone: to [`Observation`] what a request has from its arrival, to
 //! [`ExchangeObservation`] what it has while a server works on it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mcp_vary_audit::QueueFull;
 use mcp_vary_metrics::{
@@ -22,6 +22,7 @@ use crate::outcome::{length_for_models, metrics_code, result_length, span_outcom
 use crate::participation::Participation;
 use crate::request_feed::RequestFeed;
 use crate::request_record::{AuditedRequest, RequestRecord};
+use crate::savings::CostCounters;
 use crate::{request_line, spans};
 
 /// What observes the requests of a gateway, if it is configured.
@@ -41,7 +42,7 @@ pub struct Observers {
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, or it is a call that somebody sees.
+    /// `None` unless the audit log or the log has the request, it counts for a person, or it is a call that somebody sees.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -51,6 +52,8 @@ pub struct Observation {
     span: Option<Arc<RequestSpan>>,
     /// Whether the operator sends it as a client would: it counts for no client.
     is_of_operator: bool,
+    /// For whom the cost of its response counts, once that is known; not set if a model reads nothing of it.
+    cost: OnceLock<Arc<CostCounters>>,
 }
 
 impl Observation {
@@ -72,8 +75,10 @@ impl Observation {
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => (request.reported.is_some() || request_line::is_enabled())
-                .then(|| RequestRecord::unaudited(request)),
+            None => (request.person.is_some()
+                || request.reported.is_some()
+                || request_line::is_enabled())
+            .then(|| RequestRecord::unaudited(request)),
         };
         let tracer = observers.tracer.as_ref();
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));
@@ -87,6 +92,7 @@ impl Observation {
             meter,
             span,
             is_of_operator: false,
+            cost: OnceLock::new(),
         })
     }
 
@@ -128,6 +134,7 @@ impl Observation {
             meter: self.meter.clone(),
             span: self.span.clone(),
             is_of_operator: self.is_of_operator,
+            cost: self.cost.clone(),
         }
     }
 
@@ -167,6 +174,19 @@ impl Observation {
     pub fn found(&self, name: &str) {
         if let Some(span) = &self.span {
             span.set_target(name);
+        }
+    }
+
+    /// What a model reads of the response counts for this client.
+    pub fn counts_for(&self, client: Arc<CostCounters>) {
+        // Some methods look twice.
+        let _ = self.cost.set(client);
+    }
+
+    /// A model reads `with` bytes of the response, and would have read `without` if there was no Vary.
+    pub fn costs(&self, without: usize, with: usize) {
+        if let Some(client) = self.cost.get() {
+            client.add(without, with);
         }
     }
 
@@ -286,6 +306,8 @@ pub struct ExchangeObservation {
     is_measured: bool,
     /// The time of the server, if requests are measured and it works on this one.
     exchange: Option<ExchangeMeter>,
+    /// The bytes of the server's result for a model.
+    result_bytes: usize,
     /// The span of the request to the server, if it carries a context.
     span: Option<CallSpan>,
 }
@@ -299,6 +321,7 @@ impl ExchangeObservation {
             is_tool_call,
             is_measured: false,
             exchange: None,
+            result_bytes: 0,
             span: None,
         }
     }
@@ -326,8 +349,9 @@ impl ExchangeObservation {
         if let Some(record) = self.request.record() {
             record.server_answered();
         }
+        self.result_bytes = outcome.map_or(0, |result| length_for_models(result.as_bytes()));
         if let Some(exchange) = &mut self.exchange {
-            exchange.answered(outcome.map_or(0, |result| length_for_models(result.as_bytes())));
+            exchange.answered(self.result_bytes);
         }
         if let Some(span) = self.span.take_if(|span| span.is_recorded()) {
             span.end(spans::outcome(outcome, self.is_tool_call));
@@ -347,6 +371,12 @@ impl ExchangeObservation {
             span.end(span_outcome(&reply.body));
         }
         let is_measured = std::mem::take(&mut self.is_measured);
+        if is_measured
+            && self.result_bytes > 0
+            && let Some(bytes) = result_length(&reply.body)
+        {
+            self.request.costs(self.result_bytes, bytes);
+        }
         let meter = self.request.meter.as_ref().filter(|_| is_measured);
         if self.call.is_none() && meter.is_none() {
             return;

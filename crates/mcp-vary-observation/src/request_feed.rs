@@ -88,7 +88,7 @@ pub struct FinishedCall {
     pub arguments: Option<String>,
     /// The program that the client says it is.
     pub client: Option<WatchedClient>,
-    /// The name of the key that the client has, or else an id from which nobody learns a name.
+    /// The name of the person that the operator gave, or else an id from which nobody learns a name.
     pub principal: Option<String>,
     /// The variant that it ran under.
     pub variant: Option<String>,
@@ -242,7 +242,7 @@ impl FinishedCall {
                 version: client.version.as_str().to_owned(),
             }),
             principal: actor
-                .map(|actor| actor.key.as_ref().unwrap_or(&actor.id).as_str().to_owned()),
+                .map(|actor| actor.name.as_ref().unwrap_or(&actor.id).as_str().to_owned()),
             variant: variant.map(|variant| variant.id.as_str().to_owned()),
             reason: variant.map(|variant| variant.reason.as_str().to_owned()),
             variant_rule: variant.and_then(|variant| text(&variant.rule)),

@@ -23,7 +23,8 @@ use tokio::time::Instant;
 
 use crate::audit_service::{AuditService, ClientKey};
 use crate::origin::{Origin, actor};
-use crate::outcome::{failure_text, outcome};
+use crate::outcome::{failure_text, outcome, result_length};
+use crate::people::Person;
 use crate::request_feed::{FinishedCall, ReportedCall};
 use crate::{request_line, subject};
 
@@ -50,6 +51,8 @@ pub struct AuditedRequest<'a> {
     pub config: Option<&'a Arc<str>>,
     /// What gets it when it has ended, if it is a call that somebody sees.
     pub reported: Option<ReportedCall>,
+    /// For whom it counts; `None` for anonymous clients and for the operator.
+    pub person: Option<Arc<Person>>,
 }
 
 /// Omits what the request is about.
@@ -79,6 +82,7 @@ pub struct RequestRecord {
     service: Option<Arc<AuditService>>,
     /// `None` if it is no call, or nobody sees it.
     reported: Option<ReportedCall>,
+    person: Option<Arc<Person>>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -106,7 +110,7 @@ impl fmt::Debug for RequestRecord {
 }
 
 impl RequestRecord {
-    /// The record of a request that only the log shows, or those who watch.
+    /// The record of a request that counts for a person, or that only the log shows, or those who watch.
     pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
@@ -173,6 +177,7 @@ impl RequestRecord {
         let this = Self {
             service,
             reported: request.reported.clone(),
+            person: request.person.clone(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
@@ -329,11 +334,18 @@ impl RequestRecord {
         let Some(pending) = self.pending.lock().take() else {
             return;
         };
-        let method = pending.record.record().method.as_ref();
-        let is_call = method.is_some_and(|method| CALLS.contains(&method.as_str()));
+        let record = pending.record.record();
+        let method = record.method.as_ref().map_or("", Text::as_str);
+        let is_call = CALLS.contains(&method);
         let (outcome, code) = outcome(&reply.body, is_call);
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
+        if let Some(person) = &self.person
+            && pending.sent_at.is_some()
+            && method == "tools/call"
+        {
+            person.add_result(result_length(&reply.body).unwrap_or_default());
+        }
         let error = match self.reported {
             Some(_) => failure_text(&reply.body, outcome),
             None => None,
@@ -383,6 +395,9 @@ impl RequestRecord {
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
+        }
+        if let Some(person) = &self.person {
+            person.count(&record);
         }
         if let Some(permit) = permit {
             permit.submit(record);
@@ -459,6 +474,7 @@ mod tests {
             length: 10,
             config: None,
             reported: None,
+            person: None,
         };
         happens(RequestRecord::begin(&service, &request).await.unwrap());
         service.close().await;

@@ -18,9 +18,11 @@ export class Now extends Component {
   render({ status, error, failed, params }) {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
-      <${Tiles} servers=${status.servers} />
+      <${Tiles} servers=${status.servers} savings=${status.savings} />
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
+      ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
+      <${Savings} savings=${status.savings} />
       <${Calls} ...${{ failed, params }} />
       <${Counts} status=${status} />
     `;
@@ -28,13 +30,14 @@ export class Now extends Component {
 }
 
 /** The numbers that one looks at first. */
-function Tiles({ servers }) {
+function Tiles({ servers, savings }) {
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
   const errors = log.calls.filter(isError).length;
   return html`<dl class="tiles">
     <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
     <div><dt>calls a minute</dt><dd><${CallCount} number=${callsPerMinute(log.calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
     <div><dt>errors that are kept</dt><dd><${CallCount} number=${errors} filters=${{ outcome: "error" }} what="errors" /></dd></div>
+    <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
 
@@ -126,6 +129,43 @@ function Clients({ clients }) {
   return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
 }
 
+/** With `auth`: who, by the name that the operator gave. */
+function People({ people }) {
+  const columns = ["person", "#requests", "#calls", "#refused", "#tokens of results", "last"];
+  const rows = people.map(({ person, requests, calls, refused, tokens, last }) => [
+    html`<${Name} value=${person} limit=${60} />`,
+    count(requests),
+    html`<${CallCount} number=${calls} filters=${{ person }} what=${`calls of ${plain(person, 40)}`} />`,
+    html`<${CallCount} number=${refused} filters=${{ person, outcome: "denied" }} what=${`what was refused to ${plain(person, 40)}`} />`,
+    count(tokens),
+    timeOfDay(last),
+  ]);
+  return html`<${Table} title="People" ...${{ columns, rows }} />`;
+}
+
+/** The tokens that lists and results cost less. */
+const saved = (cost) => Math.max(0, cost.without - cost.with);
+
+/** What clients saved since the start, and all of them on each of the last days. */
+function Savings({ savings: { clients, days } }) {
+  const costs = (cost) => [count(cost.with), count(cost.without), count(saved(cost))];
+  const figures = ["#tokens", "#without Vary", "#saved"];
+  const rows = clients.map(({ client, person, ...cost }) => [
+    client ? html`<${Name} value=${client} limit=${60} />` : html`<i class="faint">sends no name</i>`,
+    person ? html`<${Name} value=${person} limit=${40} />` : "–",
+    ...costs(cost),
+  ]);
+  const byDay = Object.entries(days).reverse();
+  if (rows.length === 0 && byDay.length === 0) return null;
+  const sum = byDay.reduce((total, [, cost]) => total + saved(cost), 0);
+  const empty = "No list and no result yet since the start.";
+  return html`<${Table} title="Tokens saved" columns=${["client", "person", ...figures]} ...${{ rows, empty }} />
+    ${byDay.length > 0 && html`<details>
+      <summary>In the last 30 days: ${count(sum)} tokens</summary>
+      <${PlainTable} label="Tokens saved by day" columns=${["day", ...figures]} rows=${byDay.map(([day, cost]) => [day, ...costs(cost)])} />
+    </details>`}`;
+}
+
 /** What selected the variant of a client, and the link to the explanation. */
 function Why({ client, reason }) {
   const by = reason ? `by ${reason}` : "explain";
@@ -183,7 +223,7 @@ class Calls extends Component {
               ${" "}you point at it)
             </label>
             <div ref=${this.list} class=${open ? "split" : ""}>
-              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
+              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${columnsOf(all)} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
             </div>`}
@@ -195,10 +235,14 @@ const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
   { id: "target", head: "call", kind: "c-name" },
   { id: "client", head: "client", kind: "c-client" },
+  { id: "principal", head: "person", kind: "c-client" },
   { id: "variant", head: "variant", kind: "c-short" },
   { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
 ];
+
+/** Without `auth` there are no people. */
+const columnsOf = (calls) => (calls.some((it) => it.principal) ? COLUMNS : COLUMNS.filter(({ id }) => id !== "principal"));
 
 function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
@@ -207,7 +251,7 @@ function callCell(call, { id }) {
   if (id === "client") return "–";
   if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${outcomeOf(call)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
-  return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
+  return html`<${Name} value=${call[id] ?? "–"} limit=${40} />`;
 }
 
 /** Whether a tool that a server lists was called. */

@@ -47,7 +47,6 @@ pub struct GatewayPage {
 
 impl GatewayPage {
     /// The page of `gateway`, which records its last calls from now on. `clock` returns the microseconds since 1970-01-01 UTC.
-    #[must_use]
     pub fn new(gateway: &Arc<Gateway>, clock: fn() -> u64) -> Self {
         gateway.record_calls();
         Self {
@@ -268,45 +267,24 @@ enum Data {
 }
 
 impl Data {
-    const ALL: [Self; 14] = [
-        Self::Status,
-        Self::Catalog,
-        Self::Tool,
-        Self::Events,
-        Self::LastCalls,
-        Self::Explain,
-        Self::Review,
-        Self::Call,
-        Self::Experiments,
-        Self::Variant,
-        Self::Draft,
-        Self::Save,
-        Self::Undo,
-        Self::Rules,
-    ];
-
     fn at(path: &str) -> Option<Self> {
-        let name = path.strip_prefix(DATA)?;
-        Self::ALL.into_iter().find(|data| data.name() == name)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Catalog => "catalog",
-            Self::Tool => "tool",
-            Self::Events => "events",
-            Self::LastCalls => "last-calls",
-            Self::Explain => "explain",
-            Self::Review => "review",
-            Self::Call => "call",
-            Self::Experiments => "experiments",
-            Self::Variant => "variant",
-            Self::Draft => "draft",
-            Self::Save => "save",
-            Self::Undo => "undo",
-            Self::Rules => "rules",
-        }
+        Some(match path.strip_prefix(DATA)? {
+            "status" => Self::Status,
+            "catalog" => Self::Catalog,
+            "tool" => Self::Tool,
+            "events" => Self::Events,
+            "last-calls" => Self::LastCalls,
+            "explain" => Self::Explain,
+            "review" => Self::Review,
+            "call" => Self::Call,
+            "experiments" => Self::Experiments,
+            "variant" => Self::Variant,
+            "draft" => Self::Draft,
+            "save" => Self::Save,
+            "undo" => Self::Undo,
+            "rules" => Self::Rules,
+            _ => return None,
+        })
     }
 
     const fn method(self) -> Method {

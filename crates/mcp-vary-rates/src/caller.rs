@@ -6,10 +6,6 @@ use std::sync::Arc;
 
 /// The client of a request, as far as limits distinguish clients. `P` identifies a principal.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "limits distinguish clients by these and nothing else"
-)]
 pub struct Caller<'a, P> {
     /// The authenticated principal; `None` for anonymous clients.
     pub principal: Option<P>,
@@ -21,7 +17,6 @@ pub struct Caller<'a, P> {
 
 /// What a request asks for. Only these are limited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Operation<'a> {
     /// A call of a tool.
     ///
@@ -71,7 +66,6 @@ enum Group {
 
 impl AddressGroup {
     /// The group of `address`.
-    #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(Group::V4(address)),

@@ -1,6 +1,5 @@
 //! The clock that a running gateway uses.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +12,6 @@ pub struct MonotonicClock(Instant);
 
 impl MonotonicClock {
     /// A clock that starts now.
-    #[must_use]
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -48,7 +46,6 @@ pub struct SharedClock(Arc<dyn Fn() -> Nanos + Send + Sync>);
 
 impl SharedClock {
     /// A clock that shows the time of `clock`.
-    #[must_use]
     pub fn of(clock: impl Clock<Instant = Nanos> + Send + Sync + 'static) -> Self {
         Self(Arc::new(move || clock.now()))
     }
@@ -62,8 +59,4 @@ impl Clock for SharedClock {
     }
 }
 
-impl fmt::Debug for SharedClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedClock").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(SharedClock);

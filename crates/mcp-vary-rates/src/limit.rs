@@ -13,7 +13,6 @@ const MAX_PATTERN: usize = 512;
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Counted {
     /// Calls of tools, and reads of resources and prompts.
     Calls,
@@ -25,7 +24,6 @@ pub enum Counted {
 
 /// What has a bucket of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Per {
     /// Each principal; anonymous clients by address. All sessions of a principal share the bucket.
     Principal,
@@ -67,7 +65,6 @@ pub struct Limit {
 
 /// Values do not make a [`Limit`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum LimitError {
     /// The name is not usable. Clients see it.
     #[error(
@@ -159,25 +156,21 @@ impl Limit {
     }
 
     /// The name, which refused clients see.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// How often.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
     /// What is counted.
-    #[must_use]
     pub fn counted(&self) -> Counted {
         self.counted
     }
 
     /// Whether the names of tools decide what is counted, or where.
-    #[must_use]
     pub fn uses_tool_names(&self) -> bool {
         self.tools.is_some() || self.per == Per::Tool
     }

@@ -44,7 +44,6 @@ pub struct RateLimiter<P: Clone + Eq + Hash, C: Clock> {
 
 /// A bucket of a limit, as a counter needs it that several processes share.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct SharedBucket<'a> {
     limit: &'a str,
     /// The limit, its rate, and for whom it counts: the same in each process.
@@ -57,7 +56,6 @@ pub struct SharedBucket<'a> {
 
 impl<'a> SharedBucket<'a> {
     /// The refusal of an operation that this bucket allows after `wait`.
-    #[must_use]
     pub const fn exceeded(&self, wait: Duration) -> LimitExceeded<'a> {
         LimitExceeded {
             limit: self.limit,
@@ -85,7 +83,6 @@ type Governor<P, C> = governor::RateLimiter<
 
 /// Values do not make a [`RateLimiter`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RateLimiterError {
     /// There are too many limits.
     #[error("there are {0} limits; at most {MAX_LIMITS} are allowed")]
@@ -169,7 +166,6 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
     ///
     /// For what is counted only afterwards: before a credential is verified, ask whether its sender has failed too
     /// often; count a failure when it has failed.
-    #[must_use]
     pub fn blocked(
         &self,
         caller: &Caller<'_, P>,
@@ -192,7 +188,6 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
 
     /// Whether a limit has counted such an operation of the caller lately: until its whole burst was available again for as
     /// long as it takes to become available, or for a minute.
-    #[must_use]
     pub fn has_counted(&self, caller: &Caller<'_, P>, operation: &Operation<'_>) -> bool {
         let elapsed = self.clock.now().duration_since(self.start);
         self.limits.iter().any(|limit| {
@@ -248,7 +243,6 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
     }
 
     /// The number of buckets that all limits remember at the moment.
-    #[must_use]
     pub fn buckets(&self) -> usize {
         self.limits.iter().map(|limit| limit.table.len()).sum()
     }

@@ -71,7 +71,6 @@ const PERIODS: [Period; 4] = [
 
 /// A text or a burst does not make a [`Rate`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RateError {
     /// The text does not have the form of a rate.
     #[error("write a rate as `COUNT/PERIOD` with `s`, `min`, `h` or `day`, for example `600/min`")]
@@ -114,13 +113,11 @@ impl Rate {
     }
 
     /// How many operations may come at once.
-    #[must_use]
     pub fn burst(self) -> u32 {
         self.burst.get()
     }
 
     /// The time after which one more operation is available.
-    #[must_use]
     pub fn interval(self) -> Duration {
         Duration::from_secs(self.period.seconds) / self.count.get()
     }

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The HTTP status of a refused request: 429 Too Many Requests (RFC 6585, section 4).
-pub const HTTP_STATUS: u16 = 429;
-
 /// A request was refused by a limit.
 ///
 /// # Examples
@@ -34,19 +31,16 @@ pub struct LimitExceeded<'a> {
 
 impl<'a> LimitExceeded<'a> {
     /// The name of the limit. Of several, it is the one that blocks the longest.
-    #[must_use]
     pub fn limit(&self) -> &'a str {
         self.limit
     }
 
     /// The time after which the request would be allowed, if nothing else is counted until then.
-    #[must_use]
     pub fn wait(&self) -> Duration {
         self.wait
     }
 
     /// The value of `Retry-After` (RFC 9110, section 10.2.3): whole seconds, rounded up, at least 1.
-    #[must_use]
     pub fn retry_after(&self) -> u64 {
         let has_fraction = self.wait.subsec_nanos() > 0;
         (self.wait.as_secs() + u64::from(has_fraction)).max(1)
@@ -55,7 +49,6 @@ impl<'a> LimitExceeded<'a> {
     /// The `data` of the JSON-RPC error: the limit, and [`LimitExceeded::retry_after`] in seconds.
     ///
     /// Clients on stdio get no status and no header, so the data has both values.
-    #[must_use]
     pub fn data(&self) -> Value {
         json!({"limit": self.limit, "retryAfter": self.retry_after()})
     }

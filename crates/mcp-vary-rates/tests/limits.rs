@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_vary_rates::{
-    Caller, Clock, Counted, FakeRelativeClock, HTTP_STATUS, Limit, LimitExceeded, MonotonicClock,
-    Operation, Per, RateLimiter, SharedClock,
+    Caller, Clock, Counted, FakeRelativeClock, Limit, LimitExceeded, MonotonicClock, Operation,
+    Per, RateLimiter, SharedClock,
 };
 
 const PUSH: Operation<'_> = Operation::CallTool {
@@ -340,7 +340,6 @@ fn a_refusal_says_everything_on_both_transports() {
     limiter.allows(&principal("alice"), PUSH);
     let refusal = limiter.limiter.check(&principal("alice"), &PUSH);
     let refusal = refusal.unwrap_err();
-    assert_eq!(HTTP_STATUS, 429);
     assert_eq!(refusal.wait(), Duration::from_secs(60));
     let message = "the limit `access[1]` is reached; retry after 60 s";
     assert_eq!(refusal.to_string(), message);
@@ -457,5 +456,5 @@ fn the_clock_of_a_gateway_advances() {
     }
     assert!(clock.now() > before);
     let shared = format!("{:?}", SharedClock::of(clock));
-    assert_eq!(shared, "SharedClock { .. }");
+    assert_eq!(shared, "SharedClock");
 }

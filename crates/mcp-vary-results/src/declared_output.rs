@@ -51,19 +51,16 @@ impl DeclaredOutput {
     }
 
     /// The schema, as JSON.
-    #[must_use]
     pub fn schema(&self) -> &str {
         &self.schema
     }
 
     /// How often the value could not be made.
-    #[must_use]
     pub const fn failures(&self) -> &RuleFailures {
         &self.failures
     }
 
     /// The result of the call with this value. Errors, requests for input and tasks stay as they are.
-    #[must_use]
     pub fn apply<'a>(&self, result: &'a str, called: &CallContext) -> Cow<'a, str> {
         let Ok(mut members) = Members::parse(result) else {
             return Cow::Borrowed(result);

@@ -6,7 +6,6 @@
 mod json;
 mod library;
 
-use std::fmt;
 use std::time::Duration;
 
 use jaq_core::load::{Arena, File, Loader, lex, parse};
@@ -22,15 +21,10 @@ use self::library::{Effort, Kind, NAME, Run};
 /// Numbers keep their spelling unless the filter calculates with them, and objects keep the order of their keys.
 /// `input`, `env`, `$ENV`, `halt`, `debug`, `stderr`, `import` and `include` are not available.
 pub struct Projection {
-    source: String,
     filter: Filter<Kind>,
 }
 
-impl fmt::Debug for Projection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Projection").field(&self.source).finish()
-    }
-}
+mcp_vary_base::debug_by_name!(Projection);
 
 impl Projection {
     /// Parses a filter.
@@ -54,10 +48,7 @@ impl Projection {
             let unknown: Vec<_> = all.map(|(name, kind)| missing(name, kind)).collect();
             format!("uses {}, which is not there", unknown.join(", "))
         })?;
-        Ok(Self {
-            source: source.to_owned(),
-            filter,
-        })
+        Ok(Self { filter })
     }
 
     /// Applies the filter to `value`, which is JSON. The tasks of others go on meanwhile.

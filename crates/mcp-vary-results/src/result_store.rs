@@ -1,8 +1,7 @@
 //! Whole results behind shortened ones, stored for a while so that their clients can read the parts that were left out.
 
-use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
@@ -117,16 +116,8 @@ pub enum ReadError {
     Part(PartError),
 }
 
-/// Omits the results.
-impl fmt::Debug for ResultStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let results = self.lock();
-        f.debug_struct("ResultStore")
-            .field("results", &results.len())
-            .field("bytes", &results.bytes())
-            .finish_non_exhaustive()
-    }
-}
+// Omits the results.
+mcp_vary_base::debug_by_name!(ResultStore);
 
 impl ResultStore {
     /// An empty store of at most `capacity` bytes in which each result stays for `ttl`.
@@ -211,7 +202,7 @@ impl ResultStore {
             ..Entry::new(result)
         };
         let now = (self.environment.now)();
-        self.lock().insert(id.into(), entry, now);
+        self.results.lock().insert(id.into(), entry, now);
     }
 
     /// Stores the result that another replica stored as `uri`, from its copy. Bytes that are not a copy are ignored.
@@ -226,7 +217,7 @@ impl ResultStore {
     /// Whether the result of this URI is stored, for any client.
     pub fn has(&self, uri: &str) -> bool {
         let now = (self.environment.now)();
-        self.lock().get(Self::id_of(uri), now).is_some()
+        self.results.lock().get(Self::id_of(uri), now).is_some()
     }
 
     /// The id of the result that `uri` reads, which its copies have.
@@ -280,18 +271,18 @@ impl ResultStore {
     /// Removes expired results.
     pub fn sweep(&self) {
         let now = (self.environment.now)();
-        self.lock().sweep(now);
+        self.results.lock().sweep(now);
     }
 
     /// The bytes of the stored results and of the indices of their parts.
     pub fn bytes(&self) -> usize {
-        self.lock().bytes()
+        self.results.lock().bytes()
     }
 
     /// Stores the index of the parts of `json`, which is stored as `id`.
     fn store_index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
         let now = (self.environment.now)();
-        let mut results = self.lock();
+        let mut results = self.results.lock();
         results.sweep(now);
         let is_same = |result: &&StoredResult| Arc::ptr_eq(&result.json, json);
         let is_stored = results.get(id, now).filter(is_same).is_some();
@@ -312,16 +303,12 @@ impl ResultStore {
         read: impl Fn(&StoredResult) -> T,
     ) -> Option<T> {
         let now = (self.environment.now)();
-        let results = self.lock();
+        let results = self.results.lock();
         let result = results.get(id, now)?;
         let owner = &result.owner;
         let may_read = owner.principal == reader.principal
             && owner.client.is_none_or(|owner| owner == reader.client);
         may_read.then(|| read(result))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ExpiringStore<Arc<str>, StoredResult>> {
-        self.results.lock()
     }
 }
 
@@ -456,17 +443,21 @@ mod tests {
         let kept = kept(1 << 20, || 0);
         let rows = format!("[{}]", vec!["1"; 50_000].join(","));
         let uri = keep(&kept, &rows, None);
-        assert_eq!(kept.lock().bytes(), rows.len());
+        assert_eq!(kept.results.lock().bytes(), rows.len());
         for query in ["", "?offset=100", "?offset=0&limit=5"] {
             contents(&kept, &format!("{uri}{query}"));
         }
         let index = Index::of(&rows, "").unwrap().bytes();
-        assert_eq!(kept.lock().bytes(), rows.len() + index);
+        assert_eq!(kept.results.lock().bytes(), rows.len() + index);
         contents(&kept, &format!("{uri}?pointer=/7"));
         let index = Index::of(&rows, "/7").unwrap().bytes();
-        assert_eq!(kept.lock().bytes(), rows.len() + index, "one at a time");
-        kept.lock().sweep(u64::MAX);
-        assert_eq!(kept.lock().bytes(), 0);
+        assert_eq!(
+            kept.results.lock().bytes(),
+            rows.len() + index,
+            "one at a time"
+        );
+        kept.results.lock().sweep(u64::MAX);
+        assert_eq!(kept.results.lock().bytes(), 0);
     }
 
     #[test]
@@ -521,7 +512,7 @@ mod tests {
         });
         let uri = keep(&kept, "[1]", None);
         let key = &uri[PREFIX.len()..];
-        kept.lock().get_mut(key, 0).unwrap().owner.principal = ann;
+        kept.results.lock().get_mut(key, 0).unwrap().owner.principal = ann;
         let read = |client, principal| kept.read(&uri, ResultReader { client, principal }).is_ok();
         assert!(read(7, ann) && read(8, ann));
         assert!(!read(7, eve) && !read(7, None));

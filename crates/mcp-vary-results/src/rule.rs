@@ -35,7 +35,6 @@ pub struct ResultRule {
 
 impl ResultRule {
     /// Whether the rule changes what tools list in `variant`.
-    #[must_use]
     pub fn declares_output_in(&self, variant: &VariantId) -> bool {
         self.output.is_some() && self.variants.contains(variant)
     }

@@ -72,7 +72,6 @@ pub enum Shaper {
 impl Shaper {
     /// What is left to do with the result of a server that shapes it for the client itself: which fields the client
     /// reads. `None` if the result stays as it is.
-    #[must_use]
     pub fn after_server(self) -> Option<Self> {
         let Self::Tool(mut shaper) = self else {
             return None;
@@ -380,7 +379,6 @@ pub struct ResultRewriter {
 
 impl ResultRewriter {
     /// The rules for rewriting, borrowed.
-    #[must_use]
     pub fn rules(&self) -> RewriteRules<'_> {
         RewriteRules {
             shape: self.shape.as_ref(),
@@ -405,7 +403,6 @@ pub struct RewriteRules<'a> {
 }
 
 /// Rewrites `result` to the client's names and URIs, and shapes it.
-#[must_use]
 pub fn rewrite_result<'a>(result: &'a str, rules: &RewriteRules<'_>) -> Cow<'a, str> {
     let named = match rules.names {
         Some(names) => names.rewrite_failed_result(result),

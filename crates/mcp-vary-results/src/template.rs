@@ -33,11 +33,7 @@ pub struct Template {
     has_operators: bool,
 }
 
-impl fmt::Debug for Template {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Template").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Template);
 
 /// The names that a template can use.
 ///

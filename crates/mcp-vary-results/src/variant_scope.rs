@@ -19,7 +19,6 @@ pub struct VariantScope(Option<Vec<VariantId>>);
 
 impl VariantScope {
     /// The scope of a rule that names `variants`.
-    #[must_use]
     pub const fn of(variants: Vec<VariantId>) -> Self {
         Self(Some(variants))
     }
@@ -30,7 +29,6 @@ impl VariantScope {
     }
 
     /// Whether the rule applies in `variant`. A rule that names no variants applies in all of them.
-    #[must_use]
     pub fn contains(&self, variant: &VariantId) -> bool {
         self.0.as_ref().is_none_or(|all| all.contains(variant))
     }

@@ -214,13 +214,11 @@ impl Client {
     }
 
     /// The SDK's peer, for requests that do not depend on variants.
-    #[must_use]
     pub fn peer(&self) -> &Peer<RoleClient> {
         &self.state.peer
     }
 
     /// The variants that the server advertises, best first; empty if it has none.
-    #[must_use]
     pub fn offers(&self) -> Arc<Offers> {
         Arc::clone(&self.state.offers.lock())
     }
@@ -308,7 +306,7 @@ impl Client {
     /// use serde_json::json;
     ///
     /// # async fn ask_model(prompt: String) -> Option<String> { Some(prompt) }
-    /// async fn ask(client: &Client) -> VariantClient {
+    /// async fn choose(client: &Client) -> VariantClient {
     ///     let context = TaskContext::new().with_phase("debugging");
     ///     client
     ///         .choose_with(&context, |variants| async move {
@@ -374,7 +372,6 @@ impl Client {
     }
 
     /// The latest [`MAX_CHOICE_RECORDS`] choices, oldest first, for an audit.
-    #[must_use]
     pub fn choices(&self) -> Vec<ChoiceRecord> {
         self.state.switch_log.lock().records()
     }

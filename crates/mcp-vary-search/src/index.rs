@@ -75,7 +75,6 @@ pub struct PositionError {
 
 impl ToolIndex {
     /// An index without tools.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -132,19 +131,16 @@ impl ToolIndex {
     }
 
     /// The number of positions, with the gaps that [`remove`](Self::remove) left.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()
     }
 
     /// Whether there are no positions.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
     /// An estimate of the memory of the index, in bytes.
-    #[must_use]
     pub fn memory(&self) -> usize {
         let postings: usize = self.terms.values().map(Vec::capacity).sum();
         let documents = self.documents.iter().flatten();

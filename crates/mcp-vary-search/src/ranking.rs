@@ -25,7 +25,6 @@ impl ToolIndex {
     ///
     /// Tools with the same score are in the order of their positions. Tools that share no word with the query are not
     /// found at all.
-    #[must_use]
     pub fn search(&self, query: &Query, limit: usize) -> Vec<Match> {
         let most = limit.min(MAX_RESULTS);
         let mut scores = Scores::new(self);

@@ -26,7 +26,6 @@ pub const MAX_WORD: usize = 40;
 /// assert_eq!(terms("Lists HTMLTabs"), ["list", "html", "tab", "htmltab"]);
 /// assert_eq!(terms("搜索引擎"), ["搜索", "索引", "引擎"]);
 /// ```
-#[must_use]
 pub fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for_each_word(text, &mut |word| {

@@ -57,7 +57,6 @@ pub struct Tool<'a> {
 
 impl<'a> Tool<'a> {
     /// A tool of this name and server, without other texts.
-    #[must_use]
     pub fn new(name: &'a str, server: &'a str) -> Self {
         Self {
             name,
@@ -146,7 +145,6 @@ fn start_of(text: &str) -> &str {
 /// assert_eq!(argument_names(&schema), ["edits", "path", "old", "new"]);
 /// assert!(argument_names(&json!({"properties": 1})).is_empty());
 /// ```
-#[must_use]
 pub fn argument_names(schema: &Value) -> Vec<&str> {
     let mut names = Vec::new();
     collect(schema, MAX_SCHEMA_DEPTH, &mut names);

@@ -7,7 +7,6 @@ use mcp_vary_access::AccessClass;
 
 /// An access class, ordered by its rules: two of one configuration are equal if their rules are.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it is the class, as a key")]
 pub struct AccessKey(pub Arc<AccessClass>);
 
 impl PartialEq for AccessKey {

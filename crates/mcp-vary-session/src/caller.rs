@@ -12,7 +12,6 @@ use mcp_vary_observation::{Observation, Origin};
 
 /// Who sends a request, and what its head says about its session and the variant.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Caller {
     /// Who that is; `None` where clients are not authenticated.
     pub principal: Option<Arc<Principal>>,

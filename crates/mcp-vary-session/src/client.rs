@@ -91,7 +91,6 @@ pub fn read_hints(capabilities: &Value, ignorings: &IgnoredCounter) -> Option<De
 
 /// The client of one request.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Client {
     /// The revision that it speaks.
     pub revision: Revision,

@@ -18,7 +18,6 @@ use serde::Serialize;
 /// The requests of clients with one name and version in one variant.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct ClientUse {
     /// The client; both its name and its version are empty if it sends none.
     pub client: ClientName,
@@ -42,7 +41,6 @@ pub struct ClientUse {
 
 /// One request, as [`ClientUses`] counts it.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct ClientRequest<'a> {
     /// Its name and version.
     pub client: &'a ClientName,
@@ -62,7 +60,6 @@ pub struct LatestUse(ArcSwapOption<CountedUse>);
 
 /// The client that a `clientInfo` names.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct DeclaredClient {
     /// The name and version.
     pub name: ClientName,

@@ -1,7 +1,6 @@
 //! Records the clients that still use deprecated variants: counts them, and logs them once a day (SV-25).
 
 use std::collections::BTreeMap;
-use std::sync::MutexGuard;
 
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
@@ -12,7 +11,6 @@ use tracing::warn;
 /// A client's uses of a deprecated variant.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct DeprecatedUse {
     /// The variant.
     pub variant: VariantId,
@@ -46,7 +44,7 @@ struct UsesOfClient {
 impl DeprecationLog {
     /// Counts a request in `variant` at `now`. Warns once a day.
     pub fn note(&self, variant: &ServerVariant, client: ClientName, now: u64) {
-        let mut uses = self.lock();
+        let mut uses = self.uses.lock();
         let key = (variant.id.clone(), Some(client));
         let told_apart = || uses.keys().filter(|(_, client)| client.is_some()).count();
         let key = if uses.contains_key(&key) || told_apart() < MAX_CLIENTS {
@@ -72,7 +70,7 @@ impl DeprecationLog {
 
     /// All counts, by variant and client.
     pub fn all(&self) -> Vec<DeprecatedUse> {
-        let uses = self.lock();
+        let uses = self.uses.lock();
         let all = uses.iter().map(|((variant, client), used)| DeprecatedUse {
             variant: variant.clone(),
             client: client.clone(),
@@ -80,10 +78,6 @@ impl DeprecationLog {
             last: used.last,
         });
         all.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>> {
-        self.uses.lock()
     }
 }
 

@@ -396,7 +396,6 @@ impl Drop for OutboxStream {
 
 /// Why a request is not admitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the gateway answers each")]
 pub enum AdmissionError {
     /// A request with the same id is in flight.
     IdInUse,

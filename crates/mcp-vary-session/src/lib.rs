@@ -10,6 +10,11 @@
 //! The id of a session carries revision, features, ranked variants, capability class and expiry under an HMAC, so that a
 //! session needs no stored state. [`Sessions`] has a bounded store, which finds recently used sessions without opening their
 //! ids and remembers deletions. A [`Session`] has its log level, and what exists only while a request or a stream is open.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
 
 mod access_key;
 pub mod authentication;

@@ -11,7 +11,6 @@ use mcp_vary_wire::revision::Revision;
 
 /// What `initialize` negotiated for the lifetime of a session.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Negotiated {
     /// The revision of the protocol.
     pub revision: Revision,

@@ -12,7 +12,6 @@ use crate::Session;
 impl Session {
     /// Whether a notification of `server` that belongs to no call is for the client. Lists, resources and requests are
     /// handled elsewhere.
-    #[must_use]
     pub fn receives(&self, server: &str, message: &[u8]) -> bool {
         let Ok(message) = envelope::Message::read(message) else {
             return false;

@@ -3,10 +3,9 @@
 //! A server's request is forwarded with an id of the gateway, since ids of several servers may be the same. The
 //! client's response is matched by session and id, on whatever connection it arrives.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -105,7 +104,7 @@ impl PendingServerRequests {
 
     /// The number of pending requests.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        self.open.lock().len()
     }
 
     /// Sets whether requests name their server.
@@ -165,7 +164,12 @@ impl PendingServerRequests {
                 request.method(),
                 params,
             );
-            let params = without_wish(&params);
+            // The gateway does not declare to servers that clients create tasks, so no server may expect one.
+            //
+            // > Receivers that do not declare the task capability for a request type MUST process requests of that type
+            // > normally, ignoring any task-augmentation metadata if present.
+            // > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
+            let params = edit::remove(&params, "task");
             let params = rename_related_task(&params, names);
             match token {
                 Some(_) => with_token(&params, id),
@@ -235,7 +239,7 @@ impl PendingServerRequests {
                 "the client cannot be asked: the replica that gets its responses cannot be reached";
             return Err(RpcError::internal(why));
         }
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         // `close_input` is followed by `forget`, which removes pending requests.
         if session.is_input_closed() {
             return Err(cancelled_error());
@@ -250,7 +254,7 @@ impl PendingServerRequests {
 
     /// Answers the pending requests of a client that has closed its input.
     pub fn forget(&self, client: ClientId) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let mut later = open.split_off(&(client, 0));
         let others = client
             .checked_add(1)
@@ -277,7 +281,7 @@ impl PendingServerRequests {
         names: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
         let id = own_number(id);
-        let open = id.and_then(|id| self.lock().remove(&(client, id)));
+        let open = id.and_then(|id| self.open.lock().remove(&(client, id)));
         let Some(open) = open else {
             return self.is_own(id);
         };
@@ -322,7 +326,7 @@ impl PendingServerRequests {
     ) -> bool {
         let id = edit::get(params, PROGRESS_TOKEN).and_then(own_number);
         let passed = id.and_then(|id| {
-            let open = self.lock();
+            let open = self.open.lock();
             let pending = open.get(&(client, id))?;
             let RequestOrigin::Server(request) = &pending.origin else {
                 return None;
@@ -339,11 +343,7 @@ impl PendingServerRequests {
     }
 
     fn take(&self, client: ClientId, id: u64) -> bool {
-        self.lock().remove(&(client, id)).is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(ClientId, u64), OpenRequest>> {
-        self.open.lock()
+        self.open.lock().remove(&(client, id)).is_some()
     }
 }
 
@@ -445,16 +445,6 @@ pub fn refuse(request: &ServerRequest, why: &RpcError) {
 /// The JSON text of an error.
 fn error(failure: &RpcError) -> String {
     server_message::error_json(failure.code(), failure.message())
-}
-
-/// `params` without `task`: the gateway does not declare to servers that clients create tasks, so no server may expect
-/// one.
-///
-/// > Receivers that do not declare the task capability for a request type MUST process requests of that type
-/// > normally, ignoring any task-augmentation metadata if present.
-/// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
-fn without_wish(params: &str) -> Cow<'_, str> {
-    edit::remove(params, "task")
 }
 
 fn progress_token(params: &str) -> Option<&str> {

@@ -11,7 +11,6 @@ use crate::claim_headers::ClaimHeaders;
 
 /// Identifies a class. Clients without special capabilities have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct PoolKey {
     /// The forwardable capabilities of the clients, canonical JSON text; `{}` if there are none.
     pub capabilities: Arc<str>,

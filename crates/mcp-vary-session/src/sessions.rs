@@ -25,14 +25,8 @@ pub struct Sessions {
     shards: Box<[ScopedLock<SessionStore>]>,
 }
 
-/// Leaves out keys and ids, which open sessions.
-impl std::fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sessions")
-            .field("places", &self.known())
-            .finish_non_exhaustive()
-    }
-}
+// Leaves out keys and ids, which open sessions.
+mcp_vary_base::debug_by_name!(Sessions);
 
 impl Sessions {
     /// The first of `keys` seals, all of them open.

@@ -41,7 +41,7 @@ mcp_vary_base::defaults! {
         /// Where the records go.
         pub target: AuditTarget = target,
         /// What is written of principals; their ids by default.
-        pub identities: IdentityDetail = IdentityDetail::Id,
+        pub identities: IdentityDetail = IdentityDetail::Name,
         /// What is written of the arguments of calls; digests by default.
         pub arguments: ArgumentsDetail = ArgumentsDetail::Digest,
         /// What happens when records arrive faster than they are written; by default they are lost and counted.

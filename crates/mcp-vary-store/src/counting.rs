@@ -15,7 +15,6 @@ pub const MAX_IN_FLIGHT: usize = 1024;
 
 /// What counts a request: a bucket that fills up again at a rate.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct Count {
     /// The limit, and for whom it counts. The store sees a hash of it.
     pub name: String,
@@ -27,7 +26,6 @@ pub struct Count {
 
 /// Whether a request may go on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "a request is allowed or refused")]
 pub enum Verdict {
     /// Each limit has counted it.
     Allowed,
@@ -99,7 +97,7 @@ impl Counting {
             if batch.is_empty() {
                 continue;
             }
-            match self.ask(namespace, &mut connection, &batch).await {
+            match self.verdicts(namespace, &mut connection, &batch).await {
                 Ok(verdicts) => {
                     for (waiting, (place, wait)) in batch.drain(..).zip(verdicts) {
                         // Who has gone needs no answer.
@@ -120,7 +118,7 @@ impl Counting {
         }
     }
 
-    async fn ask(
+    async fn verdicts(
         &self,
         namespace: &Namespace,
         connection: &mut MultiplexedConnection,

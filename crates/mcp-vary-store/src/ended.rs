@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 /// A session as replicas name it to each other.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct SessionKey {
     /// When it would have expired, in seconds since 1970-01-01 UTC.
     pub expires: u64,

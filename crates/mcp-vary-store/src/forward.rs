@@ -32,7 +32,7 @@ impl Store {
         let mut request = head.encode();
         let may_ask = self.connection.load().is_some() && request.len() <= MAX_HEAD;
         let begun = if may_ask {
-            self.mailbox.ask(to, head.share())
+            self.mailbox.begin_exchange(to, head.share())
         } else {
             Err(ForwardError::NotSent)
         };

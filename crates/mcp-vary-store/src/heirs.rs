@@ -32,7 +32,6 @@ pub(crate) const MAX_KNOWN: usize = 1024;
 
 /// A session, as far as its replica matters.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct SessionHome {
     /// The tag of the replica that has opened the session.
     pub opened_by: u32,

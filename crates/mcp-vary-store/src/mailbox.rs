@@ -47,7 +47,6 @@ pub use self::shares::MAX_OF_ONE;
 
 /// A message that was opened, as its frame is written; `None` if it is not a frame. For the fuzz target, not part of the API.
 #[doc(hidden)]
-#[must_use]
 pub fn written_frame(message: &[u8]) -> Option<Vec<u8>> {
     let frame = Frame::decode(Bytes::copy_from_slice(message))?;
     Some(frame.encode())
@@ -113,7 +112,6 @@ struct Queued {
 }
 
 /// The tag of a replica: the part of its number that is in ids, and by which others reach it.
-#[must_use]
 pub const fn tag(replica: u64) -> u32 {
     (replica & 0xffff_ffff) as u32
 }
@@ -141,7 +139,7 @@ impl Mailbox {
     }
 
     /// Begins an exchange with the replica `to`, unless there are too many or it was silent a moment ago.
-    pub(crate) fn ask(
+    pub(crate) fn begin_exchange(
         self: &Arc<Self>,
         to: u32,
         share: Share,

@@ -28,7 +28,6 @@ const MAX_BATCH: usize = 128 << 10;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum SavedKind {
     /// A whole result, of which the client got a part.
     Result,

@@ -24,7 +24,7 @@ impl Sentinels {
     pub(crate) async fn locate(&self) -> RedisResult<ConnectionInfo> {
         let mut failures = Vec::new();
         for sentinel in &self.all {
-            match timeout(SENTINEL_TIMEOUT, self.ask(sentinel)).await {
+            match timeout(SENTINEL_TIMEOUT, self.primary_address(sentinel)).await {
                 Ok(Ok(Some((host, port)))) => {
                     let address = at(sentinel.addr(), host, port);
                     return Ok(sentinel.clone().set_addr(address));
@@ -43,27 +43,30 @@ impl Sentinels {
         )))
     }
 
-    async fn ask(&self, sentinel: &ConnectionInfo) -> RedisResult<Option<(String, u16)>> {
+    async fn primary_address(
+        &self,
+        sentinel: &ConnectionInfo,
+    ) -> RedisResult<Option<(String, u16)>> {
         let nobody = RedisConnectionInfo::default().set_skip_set_lib_name();
-        match self.ask_as(sentinel, nobody).await {
+        match self.primary_address_as(sentinel, nobody).await {
             Err(error) if wants_password(&error) => {
                 let user = sentinel.redis_settings().clone().set_db(0);
-                self.ask_as(sentinel, user).await
+                self.primary_address_as(sentinel, user).await
             }
             other => other,
         }
     }
 
-    async fn ask_as(
+    async fn primary_address_as(
         &self,
         sentinel: &ConnectionInfo,
         user: RedisConnectionInfo,
     ) -> RedisResult<Option<(String, u16)>> {
         let client = Client::open(sentinel.clone().set_redis_settings(user))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
-        let mut ask = redis::cmd("SENTINEL");
-        ask.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
-        ask.query_async(&mut connection).await
+        let mut query = redis::cmd("SENTINEL");
+        query.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
+        query.query_async(&mut connection).await
     }
 }
 

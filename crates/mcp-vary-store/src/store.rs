@@ -60,7 +60,6 @@ pub struct Store {
 
 /// Whether a store can be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 #[repr(u8)]
 pub enum StoreState {
     /// The first attempt to connect has not ended yet.
@@ -75,7 +74,6 @@ pub enum StoreState {
 
 impl StoreState {
     /// Its name for probes and logs.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -86,7 +84,6 @@ impl StoreState {
     }
 
     /// Whether the sessions that ended elsewhere have been read, or cannot be read because the store is away.
-    #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Away | Self::Up)
     }
@@ -94,7 +91,6 @@ impl StoreState {
 
 /// What a gateway learns from a store.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum StoreEvent {
     /// A session has ended at another replica.
     Ended(SessionKey),
@@ -112,13 +108,11 @@ pub enum StoreEvent {
 /// The store did not answer in time, or takes no writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the store is away")]
-#[expect(clippy::exhaustive_structs, reason = "it has no details")]
 pub struct StoreAway;
 
 impl Store {
     /// The store at `url`. The first of `keys` seals what is written, each of them opens what is read. `now`: seconds since
     /// 1970-01-01 UTC. `replica`: a random number of this process.
-    #[must_use]
     pub fn new(
         url: StoreUrl,
         keys: impl IntoIterator<Item = [u8; 32]>,
@@ -196,7 +190,7 @@ impl Store {
             return Ok(Verdict::Allowed);
         }
         let counted = async |_| self.counting.count(counts, false).await.ok_or(StoreAway);
-        self.ask(Operation::Count, counted).await
+        self.with_connection(Operation::Count, counted).await
     }
 
     /// Whether one of `counts` would refuse a request, without counting it.
@@ -206,13 +200,13 @@ impl Store {
     /// If the store does not answer in time.
     pub async fn would_refuse(&self, counts: Vec<Count>) -> Result<Verdict, StoreAway> {
         let answered = async |_| self.counting.count(counts, true).await.ok_or(StoreAway);
-        self.ask(Operation::Count, answered).await
+        self.with_connection(Operation::Count, answered).await
     }
 
     /// Ends a session at all replicas. If the store is away, it learns of it when it is back, as long as this replica lives.
     pub async fn end_session(&self, session: SessionKey) {
         self.ended.lock().insert_unwritten(session, (self.now)());
-        let answer = self.ask(Operation::EndSession, async |connection| {
+        let answer = self.with_connection(Operation::EndSession, async |connection| {
             self.write_ended(connection, &[session]).await
         });
         // A failure is counted, and the session is written later.
@@ -228,7 +222,7 @@ impl Store {
         if request.len() > MAX_REQUEST_ID {
             return;
         }
-        let answer = self.ask(Operation::Cancel, async |mut connection| {
+        let answer = self.with_connection(Operation::Cancel, async |mut connection| {
             let mut publish = redis::cmd("PUBLISH");
             publish.arg(&namespace.cancelled);
             publish.arg(namespace.seal_cancelled(&session, request));
@@ -256,7 +250,7 @@ impl Store {
             self.operations.add(Operation::Count, Outcome::Skipped);
             return Err(StoreAway);
         }
-        self.ask(Operation::Count, async |connection| {
+        self.with_connection(Operation::Count, async |connection| {
             self.variants.record(namespace, connection, used, now).await
         })
         .await
@@ -288,7 +282,7 @@ impl Store {
     ///
     /// If the store does not answer in time.
     pub async fn load(&self, kind: SavedKind, id: &str) -> Result<Option<Vec<u8>>, StoreAway> {
-        let loaded = self.ask(Operation::Load, async |mut connection| {
+        let loaded = self.with_connection(Operation::Load, async |mut connection| {
             let mut get = redis::pipe();
             for namespace in &self.namespaces {
                 // Not more than a replica writes, whatever is there.
@@ -322,10 +316,10 @@ impl Store {
     }
 
     /// Does something at the store, if it is up.
-    pub(crate) async fn ask<T, E: fmt::Display>(
+    pub(crate) async fn with_connection<T, E: fmt::Display>(
         &self,
         operation: Operation,
-        ask: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,
+        run: impl AsyncFnOnce(MultiplexedConnection) -> Result<T, E>,
     ) -> Result<T, StoreAway> {
         let connection = self.connection.load_full();
         let permit = self.permits.try_acquire();
@@ -333,7 +327,7 @@ impl Store {
             self.operations.add(operation, Outcome::Skipped);
             return Err(StoreAway);
         };
-        let cause = match timeout(self.timeout, ask((*connection).clone())).await {
+        let cause = match timeout(self.timeout, run((*connection).clone())).await {
             Ok(Ok(answer)) => {
                 self.operations.add(operation, Outcome::Ok);
                 return Ok(answer);

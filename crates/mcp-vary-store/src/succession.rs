@@ -19,7 +19,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
     /// The tag of the replica that serves a session, as far as this one knows.
-    #[must_use]
     pub fn home(&self, session: SessionHome) -> u32 {
         let mut home = session.opened_by;
         for _ in 0..MAX_KNOWN {
@@ -94,7 +93,7 @@ impl Store {
 
     /// Reads, and maybe writes, the heirs of a replica. Returns whether there are any.
     async fn ask_for_heirs(&self, replica: u32, mode: Mode) -> bool {
-        let heirs = self.ask(Operation::Read, async |connection| {
+        let heirs = self.with_connection(Operation::Read, async |connection| {
             self.run_heirs(connection, replica, mode).await
         });
         heirs.await.unwrap_or(false)

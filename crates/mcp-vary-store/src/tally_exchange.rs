@@ -49,7 +49,6 @@ impl Store {
     }
 
     /// Names a tally: replicas with the same keys and the same store have the same name for it.
-    #[must_use]
     pub fn tally_name(&self, id: u64) -> String {
         let namespace = self.namespaces.first();
         let url = self.url.to_string();

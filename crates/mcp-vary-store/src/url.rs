@@ -50,7 +50,6 @@ enum Place {
 #[error(
     "it is not the address of a store; write `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DATABASE`, with `rediss` for TLS, special characters of the password as `%XX`, and an international name of a host as `xn--...`"
 )]
-#[non_exhaustive]
 pub struct StoreUrlError;
 
 impl StoreUrl {

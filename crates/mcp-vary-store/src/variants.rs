@@ -21,7 +21,6 @@ const LIFETIMES: [Duration; 2] = [
 
 /// A request of a client under a variant.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct VariantUse<'a> {
     /// The client, as all replicas name it.
     pub client: &'a str,
@@ -35,7 +34,6 @@ pub struct VariantUse<'a> {
 
 /// A change that a limit refuses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "all that the gateway needs")]
 pub struct RefusedChange {
     /// The variant that the client keeps, by its place in those that it may use.
     pub active: usize,

@@ -9,9 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+use crate::raw_request::{RawRequest, last_response};
 
 /// An authorization server on a free port, which signs with Ed25519.
 #[derive(Debug)]
@@ -112,10 +114,10 @@ impl AuthorizationServer {
         self.serving = Some(tokio::spawn(async move {
             loop {
                 let (mut socket, _) = listener.accept().await.unwrap();
-                let mut head = vec![0; 4096];
-                let length = socket.read(&mut head).await.unwrap_or_default();
-                let head = String::from_utf8_lossy(&head[..length]).into_owned();
-                let path = head.split(' ').nth(1).unwrap_or_default();
+                let Some(request) = RawRequest::read(&mut socket).await else {
+                    continue;
+                };
+                let path = request.target();
                 requests.fetch_add(1, Ordering::Relaxed);
                 let ok = |body: Value| ("200 OK".to_owned(), body.to_string());
                 let chosen = responses.lock().unwrap().get(path).cloned();
@@ -130,10 +132,7 @@ impl AuthorizationServer {
                     }
                     _ => ("404 Not Found".to_owned(), String::new()),
                 };
-                let answer = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                    body.len()
-                );
+                let answer = last_response(&status, &body);
                 let _ = socket.write_all(answer.as_bytes()).await;
             }
         }));

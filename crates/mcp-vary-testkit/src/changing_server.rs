@@ -4,13 +4,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::era::Era;
-use crate::message::{SUBSCRIPTION, notification};
-use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use crate::script::OpenStream;
+use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use crate::wait::soon;
 
 /// The server with its lists, and the streams of its subscribers.
@@ -30,17 +28,9 @@ struct State {
     refused: Vec<&'static str>,
     capabilities: Value,
     instructions: String,
-    streams: Vec<Stream>,
+    streams: Vec<OpenStream>,
     /// The number of starts. Each start removes the sessions.
     life: usize,
-}
-
-#[derive(Debug)]
-struct Stream {
-    /// The id of the subscription; null for the stream of a `GET`.
-    id: Value,
-    filter: Value,
-    sender: UnboundedSender<Bytes>,
 }
 
 impl ChangingServer {
@@ -100,13 +90,13 @@ impl ChangingServer {
     /// Waits until a client listens to list changes.
     pub async fn wait_for_listener(&self) {
         let listens =
-            |stream: &Stream| stream.id.is_null() || stream.filter["toolsListChanged"] == true;
+            |stream: &OpenStream| stream.id.is_null() || stream.filter["toolsListChanged"] == true;
         self.until(|state| state.streams.iter().any(listens)).await;
     }
 
     /// Waits until the open streams are subscribed to exactly these resources.
     pub async fn wait_for_subscriptions(&self, uris: &[&str]) {
-        let of = |stream: &Stream| stream.filter["resourceSubscriptions"].clone();
+        let of = |stream: &OpenStream| stream.filter["resourceSubscriptions"].clone();
         self.until(|state| {
             let open = state
                 .streams
@@ -175,16 +165,9 @@ impl ChangingServer {
         self.with(|state| {
             state.streams.retain(|stream| !stream.sender.is_closed());
             for stream in &state.streams {
-                let mut params = params.clone();
-                if !stream.id.is_null() {
-                    if !is_wanted(&stream.filter) {
-                        continue;
-                    }
-                    params["_meta"][SUBSCRIPTION] = stream.id.clone();
+                if stream.id.is_null() || is_wanted(&stream.filter) {
+                    stream.notify(method, params.clone());
                 }
-                let _ = stream
-                    .sender
-                    .send(event(&notification(method, params)).into());
             }
         });
     }
@@ -273,7 +256,7 @@ impl ChangingServer {
             }
             let (sender, reply) = Reply::subscription(id, &acknowledged);
             let (id, filter) = (id.clone(), filter.clone());
-            state.streams.push(Stream { id, filter, sender });
+            state.streams.push(OpenStream { id, filter, sender });
             reply
         })
     }

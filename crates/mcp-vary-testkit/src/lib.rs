@@ -31,6 +31,8 @@ pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
 pub mod prelude;
+pub mod process;
+pub mod raw_request;
 pub mod recordings;
 pub mod script;
 pub mod scripted_server;

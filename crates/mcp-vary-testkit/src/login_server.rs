@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+
+use crate::raw_request::{RawRequest, last_response};
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -201,18 +203,16 @@ fn changed(mut document: Value, mut changes: Value) -> Value {
 }
 
 async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<Notify>) {
-    let Some(request) = read(&mut socket).await else {
+    let Some(raw) = RawRequest::read(&mut socket).await else {
         return;
     };
-    let path = request
-        .line
-        .split(' ')
-        .nth(1)
-        .unwrap()
-        .split('?')
-        .next()
-        .unwrap()
-        .to_owned();
+    let path = raw.target().split('?').next().unwrap().to_owned();
+    let line = raw.head.lines().next().unwrap();
+    let request = RecordedRequest {
+        line: line.trim_end_matches(" HTTP/1.1").to_owned(),
+        head: raw.head,
+        body: raw.body,
+    };
     script.lock().unwrap().requests.push(request.clone());
     loop {
         let notified = release.notified();
@@ -222,12 +222,7 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
         notified.await;
     }
     let response = response_to(&request, &path, &script);
-    let answer = format!(
-        "HTTP/1.1 {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}",
-        response.status,
-        response.body.len(),
-        response.body
-    );
+    let answer = last_response(&response.status, &response.body);
     let _ = socket.write_all(answer.as_bytes()).await;
 }
 
@@ -275,30 +270,6 @@ fn message(body: &str) -> Response {
     };
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
     Response::new("200 OK", &answer)
-}
-
-async fn read(socket: &mut TcpStream) -> Option<RecordedRequest> {
-    let mut bytes = Vec::new();
-    loop {
-        if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-            let lower = head.to_lowercase();
-            let length = lower.split("content-length: ").nth(1);
-            let length = length.map_or(0, |text| text.lines().next().unwrap().parse().unwrap());
-            if bytes.len() >= end + 4 + length {
-                let body = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
-                let line = head
-                    .lines()
-                    .next()?
-                    .trim_end_matches(" HTTP/1.1")
-                    .to_owned();
-                return Some(RecordedRequest { line, head, body });
-            }
-        }
-        if socket.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    }
 }
 
 impl Script {

@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use crate::raw_request::{RawRequest, last_response};
+
 /// What the endpoint does with a request.
 #[derive(Clone, Debug)]
 pub enum ModelBehavior {
@@ -110,16 +112,19 @@ async fn serve(
     behavior: &Mutex<ModelBehavior>,
     requests: &Mutex<Vec<ModelRequest>>,
 ) -> std::io::Result<()> {
-    let request = read_request(&mut socket).await?;
-    requests.lock().unwrap().push(request);
+    let Some(RawRequest { head, body }) = RawRequest::read(&mut socket).await else {
+        return Ok(());
+    };
+    let head = head.to_lowercase();
+    requests.lock().unwrap().push(ModelRequest { head, body });
     let behavior = behavior.lock().unwrap().clone();
     match behavior {
         ModelBehavior::Says(content) => {
-            let response = response("200 OK", &completion(&content));
+            let response = last_response("200 OK", &completion(&content));
             socket.write_all(response.as_bytes()).await
         }
         ModelBehavior::Responds(status, body) => {
-            let response = response(&status, &body);
+            let response = last_response(status.trim_end(), &body);
             socket.write_all(response.as_bytes()).await
         }
         ModelBehavior::Silent => {
@@ -127,43 +132,12 @@ async fn serve(
             socket.read(&mut [0]).await.map(drop)
         }
         ModelBehavior::Drips(content) => {
-            for byte in response("200 OK", &completion(&content)).bytes() {
+            for byte in last_response("200 OK", &completion(&content)).bytes() {
                 socket.write_all(&[byte]).await?;
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Ok(())
         }
         ModelBehavior::Closes => Ok(()),
-    }
-}
-
-fn response(status: &str, body: &str) -> String {
-    let (status, headers) = status.split_once("\r\n").unwrap_or((status, ""));
-    format!(
-        "HTTP/1.1 {status}\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-async fn read_request(socket: &mut TcpStream) -> std::io::Result<ModelRequest> {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let head = head.to_lowercase();
-            let length = head
-                .lines()
-                .find_map(|it| it.strip_prefix("content-length: "));
-            let length: usize = length.and_then(|it| it.parse().ok()).unwrap_or_default();
-            if body.len() >= length {
-                let body = body.to_owned();
-                return Ok(ModelRequest { head, body });
-            }
-        }
-        let mut part = [0; 4096];
-        match socket.read(&mut part).await? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            length => bytes.extend_from_slice(&part[..length]),
-        }
     }
 }

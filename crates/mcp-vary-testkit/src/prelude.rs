@@ -20,6 +20,7 @@ pub use crate::message::*;
 pub use crate::model_server::{ModelBehavior, ModelRequest, ModelServer, completion};
 pub use crate::notification_client::*;
 pub use crate::places_server;
+pub use crate::process::{is_alive, is_gone};
 pub use crate::script::{OpenStream, Script, Streams};
 pub use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 pub use crate::stdio_pipe::StdioPipe;

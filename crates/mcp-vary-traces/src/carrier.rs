@@ -9,7 +9,6 @@ use crate::context::TraceContext;
 /// > The following keys are reserved for trace context: traceparent, tracestate, baggage
 /// > (MCP 2026-07-28, basic/index, "`_meta`"; SEP-414)
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Carrier {
     /// The position in the trace.
     pub traceparent: Option<String>,
@@ -38,7 +37,6 @@ impl Carrier {
     }
 
     /// Reads the texts from HTTP headers, those that are text.
-    #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Self {
         // Most requests have none, and need no further look.
         if !headers.contains_key(TRACEPARENT) {
@@ -55,7 +53,6 @@ impl Carrier {
     }
 
     /// The position in the trace, if there is a valid one.
-    #[must_use]
     pub fn context(&self) -> Option<TraceContext> {
         TraceContext::parse(self.traceparent.as_deref()?)
     }

@@ -32,7 +32,6 @@ pub struct TraceContext {
 
 impl TraceContext {
     /// The position with these ids; `None` if one of them is zero.
-    #[must_use]
     pub fn new(trace: [u8; 16], span: [u8; 8], is_sampled: bool) -> Option<Self> {
         let is_valid = trace != [0; 16] && span != [0; 8];
         is_valid.then_some(Self {
@@ -43,7 +42,6 @@ impl TraceContext {
     }
 
     /// Reads a value of `traceparent`; `None` if it is malformed.
-    #[must_use]
     pub fn parse(traceparent: &str) -> Option<Self> {
         let (version, remaining) = traceparent.split_at_checked(2)?;
         let (ids, more) = remaining.split_at_checked(LENGTH - 2)?;
@@ -61,19 +59,16 @@ impl TraceContext {
     }
 
     /// The id of the trace.
-    #[must_use]
     pub const fn trace(&self) -> [u8; 16] {
         self.trace
     }
 
     /// The id of the span.
-    #[must_use]
     pub const fn span(&self) -> [u8; 8] {
         self.span
     }
 
     /// Whether the span was recorded.
-    #[must_use]
     pub const fn is_sampled(&self) -> bool {
         self.is_sampled
     }

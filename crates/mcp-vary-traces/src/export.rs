@@ -36,7 +36,6 @@ const MAX_RESPONSE: usize = 64 << 10;
 
 /// How many spans were exported and lost.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct TraceStats {
     /// Those that the collector has.
     pub exported: u64,

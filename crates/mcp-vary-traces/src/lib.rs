@@ -15,6 +15,11 @@
 //! - Of a request that is neither sampled nor has a context nothing is stored, and nothing that is sent for it changes.
 //! - Texts that callers choose are cut to [`MAX_TEXT`] bytes, and methods are of a closed list.
 //! - Clock, randomness and environment are arguments.
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
 
 mod carrier;
 mod context;

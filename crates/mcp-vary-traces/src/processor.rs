@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcp_vary_base::environment::Environment;
 
 use crate::context::TraceContext;
-use crate::export::{Exporter, TraceStats};
+use crate::export::Exporter;
 use crate::settings::Target;
 
 /// What all spans have in common: their ids, the clock, and where they go.
@@ -13,7 +13,7 @@ use crate::settings::Target;
 pub(crate) struct SpanProcessor {
     now: fn() -> u64,
     ids: Ids,
-    exporter: Exporter,
+    pub(crate) exporter: Exporter,
 }
 
 impl SpanProcessor {
@@ -50,19 +50,6 @@ impl SpanProcessor {
     /// Nanoseconds since 1970-01-01 UTC.
     pub(crate) fn now(&self) -> u64 {
         (self.now)().saturating_mul(1000)
-    }
-
-    /// Exports the message of a span, or loses it.
-    pub(crate) fn submit(&self, span: Vec<u8>) {
-        self.exporter.submit(span);
-    }
-
-    pub(crate) fn stats(&self) -> TraceStats {
-        self.exporter.stats()
-    }
-
-    pub(crate) async fn close(&self) {
-        self.exporter.close().await;
     }
 }
 

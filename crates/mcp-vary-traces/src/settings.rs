@@ -14,7 +14,6 @@ use percent_encoding::percent_decode_str;
 /// What is not set comes from the variables that every program with OpenTelemetry reads, and then from its defaults. The
 /// values of headers are not shown by `Debug`.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
 pub struct TracesSettings {
     /// The address of the collector, to which `/v1/traces` is added; `OTEL_EXPORTER_OTLP_ENDPOINT` by default, and
     /// `http://localhost:4318` without that.
@@ -34,7 +33,6 @@ pub struct TracesSettings {
 ///
 /// A caller that decides chooses what the operator pays for spans. Every caller chooses the trace that it belongs to.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the values of a key")]
 pub enum Follow {
     /// Those that are authenticated, and the client on standard input, which started the gateway.
     #[default]
@@ -63,7 +61,6 @@ pub struct Ratio(f64);
 /// A text is not a [`Ratio`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("it is not a part of all requests; write `5%`, or a number from 0 to 1")]
-#[non_exhaustive]
 pub struct RatioError;
 
 /// One percent.
@@ -104,7 +101,6 @@ impl Ratio {
 
 /// Why spans cannot be exported.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TracesError {
     /// The address is not one of a collector.
     #[error("{0} is not the address of a collector; write it as `http://host:4318`")]
@@ -124,7 +120,6 @@ pub enum TracesError {
 
 impl TracesSettings {
     /// Settings that export to the collector at `endpoint`.
-    #[must_use]
     pub fn to(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: Some(endpoint.into()),

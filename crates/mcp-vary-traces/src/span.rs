@@ -14,10 +14,6 @@ use crate::proto::{CLIENT, SERVER, Span, Value};
 
 /// A request as it arrives.
 #[derive(Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "what the gateway knows of each request"
-)]
 pub struct Arrival<'a> {
     /// Its method, from a closed list.
     pub method: &'static str,
@@ -41,7 +37,6 @@ pub struct Arrival<'a> {
 
 /// The transport of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "MCP has these two")]
 pub enum Transport {
     /// Streamable HTTP.
     Http,
@@ -64,7 +59,6 @@ impl Transport {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "MCP has these")]
 pub enum Outcome {
     /// A result.
     Result,
@@ -153,13 +147,11 @@ impl RequestSpan {
     }
 
     /// Whether it is recorded, so that facts about it are wanted.
-    #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }
 
     /// The trace in which it is recorded.
-    #[must_use]
     pub fn trace_id(&self) -> Option<[u8; 16]> {
         Some(self.recorder.as_ref()?.context.trace())
     }
@@ -234,10 +226,6 @@ impl RequestSpan {
 
 /// Where a request to a server goes.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "what the gateway knows of each server"
-)]
 pub struct Upstream<'a> {
     /// The name of the server.
     pub server: &'a str,
@@ -262,13 +250,11 @@ pub struct CallSpan {
 
 impl CallSpan {
     /// What the request carries.
-    #[must_use]
     pub const fn carrier(&self) -> &Carrier {
         &self.carrier
     }
 
     /// Whether it is recorded.
-    #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }
@@ -333,7 +319,9 @@ impl Recorder {
         }
         outcome.describe(&mut span, caller_codes);
         let end = self.processor.now();
-        self.processor.submit(span.into_bytes(end, self.method));
+        self.processor
+            .exporter
+            .submit(span.into_bytes(end, self.method));
     }
 }
 
@@ -370,7 +358,6 @@ fn name_target(span: &mut Span, method: &'static str, name: &str) {
 }
 
 /// What identifies a session, and does not open it: half of the SHA-256 of its id.
-#[must_use]
 pub fn session_digest(id: &str) -> String {
     let digest = Sha256::digest(id.as_bytes());
     let mut text = String::with_capacity(32);

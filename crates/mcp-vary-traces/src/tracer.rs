@@ -82,13 +82,12 @@ impl Tracer {
     }
 
     /// How many spans were exported and lost.
-    #[must_use]
     pub fn stats(&self) -> TraceStats {
-        self.processor.stats()
+        self.processor.exporter.stats()
     }
 
     /// Exports the spans that wait, for a short time at most.
     pub async fn close(&self) {
-        self.processor.close().await;
+        self.processor.exporter.close().await;
     }
 }

@@ -44,14 +44,12 @@ pub struct Ancestors(Vec<GatewayLink>);
 
 impl Ancestors {
     /// Reads the value of [`ENV_VAR`].
-    #[must_use]
     pub fn read(text: &str) -> Self {
         let links = text.split(',').filter_map(GatewayLink::read);
         Self(links.take(MAX_LINKS).collect())
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

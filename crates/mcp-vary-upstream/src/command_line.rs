@@ -73,11 +73,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-impl fmt::Debug for CommandLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CommandLine")
-    }
-}
+mcp_vary_base::debug_by_name!(CommandLine);
 
 /// The bytes of a value of a variable that is shown; keys are longer.
 const LONGEST_SHOWN: usize = 15;

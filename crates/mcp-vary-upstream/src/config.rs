@@ -144,7 +144,6 @@ pub enum RetryPolicy {
 
 /// What the processes of a server wrote last.
 #[derive(Debug, Default)]
-#[non_exhaustive]
 pub struct LastOutput {
     /// The last line on standard error, or on standard output if it is not a message.
     pub line: Option<String>,
@@ -173,7 +172,6 @@ impl UpstreamConfig {
     }
 
     /// Whether all clients share one process of a program, or one pipe.
-    #[must_use]
     pub const fn has_one_process(&self) -> bool {
         self.target.is_local() && !matches!(self.processes, Processes::Several)
     }
@@ -275,19 +273,16 @@ impl UpstreamConfig {
     }
 
     /// Whether some header has the claims of a client in it.
-    #[must_use]
     pub const fn needs_claims(&self) -> bool {
         !self.claim_headers.is_empty()
     }
 
     /// Whether each client has connections of its own, since its claims or its credentials are in the headers.
-    #[must_use]
     pub const fn is_per_client(&self) -> bool {
         self.needs_claims() || self.client_credentials.is_some()
     }
 
     /// Whether its clients share lists that are read for all of them.
-    #[must_use]
     pub fn shares_lists(&self) -> bool {
         let of_clients = self.client_credentials.as_ref();
         of_clients.is_some_and(|credentials| credentials.for_lists().is_some())
@@ -295,7 +290,6 @@ impl UpstreamConfig {
 
     /// The configuration of the connection that reads the lists of all clients, without headers that have claims; `None` if
     /// each client has the lists of its own connections.
-    #[must_use]
     pub fn for_lists(&self) -> Option<Self> {
         let source = self.client_credentials.as_ref()?.for_lists()?;
         let mut config = self.clone();
@@ -307,7 +301,6 @@ impl UpstreamConfig {
     ///
     /// A connection with a claim that gives no value, without a token that is needed, or without a client, is never opened,
     /// and says why.
-    #[must_use]
     pub fn for_client(
         &self,
         values: Option<Result<&[HeaderValue], &ClaimFault>>,

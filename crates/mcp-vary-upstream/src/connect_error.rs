@@ -115,7 +115,6 @@ impl ConnectError {
     }
 
     /// What happened, without details that clients must not see. The full text is `Display`.
-    #[must_use]
     pub fn client_message(&self) -> String {
         match self {
             Self::NotFound { server, .. } => {
@@ -141,7 +140,6 @@ impl ConnectError {
     }
 
     /// What happened, for the operator, without addresses and what the server wrote, which the log has.
-    #[must_use]
     pub fn status_message(&self) -> String {
         let message = self.client_message();
         match self {
@@ -154,13 +152,11 @@ impl ConnectError {
     }
 
     /// Whether the server answered 401, or there are no usable credentials for it.
-    #[must_use]
     pub const fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Failed(error) if error.is_unauthorized())
     }
 
     /// Whether a retry soon cannot help, since the setup is wrong.
-    #[must_use]
     pub const fn is_permanent(&self) -> bool {
         matches!(
             self,

@@ -164,37 +164,31 @@ impl UpstreamConnection {
     }
 
     /// The name that the operator gave the server.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.config.name
     }
 
     /// The result of the handshake: the server's revision, capabilities and identity.
-    #[must_use]
     pub const fn handshake(&self) -> &Handshake {
         &self.handshake
     }
 
     /// The last lines that the server's process wrote to its standard error; none over HTTP.
-    #[must_use]
     pub fn stderr_lines(&self) -> Vec<String> {
         self.transport.stderr_lines()
     }
 
     /// The client capabilities that were declared to the server, JSON text.
-    #[must_use]
     pub fn capabilities(&self) -> &str {
         &self.config.capabilities
     }
 
     /// The `_meta` members that each request must carry: key and JSON text. Empty for a legacy server.
-    #[must_use]
     pub fn client_meta(&self) -> &[(&'static str, String)] {
         &self.client_meta
     }
 
     /// Whether the server reads `Mcp-Param-*` headers: modern HTTP endpoints do.
-    #[must_use]
     pub fn accepts_param_headers(&self) -> bool {
         matches!(*self.transport, Transport::Http(_)) && self.handshake.era() == Era::Modern
     }
@@ -205,7 +199,6 @@ impl UpstreamConnection {
     }
 
     /// The events of this connection from now on. On a dedicated connection the first subscriber also gets the earlier ones.
-    #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         let early = self.early_events.lock();
         if let Some(early) = { early }.take() {

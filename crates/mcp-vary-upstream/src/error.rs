@@ -214,7 +214,6 @@ pub enum UpstreamError {
 /// assert_eq!(without_server("server `git`: no", "git"), "no");
 /// assert_eq!(without_server("too many", "git"), "too many");
 /// ```
-#[must_use]
 pub fn without_server<'t>(text: &'t str, server: &str) -> &'t str {
     let unquoted = text.strip_prefix("server `");
     let unnamed = unquoted.and_then(|text| text.strip_prefix(server)?.strip_prefix('`'));
@@ -341,7 +340,6 @@ impl UpstreamError {
     }
 
     /// The full text for the operator and the log, with output of the server and what to do.
-    #[must_use]
     pub fn details(&self) -> String {
         match self {
             Self::Closed { output, .. } if !output.is_empty() => format!("{self}; {output}"),

@@ -172,14 +172,7 @@ impl HeaderCommand {
     }
 }
 
-/// The program alone.
-impl fmt::Debug for HeaderCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeaderCommand")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(HeaderCommand);
 
 impl CredentialSource for HeaderCommand {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>> {

@@ -26,7 +26,6 @@ mod side_channel;
 mod standalone_stream;
 mod stream;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -61,14 +60,7 @@ pub(super) struct Connection {
     is_closed: AtomicBool,
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("endpoint", &self.shared.endpoint)
-            .field("session", &self.shared.session.load())
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Connection);
 
 impl Connection {
     /// Connects to the server at `url` and completes the handshake.

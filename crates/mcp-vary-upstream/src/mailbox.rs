@@ -1,8 +1,8 @@
 //! Messages that arrived for one call and were not fetched yet.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -104,7 +104,7 @@ impl Mailbox {
 
     /// Adds a notification.
     pub(super) fn post(&self, message: &Bytes) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last_arrival = Instant::now();
         if state.queue.len() >= MAX_QUEUED
             || state.bytes + message.len() > self.limit
@@ -130,7 +130,7 @@ impl Mailbox {
 
     /// Adds a request of the server.
     pub(super) fn post_request(&self, request: ServerRequest) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last_arrival = Instant::now();
         state.queue.push_back(Queued::Request(request));
         drop(state);
@@ -139,12 +139,12 @@ impl Mailbox {
 
     /// Restarts the idle timeout.
     pub(super) fn touch(&self) {
-        self.lock().last_arrival = Instant::now();
+        self.state.lock().last_arrival = Instant::now();
     }
 
     /// Ends the call; only the first end counts.
     pub(super) fn end(&self, end: Result<Answer, UpstreamError>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.end.get_or_insert(end);
         drop(state);
         self.arrived.notify_one();
@@ -159,7 +159,7 @@ impl Mailbox {
     ) -> Result<Option<Message>, UpstreamError> {
         loop {
             let last_arrival = {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if let Some(message) = state.take(&self.budget) {
                     return Ok(Some(message));
                 }
@@ -173,7 +173,7 @@ impl Mailbox {
                 None => arrived.await,
                 Some(idle) => {
                     let silent = tokio::time::timeout_at(last_arrival + idle, arrived).await;
-                    if silent.is_err() && self.lock().last_arrival == last_arrival {
+                    if silent.is_err() && self.state.lock().last_arrival == last_arrival {
                         return Ok(None);
                     }
                 }
@@ -183,16 +183,12 @@ impl Mailbox {
 
     /// Removes a message that has arrived already.
     pub(super) fn take(&self) -> Option<Message> {
-        self.lock().take(&self.budget)
+        self.state.lock().take(&self.budget)
     }
 
     /// Waits until something may have arrived.
     pub(super) async fn arrived(&self) {
         self.arrived.notified().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

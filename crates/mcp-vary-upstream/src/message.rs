@@ -18,7 +18,6 @@ use crate::server_requests::ServerRequest;
 
 /// Identifies the client for which a call is made; one per session.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(clippy::exhaustive_structs, reason = "a tag is its number")]
 pub struct CallerId(pub u64);
 
 /// A request to a server.
@@ -143,7 +142,6 @@ impl RequestKind {
 
 /// A message of the server about a request: notifications and requests, then exactly one answer.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no fourth kind")]
 pub enum Message {
     /// A notification that belongs to the request, the whole message as it was sent.
     Notification(Bytes),
@@ -179,7 +177,6 @@ impl Answer {
     /// // A line of a JSON logger is not an answer.
     /// assert!(Answer::parse(r#"{"level":30,"msg":"ready"}"#.into()).is_none());
     /// ```
-    #[must_use]
     pub fn parse(message: Bytes) -> Option<Self> {
         match ServerMessage::read(&message) {
             Ok(ServerMessage::Response { outcome, .. }) => Some(Self::new(message, outcome)),
@@ -256,7 +253,6 @@ impl Answer {
     }
 
     /// The whole message.
-    #[must_use]
     pub const fn message(&self) -> &Bytes {
         &self.message
     }

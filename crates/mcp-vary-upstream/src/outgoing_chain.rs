@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 
 use http::header::VIA;
 use http::{HeaderMap, HeaderValue};
@@ -54,19 +54,19 @@ pub struct UpstreamGateways {
 
 impl UpstreamGateways {
     pub(crate) fn contains(&self, link: &GatewayLink) -> bool {
-        self.lock().values().flatten().any(|it| it.id == link.id)
+        self.links
+            .lock()
+            .values()
+            .flatten()
+            .any(|it| it.id == link.id)
     }
 
     pub(crate) fn links(&self) -> Vec<GatewayLink> {
-        let mut links: Vec<_> = self.lock().values().flatten().cloned().collect();
+        let mut links: Vec<_> = self.links.lock().values().flatten().cloned().collect();
         links.sort();
         links.dedup();
         links.truncate(MAX_LINKS);
         links
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<GatewayLink>>> {
-        self.links.lock()
     }
 }
 
@@ -85,14 +85,17 @@ impl ConnectionGateways {
         }
         let received = links(headers);
         if !received.is_empty() {
-            self.gateways.lock().insert(self.connection_id, received);
+            self.gateways
+                .links
+                .lock()
+                .insert(self.connection_id, received);
         }
     }
 }
 
 impl Drop for ConnectionGateways {
     fn drop(&mut self) {
-        self.gateways.lock().remove(&self.connection_id);
+        self.gateways.links.lock().remove(&self.connection_id);
     }
 }
 

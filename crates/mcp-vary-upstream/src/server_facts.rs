@@ -1,8 +1,8 @@
 //! Facts about a server that it does not declare, shared by all connections to it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 
 use mcp_vary::json::Members;
 use mcp_vary_base::lock::Lock;
@@ -76,7 +76,7 @@ impl ServerFacts {
     /// again. The first process of a server (`is_first`) gets `initialize` if its clients have sessions: the first request
     /// may decide its era, and they would wait for the start of a second process.
     pub fn opening(&self, preferred: Option<Era>, is_first: bool) -> Opening {
-        let facts = self.lock();
+        let facts = self.eras.lock();
         match (facts.modern.support, facts.legacy.support, preferred) {
             (Support::Unsupported, _, _) => Opening::Initialize,
             (
@@ -95,7 +95,7 @@ impl ServerFacts {
     /// Records the result of a handshake that began with `opening`.
     pub fn record(&self, handshake: &Handshake, opening: Opening) {
         self.note_extensions(handshake);
-        let mut facts = self.lock();
+        let mut facts = self.eras.lock();
         let identity = Some(identity(handshake));
         let known = &facts.era(handshake.era()).identity;
         if known.is_some() && *known != identity {
@@ -124,7 +124,7 @@ impl ServerFacts {
 
     /// Removes all facts: the server may have been replaced.
     pub fn clear(&self) {
-        let mut facts = self.lock();
+        let mut facts = self.eras.lock();
         *facts = Eras::default();
         self.publish(&facts);
         drop(facts);
@@ -201,12 +201,12 @@ impl ServerFacts {
 
     /// Whether the server supports `era`, or no connection has tried it yet.
     pub fn may_support(&self, era: Era) -> bool {
-        self.lock().era(era).support != Support::Unsupported
+        self.eras.lock().era(era).support != Support::Unsupported
     }
 
     /// The era of a server that is known to support only one.
     pub fn only_era(&self) -> Option<Era> {
-        let facts = self.lock();
+        let facts = self.eras.lock();
         match (facts.legacy.support, facts.modern.support) {
             (Support::Unsupported, _) => Some(Era::Modern),
             (_, Support::Unsupported) => Some(Era::Legacy),
@@ -216,7 +216,7 @@ impl ServerFacts {
 
     /// Whether the server was reached before, and it is not known yet whether it supports `era`.
     pub fn is_undecided(&self, era: Era) -> bool {
-        let mut facts = self.lock();
+        let mut facts = self.eras.lock();
         facts.modern.support != facts.legacy.support && facts.era(era).support == Support::Unknown
     }
 
@@ -232,23 +232,19 @@ impl ServerFacts {
 
     /// Whether no connection has shown yet which eras the server supports.
     pub(super) fn is_unknown(&self) -> bool {
-        let facts = self.lock();
+        let facts = self.eras.lock();
         [facts.legacy.support, facts.modern.support] == [Support::Unknown; 2]
     }
 
     /// The newest revision of each era that the server is known to support.
     pub fn known_revisions(&self) -> Vec<&'static str> {
-        let facts = self.lock();
+        let facts = self.eras.lock();
         let spoken = [facts.legacy.support, facts.modern.support].into_iter();
         let revisions = spoken.filter_map(|spoken| match spoken {
             Support::Supported(revision) => Some(revision.as_str()),
             Support::Unknown | Support::Unsupported => None,
         });
         revisions.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Eras> {
-        self.eras.lock()
     }
 }
 

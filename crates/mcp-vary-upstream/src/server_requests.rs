@@ -1,9 +1,8 @@
 //! Requests of a server to its client, until they are answered.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
@@ -56,37 +55,26 @@ struct Pending<H: ReplyHandle + ?Sized = dyn ReplyHandle> {
     reply_handle: H,
 }
 
-impl fmt::Debug for ServerRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerRequest")
-            .field("id", &self.id())
-            .field("method", &self.method())
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(ServerRequest);
 
 impl ServerRequest {
     /// The id of the request, JSON text.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.0.text(&self.0.id)
     }
 
     /// The method.
-    #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
     /// The JSON text of the parameters, if there are any.
-    #[must_use]
     pub fn params(&self) -> Option<&str> {
         let params = self.0.params.as_ref()?;
         Some(self.0.text(params))
     }
 
     /// The whole message, as it was sent.
-    #[must_use]
     pub fn message(&self) -> &Bytes {
         &self.0.message
     }
@@ -115,7 +103,6 @@ impl ServerRequest {
     }
 
     /// Whether the request was answered or cancelled by the server.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.settled.is_cancelled()
     }
@@ -129,7 +116,7 @@ impl<H: ReplyHandle + ?Sized> Pending<H> {
 
     /// Removes the request from the pending ones; `false` when it was removed already.
     fn settle(&self) -> bool {
-        let mut open = self.registry.lock();
+        let mut open = self.registry.0.lock();
         if self.settled.is_cancelled() {
             return false;
         }
@@ -153,15 +140,10 @@ impl<H: ReplyHandle + ?Sized> Pending<H> {
 impl<H: ReplyHandle + ?Sized> Drop for Pending<H> {
     fn drop(&mut self) {
         if self.settle() {
-            let message = format!("`{}` was not answered by the client", self.method_excerpt());
+            let method = excerpt(self.method.as_bytes(), 60);
+            let message = format!("`{method}` was not answered by the client");
             self.send(Err(&server_message::error_json(INTERNAL_ERROR, &message)));
         }
-    }
-}
-
-impl<H: ReplyHandle + ?Sized> Pending<H> {
-    fn method_excerpt(&self) -> String {
-        excerpt(self.method.as_bytes(), 60)
     }
 }
 
@@ -182,14 +164,6 @@ impl Default for Open {
             requests: BTreeMap::new(),
             idle_since: Instant::now(),
         }
-    }
-}
-
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending")
-            .field("method", &self.method)
-            .finish_non_exhaustive()
     }
 }
 
@@ -216,7 +190,7 @@ impl ServerRequests {
                 Err(&server_message::error_json(INVALID_REQUEST, why)),
             )
         };
-        let mut open = self.lock();
+        let mut open = self.0.lock();
         let key = canonical_token(id);
         if open.requests.contains_key(&key) {
             return Err(refusal(
@@ -252,7 +226,7 @@ impl ServerRequests {
         let Some(id) = members.get("requestId") else {
             return;
         };
-        let request = self.lock().requests.get(&canonical_token(id)).cloned();
+        let request = self.0.lock().requests.get(&canonical_token(id)).cloned();
         if let Some(request) = request.and_then(|request| request.upgrade()) {
             request.settle();
         }
@@ -260,16 +234,12 @@ impl ServerRequests {
 
     /// Since when no request is pending; `None` while one is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let open = self.lock();
+        let open = self.0.lock();
         if open.requests.is_empty() {
             Some(open.idle_since)
         } else {
             None
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock()
     }
 }
 

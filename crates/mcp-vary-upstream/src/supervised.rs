@@ -78,7 +78,6 @@ pub struct SupervisedConnection {
 
 impl SupervisedConnection {
     /// Starts to connect to the server in the background.
-    #[must_use]
     pub fn open(config: UpstreamConfig) -> Arc<Self> {
         let concurrency = Arc::new(ConcurrencyLimit::new(&config.limits));
         Self::open_sharing(config, concurrency, Arc::default())
@@ -120,7 +119,6 @@ impl SupervisedConnection {
     }
 
     /// The configuration of the server.
-    #[must_use]
     pub fn config(&self) -> &UpstreamConfig {
         &self.shared.config
     }
@@ -154,7 +152,6 @@ impl SupervisedConnection {
     }
 
     /// The current connection, if there is one.
-    #[must_use]
     pub fn current(&self) -> Option<Arc<UpstreamConnection>> {
         self.shared.current.load_full()
     }
@@ -173,25 +170,21 @@ impl SupervisedConnection {
     }
 
     /// The state and its changes.
-    #[must_use]
     pub fn state(&self) -> watch::Receiver<ConnectionState> {
         self.shared.state.subscribe()
     }
 
     /// Whether its program waits for its turn to be started.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.shared.is_waiting.load(Ordering::Relaxed)
     }
 
     /// The attempts to connect so far.
-    #[must_use]
     pub fn connect_attempts(&self) -> ConnectAttempts {
         self.shared.attempts.load()
     }
 
     /// How long the current state has lasted; another failed attempt does not count as a change.
-    #[must_use]
     pub fn in_state_for(&self) -> Duration {
         let since = self.shared.state_since.lock();
         since.elapsed()
@@ -199,7 +192,6 @@ impl SupervisedConnection {
 
     /// The events of all successive connections, with [`Event::Connected`] and [`Event::Lost`] in between;
     /// [`Event::Closed`] is the last.
-    #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.shared.events.subscribe()
     }

@@ -75,19 +75,16 @@ pub struct ExtensionId(String);
 
 impl ExtensionId {
     /// The identifier as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The part before the slash.
-    #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.split_once('/').map_or("", |(prefix, _)| prefix)
     }
 
     /// The part after the slash.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or("", |(_, name)| name)
     }
@@ -220,13 +217,11 @@ pub struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// The settings; always an object. `{}` means that the extension is supported without settings.
-    #[must_use]
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
     /// The location, so that the answer can be mirrored there.
-    #[must_use]
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }

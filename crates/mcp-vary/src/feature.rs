@@ -115,7 +115,6 @@ impl Features {
     }
 
     /// Whether no tag was declared.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty()
     }
@@ -172,13 +171,11 @@ impl Features {
     }
 
     /// Whether the content is for an agent: declared `agent`, and not `human` as well.
-    #[must_use]
     pub fn agent(&self) -> bool {
         self.audience() == Some(Audience::Agent)
     }
 
     /// Whether the content is for a person: declared `human`, and not `agent` as well.
-    #[must_use]
     pub fn human(&self) -> bool {
         self.audience() == Some(Audience::Human)
     }

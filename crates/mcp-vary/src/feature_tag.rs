@@ -97,13 +97,11 @@ pub enum TagError {
 
 impl FeatureTag {
     /// The tag as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Which of the four forms it has.
-    #[must_use]
     pub fn form(&self) -> Form {
         self.form
     }

@@ -101,7 +101,6 @@ impl VariantHints {
     }
 
     /// The client's description of its context; treat it as untrusted.
-    #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
@@ -120,7 +119,6 @@ impl VariantHints {
     }
 
     /// Whether nothing was declared.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.description.is_none() && self.hints.is_empty()
     }

@@ -104,19 +104,16 @@ impl Ignored {
     }
 
     /// How many entries were ignored.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
     /// Whether nothing was ignored.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// The first [`MAX_DESCRIBED`] entries.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }

@@ -101,7 +101,6 @@ impl Predicate {
     }
 
     /// Whether it matches every client.
-    #[must_use]
     pub fn is_any(&self) -> bool {
         self.terms.is_empty()
     }

@@ -183,7 +183,6 @@ impl Ranked {
 
 impl Ranking {
     /// The variants, best first.
-    #[must_use]
     pub fn entries(&self) -> &[Ranked] {
         &self.entries
     }
@@ -194,7 +193,6 @@ impl Ranking {
     }
 
     /// The default variant, for requests without a selector.
-    #[must_use]
     pub fn first(&self) -> Option<&VariantId> {
         self.ids().next()
     }

@@ -296,7 +296,6 @@ impl Variants {
     }
 
     /// The variants, in the order of declaration.
-    #[must_use]
     pub fn as_slice(&self) -> &[ServerVariant] {
         &self.all
     }
@@ -350,7 +349,6 @@ pub struct VariantDiagnostics(Vec<VariantDiagnostic>);
 
 impl VariantDiagnostics {
     /// The problems; at least one.
-    #[must_use]
     pub fn as_slice(&self) -> &[VariantDiagnostic] {
         &self.0
     }

@@ -103,7 +103,7 @@ impl Client {
         let client = Self::new(era, Link::Stdio(Arc::clone(pipe)));
         if era == Era::Legacy {
             let id = client.id();
-            let answers = pipe.ask(&id, &initialize(&id)).await?;
+            let answers = pipe.answers_to(&id, &initialize(&id)).await?;
             if !answers.iter().all(|answer| answer["result"].is_object()) {
                 return Err(format!("no welcome: {answers:?}"));
             }
@@ -158,7 +158,7 @@ impl Client {
             Era::Modern => modern(json!(id), method, params, &json!({})),
         };
         match &self.link {
-            Link::Stdio(pipe) => pipe.ask(&id, &message).await,
+            Link::Stdio(pipe) => pipe.answers_to(&id, &message).await,
             Link::Http { url, session } => {
                 let post = match session {
                     Some(session) => HttpRequest::of(session, message.to_string())

@@ -1,5 +1,5 @@
-//! The section of the tutorial on `npx` and `uvx`: its commands run in the printed order, with the packed files, from the
-//! tutorial's `.mcp.json` to a client with its own variant.
+//! The page on `npx` and `uvx`: its commands run in the printed order, with the packed files, from the `.mcp.json` of the
+//! tutorial to a client with its own variant.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,10 +17,11 @@ use crate::server::Server;
 use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
-const PAGE: &str = "docs/tutorial/first-steps.md";
+/// The page with the `.mcp.json` and the configuration, and the one with the commands.
+const PAGES: [&str; 2] = ["docs/tutorial/first-steps.md", "docs/internals/packages.md"];
 
-/// The section with the commands. It uses the `.mcp.json` and the configuration that the page shows before.
-const SECTION: &str = "\n## The same with the npm or PyPI package\n";
+/// The section with the commands.
+const SECTION: &str = "\n## From a client's file to a variant\n";
 
 /// How the page runs Vary from each file.
 const LAUNCHERS: [(&str, &str); 2] = [
@@ -38,7 +39,7 @@ const LIMIT: Duration = Duration::from_secs(5 * 60);
 pub(super) fn check(workspace: &Workspace, out: &Path, names: &[String]) -> Outcome {
     let page = match prepare(workspace) {
         Ok(page) => page,
-        Err(error) => return Outcome::failure(format!("{PAGE}: {error}")),
+        Err(error) => return Outcome::failure(error),
     };
     let mut outcome = Outcome::default();
     for (tool, launcher) in LAUNCHERS {
@@ -72,13 +73,20 @@ fn run_tutorial(
 fn prepare(workspace: &Workspace) -> Result<String, String> {
     npm::installed(workspace)?;
     python::installed_uv(workspace)?;
-    let page = workspace.read(PAGE)?;
+    let page = both_pages(workspace)?;
     for (tool, launcher) in LAUNCHERS {
         if !page.contains(&format!("`{launcher}`")) {
-            return Err(format!("it does not show `{launcher}` for {tool}"));
+            let shown = PAGES[1];
+            return Err(format!("{shown} does not show `{launcher}` for {tool}"));
         }
     }
     Ok(page)
+}
+
+/// The two pages, one after the other.
+fn both_pages(workspace: &Workspace) -> Result<String, String> {
+    let [tutorial, packages] = PAGES.map(|page| workspace.read(page));
+    Ok(tutorial? + &packages?)
 }
 
 /// An empty repository with the packed file and the `.mcp.json` of the page.
@@ -257,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_section_has_six_commands_and_five_tools() {
-        let page = Workspace::here().read(PAGE).unwrap();
+        let page = both_pages(&Workspace::here()).unwrap();
         assert_eq!(commands(&page).len(), 6);
         let names = tools(&configuration(&page));
         assert_eq!(names, ["diff", "edit", "log", "read", "status"]);

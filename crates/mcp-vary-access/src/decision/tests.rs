@@ -187,16 +187,3 @@ fn a_call_of_what_is_hidden_is_denied() {
     calls(&[], &nobody(), "{}", "denied");
     calls(&[allow("*"), deny("a")], &nobody(), "{}", "denied by 1");
 }
-
-#[test]
-fn a_table_has_a_decision_for_each_item() {
-    let policy = policy(&[allow("a*"), deny("ab")]);
-    let class = policy.class_of(&Principal::anonymous());
-    let items = ["a", "b", "ab", "ac"].map(tool);
-    let table = DecisionTable::new(&policy, &class, &items);
-    assert_eq!(table.visible().collect::<Vec<_>>(), [0, 3]);
-    for (position, item) in items.iter().enumerate() {
-        assert_eq!(table.get(position), Some(&policy.decide(&class, item)));
-    }
-    assert_eq!(table.get(4), None);
-}

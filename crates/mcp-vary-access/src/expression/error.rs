@@ -12,7 +12,6 @@ pub const MAX_EXPRESSION_BRACKETS: usize = 8;
 
 /// Why a text is not an [`Expression`](super::Expression).
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExpressionError {
     /// The text is longer than [`MAX_EXPRESSION`].
     #[error("it has more than {MAX_EXPRESSION} bytes")]

@@ -57,6 +57,8 @@ fn each_kind_shows_what_identifies_it_and_nothing_else() {
         assert_eq!(principal.subject(), is(PrincipalKind::Token));
         assert_eq!(principal.key_name(), is(PrincipalKind::Key));
         assert_eq!(principal.stdio_name(), is(PrincipalKind::Stdio));
+        let has_name = !matches!(kind, PrincipalKind::Token | PrincipalKind::Anonymous);
+        assert_eq!(principal.name(), has_name.then_some("n"));
         let certificate = is(PrincipalKind::Certificate);
         assert_eq!(principal.certificate_subject(), certificate);
         assert_eq!(principal.is_anonymous(), kind == PrincipalKind::Anonymous);

@@ -1,6 +1,5 @@
 //! Lines on a stream of bytes.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::line::Line;
@@ -22,13 +21,11 @@ impl StreamSink {
     /// Lines on standard output.
     ///
     /// A gateway that serves a client on stdio must not use it: there, standard output has the protocol's messages.
-    #[must_use]
     pub fn stdout() -> Self {
         Self::new("standard output", Box::new(io::stdout()))
     }
 
     /// Lines on `stream`.
-    #[must_use]
     pub fn new(name: &'static str, stream: Box<dyn Write + Send>) -> Self {
         let stream = LineStream::new(stream, false);
         Self { name, stream }
@@ -45,13 +42,7 @@ impl Sink for StreamSink {
     }
 }
 
-impl fmt::Debug for StreamSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamSink")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(StreamSink);
 
 /// A stream on which lines stay whole.
 #[derive(Debug)]
@@ -71,7 +62,7 @@ impl<W: Write> LineStream<W> {
         let repair = usize::from(self.is_torn);
         let mut bytes = vec![b'\n'; repair];
         for line in lines {
-            bytes.extend_from_slice(line.text());
+            bytes.extend_from_slice(&line.text);
             bytes.push(b'\n');
         }
         let (count, error) = self.write_bytes(&bytes);

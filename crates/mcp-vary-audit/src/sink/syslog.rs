@@ -37,7 +37,6 @@ pub struct SyslogSink {
 
 /// Where the daemon listens.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum SyslogAddress {
     /// A datagram socket of this machine, `/dev/log` as a rule.
     #[cfg(unix)]
@@ -48,36 +47,26 @@ pub enum SyslogAddress {
     Tcp(SocketAddr),
 }
 
+/// Security and authorization messages (RFC 5424, section 6.2.1), which systems store where only administrators read.
+const FACILITY: u8 = 10;
+
 /// What every message says of its sender.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SyslogHeader {
-    facility: u8,
     /// `HOSTNAME APP-NAME PROCID`.
     sender: String,
 }
 
-/// A value does not fit into the header of a syslog message.
+/// The hostname or the program's name is empty, too long, or has other characters than visible ASCII.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SyslogHeaderError {
-    /// The facility does not exist.
-    #[error(
-        "a syslog facility is a number from 0 to 23, not {0}; 10 is for authorization messages"
-    )]
-    Facility(u8),
-    /// The hostname or the program's name is too long or has other characters than visible ASCII.
-    #[error("the {what} must have 1 to {max} visible ASCII characters without spaces")]
-    Name {
-        /// `hostname` or `program's name`.
-        what: &'static str,
-        /// The maximum length.
-        max: usize,
-    },
+#[error("the {what} must have 1 to {max} visible ASCII characters without spaces")]
+pub struct SyslogHeaderError {
+    what: &'static str,
+    max: usize,
 }
 
 impl SyslogHeader {
-    /// The header of messages from the program `app_name` with this process id. The facility is 10, security and
-    /// authorization messages, which systems store where only administrators read.
+    /// The header of messages from the program `app_name` with this process id.
     ///
     /// # Errors
     ///
@@ -102,21 +91,8 @@ impl SyslogHeader {
         };
         let app_name = visible(app_name, "program's name", 48)?;
         Ok(Self {
-            facility: 10,
             sender: format!("{hostname} {app_name} {process_id}"),
         })
-    }
-
-    /// The same with another facility (RFC 5424, section 6.2.1).
-    ///
-    /// # Errors
-    ///
-    /// If it is more than 23.
-    pub fn with_facility(self, facility: u8) -> Result<Self, SyslogHeaderError> {
-        if facility > 23 {
-            return Err(SyslogHeaderError::Facility(facility));
-        }
-        Ok(Self { facility, ..self })
     }
 }
 
@@ -130,13 +106,12 @@ fn visible<'a>(
     if is_valid {
         Ok(text)
     } else {
-        Err(SyslogHeaderError::Name { what, max })
+        Err(SyslogHeaderError { what, max })
     }
 }
 
 impl SyslogSink {
     /// Sends to the daemon at `address`. Nothing is sent yet.
-    #[must_use]
     pub const fn new(address: SyslogAddress, header: SyslogHeader) -> Self {
         Self {
             address,
@@ -163,11 +138,11 @@ impl SyslogSink {
 
     /// `<PRI>1 TIME HOSTNAME APP-NAME PROCID MSGID - MSG`, without the byte order mark that nobody needs for JSON.
     fn message(&self, line: &Line) -> Vec<u8> {
-        let priority = self.header.facility * 8 + line.severity().code();
-        let time = line.time();
+        let priority = FACILITY * 8 + line.severity.code();
+        let time = &line.time;
         let sender = &self.header.sender;
         let mut message = format!("<{priority}>1 {time} {sender} audit - ").into_bytes();
-        message.extend_from_slice(line.text());
+        message.extend_from_slice(&line.text);
         message
     }
 }

@@ -81,12 +81,18 @@ fn what_is_not_known_is_left_out() {
 
 #[test]
 fn names_of_people_are_written_only_if_the_operator_chooses_so() {
-    let line = written(&with(|it| it.identity = IdentityDetail::Full), call());
-    let expected = json!({
-        "id": "Xk3vYl0pQ2m8r5t7u9w1zA", "iss": "https://idp.example.com", "sub": "alice",
-        "client_id": "ide", "key": "ci",
+    let principal = |identity| {
+        let line = written(&with(|it| it.identity = identity), call());
+        line["principal"].clone()
+    };
+    let id = "Xk3vYl0pQ2m8r5t7u9w1zA";
+    assert_eq!(principal(IdentityDetail::Id), json!({"id": id}));
+    let named = json!({"id": id, "name": "ann"});
+    assert_eq!(principal(IdentityDetail::Name), named);
+    let full = json!({
+        "id": id, "name": "ann", "iss": "https://idp.example.com", "sub": "alice", "client_id": "ide", "key": "ci",
     });
-    assert_eq!(line["principal"], expected);
+    assert_eq!(principal(IdentityDetail::Full), full);
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn mapped(record: &Value) -> Value {
         (_, _, "config.reloaded") => 3,
         _ => 99,
     };
-    let user = text("/principal/sub").or(text("/principal/id"));
+    let id = text("/principal/sub").or(text("/principal/id"));
+    let user = json!({"uid": id, "name": text("/principal/name")});
     let code = record.get("code").or(record.get("status"));
     let app = text("/client/name").map(|name| match text("/client/version") {
         Some(version) => format!("{name} {version}"),
@@ -91,11 +92,11 @@ fn mapped(record: &Value) -> Value {
             _ => 1,
         },
         "actor": {
-            "user": {"uid": user.filter(|_| !is_logon)}, "idp": {"uid": text("/principal/iss")},
+            "user": if is_logon { &Value::Null } else { &user }, "idp": {"uid": text("/principal/iss")},
             "app_name": app, "app_uid": text("/principal/client_id"),
             "session": {"uid": text("/session")},
         },
-        "user": {"uid": user.filter(|_| is_logon)},
+        "user": if is_logon { &user } else { &Value::Null },
         "src_endpoint": address,
         "api": {
             "operation": text("/method").unwrap_or(event), "service": {"name": text("/target/server")},

@@ -66,8 +66,9 @@ fn some_short() -> impl Strategy<Value = Option<Text>> {
 
 fn actors() -> impl Strategy<Value = Arc<Actor>> {
     let texts = (some_short(), some_short(), some_short(), some_short());
-    (short(), texts).prop_map(|(id, texts)| {
+    (short(), some_short(), texts).prop_map(|(id, name, texts)| {
         let mut actor = Actor::new(id);
+        actor.name = name;
         (actor.issuer, actor.subject, actor.client_id, actor.key) = texts;
         Arc::new(actor)
     })
@@ -131,7 +132,12 @@ prop_compose! {
 }
 
 fn configs() -> impl Strategy<Value = AuditConfig> {
-    let identity = prop::sample::select(vec![IdentityDetail::Id, IdentityDetail::Full]);
+    let identities = [
+        IdentityDetail::Id,
+        IdentityDetail::Name,
+        IdentityDetail::Full,
+    ];
+    let identity = prop::sample::select(identities.to_vec());
     let arguments = prop_oneof![
         Just(ArgumentsDetail::Off),
         Just(ArgumentsDetail::Digest),

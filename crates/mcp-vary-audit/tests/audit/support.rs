@@ -43,6 +43,7 @@ pub(crate) fn minimal() -> Record {
 pub(crate) fn call() -> Record {
     let mut record = hostile_record("");
     let mut actor = Actor::new(Text::new("Xk3vYl0pQ2m8r5t7u9w1zA"));
+    actor.name = Some(Text::new("ann"));
     actor.issuer = Some(Text::new("https://idp.example.com"));
     actor.subject = Some(Text::new("alice"));
     actor.client_id = Some(Text::new("ide"));
@@ -83,6 +84,7 @@ pub(crate) fn hostile_record(text: &str) -> Record {
     let short = || Text::new(text);
     let long = || LongText::new(text);
     let mut actor = Actor::new(short());
+    actor.name = Some(short());
     actor.issuer = Some(short());
     actor.subject = Some(short());
     actor.client_id = Some(short());
@@ -177,7 +179,7 @@ impl Sink for MemorySink {
             return Written::failed(0, std::io::ErrorKind::StorageFull.into());
         }
         for line in lines {
-            memory.text.extend_from_slice(line.text());
+            memory.text.extend_from_slice(&line.text);
             memory.text.push(b'\n');
         }
         Written::all(lines)

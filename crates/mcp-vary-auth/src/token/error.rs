@@ -4,7 +4,6 @@ use mcp_vary_access::{ClaimsError, PrincipalError};
 
 /// Why a token is not accepted. It never contains a part of the token; which check failed is for the log.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TokenError {
     /// It does not have three parts (RFC 7515, section 7.1).
     #[error(
@@ -76,7 +75,6 @@ pub enum TokenError {
 
 /// What a client learns of a token that is not accepted: one of six texts, which say nothing of the token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum InvalidToken {
     /// It is not a token that this server can read, or not a known API key.
     Malformed,
@@ -94,7 +92,6 @@ pub enum InvalidToken {
 
 impl TokenError {
     /// What the client learns.
-    #[must_use]
     pub const fn answer(&self) -> InvalidToken {
         match self {
             Self::Shape
@@ -131,7 +128,6 @@ fn claim_fix(name: &str) -> &'static str {
 
 impl InvalidToken {
     /// The `error_description`.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Malformed => "the token is unknown or malformed",

@@ -16,10 +16,14 @@ pub const LEEWAY: u64 = 60;
 /// A token that was verified: who presents it, and what it was issued for. `Debug` shows no claim.
 #[derive(Clone)]
 pub struct VerifiedToken {
-    pub(super) principal: Arc<Principal>,
-    pub(super) expires_at: u64,
-    pub(super) client_id: Option<Arc<str>>,
-    pub(super) issuer: IssuerIndex,
+    /// Who presents the token.
+    pub principal: Arc<Principal>,
+    /// `exp`, in seconds since 1970-01-01 UTC.
+    pub expires_at: u64,
+    /// The client that the token was issued to, if it says so, for audit.
+    pub client_id: Option<Arc<str>>,
+    /// The issuer.
+    pub issuer: IssuerIndex,
     pub(super) audience: Audience,
     pub(super) has_scopes: bool,
 }
@@ -35,7 +39,6 @@ pub(super) enum Audience {
 
 /// Why a verified token does not admit a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub enum Refused {
     /// 401: it is not for this address, or it has expired since it was verified.
     Token(TokenError),
@@ -74,30 +77,6 @@ impl VerifiedToken {
         self.principal = Arc::new(principal);
         self
     }
-
-    /// Who presents the token.
-    #[must_use]
-    pub const fn principal(&self) -> &Arc<Principal> {
-        &self.principal
-    }
-
-    /// `exp`, in seconds since 1970-01-01 UTC.
-    #[must_use]
-    pub const fn expires_at(&self) -> u64 {
-        self.expires_at
-    }
-
-    /// The client that the token was issued to, if it says so, for audit.
-    #[must_use]
-    pub const fn client_id(&self) -> Option<&Arc<str>> {
-        self.client_id.as_ref()
-    }
-
-    /// The issuer.
-    #[must_use]
-    pub const fn issuer(&self) -> IssuerIndex {
-        self.issuer
-    }
 }
 
 impl fmt::Debug for VerifiedToken {
@@ -116,7 +95,6 @@ pub struct IssuerIndex(pub(super) usize);
 
 impl IssuerIndex {
     /// The position, from 0.
-    #[must_use]
     pub const fn get(self) -> usize {
         self.0
     }

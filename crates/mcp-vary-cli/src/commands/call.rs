@@ -79,7 +79,7 @@ async fn call_all(
     for identity in &called.identities {
         let client = session.client(identity).await?;
         client.check_selectable(variant)?;
-        let listed = match client.listed(&called.tool, variant).await {
+        let listed = match client.listed_tool(&called.tool, variant).await {
             // Without types, hints alone are missing.
             Err(_) if !called.arguments.need_schema() => None,
             listed => listed?,

@@ -319,8 +319,8 @@ fn list(args: &ServerCheck) -> Result<String, Failure> {
     let selected = checks.into_iter().filter(|check| options.selects(check));
     let rows: Vec<Vec<String>> = selected
         .map(|check| {
-            let level = check.level().to_string();
-            vec![check.id().to_owned(), level, check.does().to_owned()]
+            let level = check.level.to_string();
+            vec![check.id.to_owned(), level, check.does.to_owned()]
         })
         .collect();
     Ok(table(&rows, 3))

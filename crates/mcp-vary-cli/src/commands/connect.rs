@@ -3,16 +3,16 @@
 pub(crate) mod args;
 pub(crate) mod client;
 mod duplicates;
-mod endpoint;
-mod entry;
-pub(super) mod file;
+pub(crate) mod endpoint;
+pub(crate) mod entry;
+pub(crate) mod file;
 mod moving;
 mod other_files;
-mod places;
+pub(crate) mod places;
 mod probe;
-mod record;
+pub(crate) mod record;
 mod waiting;
-mod write;
+pub(crate) mod write;
 
 use std::path::PathBuf;
 

@@ -24,6 +24,8 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::print::servers::{extension_notes, plural, upstream_variant_notes};
 use crate::print::{notice, progress, sanitize};
+#[cfg(unix)]
+use crate::service::Manager;
 use crate::serving::start_report::{
     not_working_line, root_note, server_lines, unmatched_warnings, variant_lines,
 };
@@ -63,6 +65,11 @@ pub(crate) async fn run(
             let why = io_error::describe(&error);
             Failure::command(format!("--directory: {shown} cannot be entered: {why}"))
         })?;
+    }
+    #[cfg(unix)]
+    if args.service == Some(Manager::Background) {
+        // Otherwise the terminal of `vary up` would end it.
+        let _ = rustix::process::setsid();
     }
     open_files::raise_limit();
     let ServeConfig {
@@ -176,15 +183,7 @@ async fn on_http(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    // Before the servers are started, which can take long, so that these are reported first.
-    if let Some(tls) = &config.listener.tls {
-        tls.check()
-            .map_err(|error| Failure::command(error.to_string()))?;
-    }
-    let listener = match sockets.take_mcp()? {
-        Some(passed) => serving::passed(passed, &config)?,
-        None => serving::listen_as_configured(listen, "--listen", &config).await?,
-    };
+    let listener = open_listener(listen, &config, sockets).await?;
     let note = root_note(&config.servers);
     let clients = fixed_address(listen, &listener);
     let opened = OperatorListeners::open(operator, sockets, clients).await?;
@@ -236,6 +235,23 @@ async fn on_http(
     drain.cancel();
     let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
+}
+
+/// The listener of clients: opened before the servers are started, which can take long, so that its faults are reported
+/// first.
+async fn open_listener(
+    listen: &str,
+    config: &Config,
+    sockets: &mut PassedSockets,
+) -> Result<TcpListener, Failure> {
+    if let Some(tls) = &config.listener.tls {
+        tls.check()
+            .map_err(|error| Failure::command(error.to_string()))?;
+    }
+    match sockets.take_mcp()? {
+        Some(passed) => serving::passed(passed, config),
+        None => serving::listen_as_configured(listen, "--listen", config).await,
+    }
 }
 
 /// The address of clients, unless it is another one after each start.

@@ -23,6 +23,7 @@ pub(crate) mod args;
 mod clients;
 mod document;
 mod gauges;
+mod process;
 mod server_table;
 mod servers;
 
@@ -30,11 +31,12 @@ pub(crate) use clients::deprecated_use;
 pub(crate) use document::ReceivedStatus;
 
 use args::Status;
-use clients::clients;
+use clients::{clients, people, savings};
 use document::{
     AuditStatus, DirectoryUse, ModelRankingStatus, ServerStatus, StatusDocument, VariantStatus,
 };
 use gauges::gauges;
+use process::process_lines;
 use server_table::colored;
 use servers::servers;
 
@@ -79,8 +81,10 @@ async fn watch(args: &Status, pause: Duration, stop: &mut Stop) -> Result<Verdic
 async fn show(args: &Status) -> Result<Verdict, Failure> {
     let address = GatewayAddress::find(args.address.as_deref(), "status").await?;
     let ReceivedStatus { json, document } = fetch_from(&address).await?;
-    let known_by = address.known_by();
-    let known = known_by.map_or_else(String::new, |known| sanitize(&format!("{known}\n")));
+    let known = address.known_by().map_or_else(String::new, |known| {
+        let process = process_lines(&address.about().unwrap_or_default(), &document);
+        sanitize(&format!("{known}\n{process}"))
+    });
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{json:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{json}\n")),
@@ -149,13 +153,13 @@ async fn fetch_from(address: &GatewayAddress) -> Result<ReceivedStatus, Failure>
 }
 
 async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
-    let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
+    let answer = tokio::time::timeout(TIMEOUT, request_status(address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
         .map_err(|why| Failure::command(format!("no status from {address}: {why}")))
 }
 
-async fn ask(address: &GatewayAddress) -> Result<Value, String> {
+async fn request_status(address: &GatewayAddress) -> Result<Value, String> {
     let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(address));
     let request = address.request(Method::GET, "/status?tokens", token.as_deref());
     let (status, body) = request.await?;
@@ -185,6 +189,8 @@ fn to_text(status: &StatusDocument, width: usize) -> String {
         let _ = write!(out, "\n{missing}; {NO_KEYS}\n");
     }
     out.push_str(&clients(status));
+    out.push_str(&people(&status.people));
+    out.push_str(&savings(&status.savings));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(&status.directory_use));
     if let Some(ranking) = &status.model_ranking {
@@ -371,6 +377,18 @@ mod tests {
                 {"client": {"name": "vary", "version": "1.2.2"}, "variant": "old", "reason": "selector", "requests": 5, "calls": 0, "last": 7},
                 {"client": {"name": "", "version": ""}, "requests": 2, "calls": 0, "last": 6},
             ],
+            "people": [
+                {"person": "ann", "requests": 14, "calls": 12, "refused": 1, "tokens": 3200, "last": 7},
+                {"person": "CN=ci", "requests": 3, "calls": 1, "refused": 0, "tokens": 90, "last": 6},
+            ],
+            "savings": {
+                "total": {"without": 9274, "with": 1310},
+                "clients": [
+                    {"client": "claude-code", "person": "ann", "without": 9174, "with": 1210},
+                    {"client": "", "without": 100, "with": 100},
+                ],
+                "days": {"2026-11-26": {"without": 1000, "with": 20}, "2026-11-28": {"without": 9274, "with": 1310}},
+            },
             "deprecatedUse": [
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
                 {"variant": "old", "client": null, "requests": 1, "last": 7},
@@ -440,6 +458,16 @@ mod tests {
         vary         1.2.2    old      selector         5      0
         -            -        -        -                2      0
         without 5 requests of `vary` itself
+
+        person  requests  calls  refused  tokens
+        ann           14     12        1    3200
+        CN=ci          3      1        0      90
+
+        client       person  tokens  without Vary  saved
+        claude-code  ann       1210          9174   7964
+        -            -          100           100      0
+
+        tokens saved: 7964 since the start, 8944 in the last 30 days
 
         deprecated use of  by      version  requests
         old                bot     -              12

@@ -7,7 +7,7 @@ use std::{fmt, io};
 
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
@@ -111,8 +111,8 @@ impl GatewayAddress {
         running().into_iter().find(is_it)
     }
 
-    /// By what the user knows a gateway of theirs: its address for clients, and its file.
-    pub(crate) fn known_by(&self) -> Option<String> {
+    /// What is known of a gateway of this user.
+    pub(crate) fn about(&self) -> Option<Value> {
         let about = match self {
             Self::Socket(path) => about(path),
             Self::Tcp(authority) => {
@@ -121,13 +121,17 @@ impl GatewayAddress {
             }
             Self::Default => return None,
         };
+        about.is_object().then_some(about)
+    }
+
+    /// By what the user knows a gateway of theirs: its address for clients, and its file.
+    pub(crate) fn known_by(&self) -> Option<String> {
+        let about = self.about()?;
         let url = about["url"]
             .as_str()
             .unwrap_or("a client's standard streams");
         let file = about["file"].as_str().map(|file| format!(", {file}"));
-        about
-            .is_object()
-            .then(|| format!("{url}{}", file.unwrap_or_default()))
+        Some(format!("{url}{}", file.unwrap_or_default()))
     }
 
     /// The name of the host, and what is connected to.
@@ -146,6 +150,17 @@ impl GatewayAddress {
         path: &str,
         token: Option<&str>,
     ) -> Result<(StatusCode, Bytes), String> {
+        self.send(method, path, token, Bytes::new()).await
+    }
+
+    /// Sends a request with this body, and returns the answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&str>,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), String> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -154,7 +169,7 @@ impl GatewayAddress {
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let built = request.body(Empty::<Bytes>::new());
+        let built = request.body(Full::new(body));
         let request = built.map_err(|error| format!("the token cannot be sent: {error}"))?;
         #[cfg(unix)]
         if let Self::Socket(path) = self {
@@ -250,7 +265,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// Sends a request over a connection of its own.
 async fn exchange<S>(
     socket: S,
-    request: Request<Empty<Bytes>>,
+    request: Request<Full<Bytes>>,
 ) -> Result<(StatusCode, Bytes), String>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -320,7 +335,7 @@ pub(crate) const HOMELESS: &str = "`HOME` is not set, so your running gateways c
                                    HOME=~NAME`), or name the address of `--admin`";
 
 /// The maximum size of an answer in bytes.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {

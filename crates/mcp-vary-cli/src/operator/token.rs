@@ -70,7 +70,7 @@ pub(crate) fn remove(address: SocketAddr) {
 }
 
 /// Writes a file of this name, and returns its path.
-fn write_private(name: &str, text: &str) -> io::Result<PathBuf> {
+pub(super) fn write_private(name: &str, text: &str) -> io::Result<PathBuf> {
     let directory = directory().ok_or_else(|| {
         io::Error::other(
             "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
@@ -83,7 +83,7 @@ fn write_private(name: &str, text: &str) -> io::Result<PathBuf> {
 }
 
 /// The text of the file of this name.
-fn read_private(name: &str) -> Option<String> {
+pub(super) fn read_private(name: &str) -> Option<String> {
     let mut text = String::new();
     let path = directory()?.join(name);
     private_files::check_regular(&path).ok()?;
@@ -114,7 +114,7 @@ pub(crate) fn directory() -> Option<PathBuf> {
 }
 
 /// An address without the characters that a name of a file cannot have everywhere.
-fn file_name(address: SocketAddr, end: &str) -> String {
+pub(super) fn file_name(address: SocketAddr, end: &str) -> String {
     address.to_string().replace([':', '[', ']', '%'], "_") + end
 }
 
@@ -137,8 +137,8 @@ const PROBE: Duration = Duration::from_millis(500);
 const TOKEN: &str = ".token";
 /// The end of the names of files that stay for the next gateway.
 const RECORD: &str = ".operator";
-/// The most bytes of a file: a token, and a port before it.
-const MAX_LENGTH: u64 = 1024 + 6;
+/// The most bytes of a file: a token with a port before it, or thirty days.
+const MAX_LENGTH: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

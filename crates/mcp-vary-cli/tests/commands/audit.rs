@@ -1,11 +1,15 @@
-//! The audit log of `vary serve`.
+//! The audit log of `vary serve`, and `vary audit`, which reads it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mcp_vary_access::{Claims, Principal};
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Server, VARY, run, signal};
+use crate::program::{INITIALIZE, Server, VARY, file, run, signal};
 use crate::text::assert_contains;
 
 /// A directory for one test, and the configuration in it, whose audit log goes `to` a place.
@@ -139,4 +143,144 @@ fn a_full_disk_is_warned_of_once_a_minute_with_what_is_lost() {
     let said = server.said.clone() + &server.end().1;
     let warning = "WARN audit records could not be written; Vary tries again by itself sink=\"file /dev/full\" error=\"the disk is full\" lost=";
     assert_eq!(said.matches(warning).count(), 1, "{said}");
+}
+
+/// A line about a call at this minute after six.
+fn call_at(minute: u64, principal: &Value, tool: &str, outcome: &str) -> String {
+    let record = json!({
+        "v": 1, "run": "r", "seq": 1, "time": format!("2026-11-21T06:{minute:02}:00.000000Z"), "event": "request",
+        "outcome": outcome, "principal": principal, "client": {"name": "claude-code", "version": "3.1"},
+        "method": "tools/call", "duration_ms": 41.2,
+        "target": {"kind": "tool", "name": tool, "server": "git", "upstream_name": tool},
+    });
+    format!("{record}\n")
+}
+
+/// The id of a key with this name.
+fn id_of(name: &str) -> String {
+    let principal = Principal::key(name, Claims::default()).unwrap();
+    principal.id_text().to_owned()
+}
+
+/// A rotated and compressed log without names, and the one after it.
+fn rotated_logs(name: &str) -> [String; 2] {
+    let id = id_of("bob");
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    let before = call_at(1, &json!({"id": id}), "git_log", "allowed");
+    compressed.write_all(before.as_bytes()).unwrap();
+    let rotated = file(&format!("{name}.1.gz"), "");
+    std::fs::write(&rotated, compressed.finish().unwrap()).unwrap();
+    let ann = json!({"id": id_of("ann"), "name": "ann"});
+    let stopped =
+        r#"{"v":1,"run":"r","seq":2,"time":"2026-11-21T06:03:00.000000Z","event":"audit.stopped"}"#;
+    let after = call_at(2, &ann, "git_push", "denied") + stopped + "\n";
+    [file(name, &after), rotated]
+}
+
+#[test]
+fn logs_are_shown_as_a_table_in_the_order_of_their_times() {
+    let [latest, rotated] = rotated_logs("table.jsonl");
+    let shown = run(&["audit", &latest, &rotated]).data(0);
+    insta::assert_snapshot!(shown.replace(&id_of("bob"), "Xk3vYl0pQ2m8r5t7u9w1zA"), @r"
+    time                         who                     client       event          method      target    server  outcome  rule    ms
+    2026-11-21T06:01:00.000000Z  Xk3vYl0pQ2m8r5t7u9w1zA  claude-code  request        tools/call  git_log   git     allowed  -     41.2
+    2026-11-21T06:02:00.000000Z  ann                     claude-code  request        tools/call  git_push  git     denied   -     41.2
+    2026-11-21T06:03:00.000000Z  -                       -            audit.stopped  -           -         -       -        -        -
+    ");
+}
+
+#[test]
+fn records_are_chosen_by_who_when_what_and_outcome() {
+    let [latest, rotated] = rotated_logs("chosen.jsonl");
+    let ann = format!("--who {}", id_of("ann"));
+    let choices: [(&str, &[&str]); 9] = [
+        ("--who ann", &["git_push"]),
+        // The log has the id of bob's key alone.
+        ("--who bob", &["git_log"]),
+        (&ann, &["git_push"]),
+        ("--client claude-code", &["git_log", "git_push"]),
+        ("--server git --tool git_log", &["git_log"]),
+        ("--outcome denied", &["git_push"]),
+        ("--since 2026-11-21T06:01:30Z", &["git_push"]),
+        ("--since 2026-11-21 --outcome allowed", &["git_log"]),
+        ("--since 36500d --who ann", &["git_push"]),
+    ];
+    for (choice, tools) in choices {
+        let words: Vec<_> = choice.split(' ').collect();
+        let shown = run(&[&["audit", &latest, &rotated], &words[..]].concat()).data(0);
+        let found = ["git_log", "git_push"]
+            .into_iter()
+            .filter(|tool| shown.contains(tool));
+        assert_eq!(found.collect::<Vec<_>>(), tools, "{choice}: {shown}");
+    }
+    for nothing in ["--who eve", "--since 2027-01-31", "--tool git"] {
+        let words: Vec<_> = nothing.split(' ').collect();
+        let found = run(&[&["audit", &latest], &words[..]].concat());
+        found.prints(0, "no record matches\n");
+    }
+}
+
+#[test]
+fn lines_that_are_not_shown_are_counted_and_named() {
+    let ann = json!({"id": "x", "name": "a\u{1b}nn\nb"});
+    let good = call_at(1, &ann, "git_log", "allowed");
+    let newer = good.replace("\"v\":1", "\"v\":2");
+    let text = format!("{newer}<110>1 vary - - {good}\n{{\"v\":1,\nnot one\n{newer}");
+    let path = file("skipped.jsonl", &text);
+    let shown = run(&["audit", &path]).exited(0);
+    assert_eq!(shown.stdout.lines().count(), 2, "{}", shown.stdout);
+    assert_contains(&shown.stdout, &["a\\u{1b}nn\\nb"]);
+    let notes = format!(
+        "note: {path}: skipped 2 lines that are not records; the first is line 4\n\
+         note: {path}: skipped 2 lines of another version, which this Vary does not know; the first is line 1\n"
+    );
+    assert_eq!(shown.stderr, notes);
+}
+
+#[test]
+fn what_is_not_an_audit_log_is_refused() {
+    let path = file("not-a-log.yaml", "servers: {a: {command: x}}\n");
+    run(&["audit", &path])
+        .refuses(&["not-a-log.yaml has no record of an audit log; name the file of `audit.to`"]);
+    run(&["audit", env!("CARGO_TARGET_TMPDIR")]).refuses(&[
+        " is a directory; name the log in it, such as `",
+        "/audit.jsonl`",
+    ]);
+    run(&["audit", "none.jsonl"])
+        .refuses(&["none.jsonl cannot be read: there is no such file in "]);
+    run(&["audit", "--since", "1x", &path]).refuses(&["write it like 30m, 1h, 7d or 2027-01-31"]);
+    run(&["audit", "--outcome", "ok", &path]).refuses(&["[possible values: allowed, denied, "]);
+}
+
+/// Status and log of a running gateway call a person by the name of the key.
+#[test]
+fn a_running_gateway_names_people_in_its_status_and_its_log() {
+    let (directory, file) = configured("audit-people", |directory| {
+        format!("file {}", directory.join("audit.jsonl").display())
+    });
+    let key = run(&["key", "new", "ann", "--groups", "dev"]).exited(0);
+    let entry = key
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("    - "));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        format!("{text}auth: {{keys: [{}]}}\n", entry.unwrap()),
+    )
+    .unwrap();
+    let server = Server::serve(&["--admin", "0", &file]);
+    let bearer = format!("Authorization: Bearer {}\r\n", key.stdout.trim());
+    server.post_with(INITIALIZE, &bearer);
+    let path = directory.join("audit.jsonl");
+    events(&path, 4);
+    let shown = run(&["status", &server.admin()]).data(0);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_contains(
+        &words,
+        &["person requests calls refused tokens ann 1 0 0 0"],
+    );
+    let log = path.to_str().unwrap();
+    let shown = run(&["audit", log, "--who", "ann", "--since", "1h"]).data(0);
+    assert_contains(&shown, &["  ann  test  ", "  initialize  "]);
 }

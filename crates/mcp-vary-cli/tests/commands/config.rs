@@ -592,7 +592,7 @@ fn who_serves_what_is_shown() {
       sea_get_weather         276      196         82        276
       sea_get_forecast        327      197         55        327
     describe_tools              -        -         59          -
-    a task reads the list, and with `directory` also the descriptions of the tools that it uses
+    a task reads the list; in `directory`, each tool that is used adds its schema
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea

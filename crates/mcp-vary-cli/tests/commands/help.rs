@@ -14,6 +14,8 @@ fn explains(args: &[&str]) {
 fn the_help_of_each_command_has_an_example() {
     explains(&[]);
     explains(&["demo"]);
+    explains(&["up"]);
+    explains(&["down"]);
     explains(&["serve"]);
     explains(&["inspect"]);
     explains(&["call"]);
@@ -30,9 +32,13 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["logout"]);
     explains(&["key"]);
     explains(&["key", "new"]);
+    explains(&["key", "list"]);
+    explains(&["invite"]);
     explains(&["access"]);
     explains(&["access", "explain"]);
+    explains(&["audit"]);
     explains(&["status"]);
+    explains(&["suggest"]);
     explains(&["reload"]);
     explains(&["drain"]);
     explains(&["open"]);

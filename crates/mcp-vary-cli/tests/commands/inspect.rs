@@ -23,7 +23,7 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
     get_weather              275      195         81        275
     get_forecast             326      196         54        326
     describe_tools             -        -         59          -
-    a task reads the list, and with `directory` also the descriptions of the tools that it uses
+    a task reads the list; in `directory`, each tool that is used adds its schema
 
     variants, best first
       standard   stable · contextSize=standard
@@ -55,7 +55,7 @@ fn the_sums_alone_are_shown_on_request() {
     resources                 81       64         64         81
     instructions              60       60         60         60
     a task with 1 tool       603      393        496        603
-    a task reads the list, and with `directory` also the descriptions of the tools that it uses
+    a task reads the list; in `directory`, each tool that is used adds its schema
     ");
 }
 

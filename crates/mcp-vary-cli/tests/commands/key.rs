@@ -1,6 +1,8 @@
-//! `vary key`: a key is shown once, and its entry can be pasted.
+//! `vary key` and `vary invite`: a key is shown once, and its entry can be pasted.
 
-use crate::program::{Run, file, run};
+use crate::program::{Run, file, run, sky};
+#[cfg(unix)]
+use crate::program::{Server, state};
 use crate::text::assert_contains;
 
 /// The key on standard output and the entry on standard error.
@@ -44,7 +46,7 @@ fn the_entry_can_be_pasted_into_a_configuration() {
         .into_iter()
         .enumerate()
     {
-        let (_, entry) = key_new(&[name]);
+        let (_, entry) = key_new(&[name, "--groups", name]);
         let text = format!("servers: {{a: {{command: x}}}}\nauth:\n  keys:\n    - {entry}\n");
         let path = file(&format!("key-{at}.yaml"), &text);
         let _checked = run(&["config", "check", "--offline", &path]).exited(0);
@@ -57,8 +59,93 @@ fn what_cannot_be_a_key_is_refused_before_one_is_shown() {
     run(&["key", "new", &"n".repeat(65)]).refuses(&["NAME: the name has more than 64 bytes"]);
     run(&["key", "new", "a\nb"])
         .refuses(&["NAME: the name of the key contains a control character"]);
+    run(&["key", "new", "ann", "--groups", "dev,"])
+        .refuses(&["--groups: the name of a group is empty; write them like dev,ops"]);
+    run(&["key", "new", "ann", "--groups", "a\nb"])
+        .refuses(&["--groups: the claim `groups` contains a control character"]);
     run(&["key", "new", "ann", "--expires", "2020-01-31"])
         .refuses(&["--expires: 2020-01-31 is past; today is "]);
     run(&["key", "new", "ann", "--expires", "2027-02-29"])
         .refuses(&["not a date of the calendar; write it as 2027-01-31"]);
+}
+
+#[test]
+fn the_keys_of_a_file_are_listed_with_their_groups_and_without_secrets() {
+    let (_, ann) = key_new(&["ann", "--groups", "dev,ops", "--expires", "2999-01-31"]);
+    let (_, ci) = key_new(&["ci"]);
+    let old = format!(
+        "{{name: bob, sha256: '{}', expires: 2020-01-31}}",
+        "0".repeat(64)
+    );
+    let auth = format!("auth: {{keys: [{ci}, {old}, {ann}]}}\n");
+    let unset = "servers: {a: {command: x, env: {TOKEN: '${NOT_SET_HERE}'}}}\n";
+    let path = file("key-list.yaml", &format!("{unset}{auth}"));
+    insta::assert_snapshot!(run(&["key", "list", &path]).data(0), @r"
+    key  groups    last day
+    ann  dev, ops  2999-01-31
+    bob            2020-01-31, past
+    ci
+    ");
+    let path = file("key-list-none.yaml", &sky(""));
+    let note = format!("{path} has no `auth.keys`; `vary key new NAME` makes a key\n");
+    run(&["key", "list", &path]).prints(0, &note);
+    run(&["key", "list", "none.yaml"])
+        .refuses(&["none.yaml cannot be read: there is no such file"]);
+}
+
+/// What is sent to the person is on standard output, what is for the file on standard error.
+#[cfg(unix)]
+#[test]
+fn a_person_is_invited_to_the_running_gateway() {
+    let state = state("invite");
+    let (_, entry) = key_new(&["ann"]);
+    let path = file("invite.yaml", &sky(&format!("auth: {{keys: [{entry}]}}\n")));
+    let server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let invited = Run::with_state(&state, &["invite", "bob", "--groups", "dev"]).exited(0);
+    let (export, connect) = invited.stdout.split_once('\n').unwrap();
+    assert!(export.starts_with("export VARY_API_KEY=vary_"), "{export}");
+    let header = "--header 'Authorization: Bearer ${VARY_API_KEY}'";
+    let expected = format!(
+        "vary connect claude-code {} {header} --write\n",
+        server.url()
+    );
+    assert_eq!(connect, expected);
+    let place =
+        format!("Add this line to `auth.keys` of {path}:\n\n    - {{name: \"bob\", sha256: ");
+    let note = format!(
+        "note: without `public-url` in {path}, {} is an address",
+        server.url()
+    );
+    let groups = ", claims: {groups: [\"dev\"]}}\n";
+    assert_contains(&invited.stderr, &["to `bob`", &place, groups, &note]);
+    assert!(
+        !invited.stderr.contains(&export[25..]),
+        "{}",
+        invited.stderr
+    );
+    let port = server.address.port().to_string();
+    let known = format!("`auth.keys` of {path} has a key `ann`; choose another name");
+    Run::with_state(&state, &["invite", "ann", &port]).refuses(&[&known]);
+}
+
+#[test]
+fn an_invitation_has_the_address_that_others_type() {
+    let public = "public-url: https://mcp.acme.example\n";
+    let path = file("invite-public.yaml", &sky(public));
+    let invited = run(&["invite", "ann", &path, "--client", "cursor"]).exited(0);
+    let connect = "\nvary connect cursor https://mcp.acme.example/mcp --header ";
+    assert_contains(&invited.stdout, &[connect]);
+    let open = format!(
+        "Add these lines to {path}, which asks for no key so far:\n\nauth:\n  keys:\n    - {{"
+    );
+    assert_contains(&invited.stderr, &[&open]);
+    assert!(!invited.stderr.contains("note:"), "{}", invited.stderr);
+    let path = file("invite-private.yaml", &sky(""));
+    run(&["invite", "ann", &path]).refuses(&[
+        "does not say by which address people reach the gateway; add `public-url: https://...`",
+    ]);
+    run(&["invite", "ann", "none.yaml"])
+        .refuses(&["none.yaml cannot be read: there is no such file"]);
+    run(&["invite", "ann", "1"])
+        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite "]);
 }

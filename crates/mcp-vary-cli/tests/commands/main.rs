@@ -42,15 +42,20 @@ mod replicas;
 mod rolling;
 mod serve;
 #[cfg(unix)]
+mod service;
+#[cfg(unix)]
 mod service_manager;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod starting;
 mod status;
+mod suggest;
 mod target;
 mod text;
 mod tls;
 mod tools;
 #[cfg(unix)]
 mod unread_lists;
+#[cfg(unix)]
+mod up;
 mod upstream_variants;

@@ -78,6 +78,47 @@ fn a_running_gateway_says_how_it_stands() {
     );
 }
 
+/// What a variant saves is counted by client and by day, and the days stay for the next gateway at the address.
+#[cfg(unix)]
+#[test]
+fn the_tokens_that_were_saved_are_shown_also_after_a_restart() {
+    let state = std::env::temp_dir().join(format!("vary-saved-{}", std::process::id()));
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let clients = free.local_addr().unwrap().to_string();
+    drop(free);
+    let variants = "variants:\n  standard: {}\n  few: {tools: [get_weather]}\n";
+    let text = sky(&format!("listen: {clients}\n{variants}"));
+    let path = file("status-saved.yaml", &text);
+    let server = Server::with_state(&state, &["serve", &path]);
+    lists(&server, "standard", "large");
+    for _ in 0..2 {
+        lists(&server, "few", "small");
+    }
+    let savings = |json: &Value| json["savings"].clone();
+    let first = savings(&Run::with_state(&state, &["status", "--json"]).json(0));
+    let [small, large] = [0, 1].map(|at| first["clients"][at].clone());
+    assert_eq!(small["client"], "small");
+    assert_eq!(large["client"], "large");
+    assert_eq!(large["without"], large["with"]);
+    assert!(
+        small["with"].as_u64() < small["without"].as_u64(),
+        "{small}"
+    );
+    let total = &first["total"];
+    let saved = total["without"].as_u64().unwrap() - total["with"].as_u64().unwrap();
+    assert_eq!(first["days"].as_object().unwrap().len(), 1);
+    let shown = Run::with_state(&state, &["status"]).data(0);
+    let line = format!("tokens saved: {saved} since the start, {saved} in the last 30 days\n");
+    assert_contains(&shown, &[&line]);
+    assert_eq!(server.end().0, Some(0));
+    let again = Server::with_state(&state, &["serve", &path]);
+    let second = savings(&Run::with_state(&state, &["status", "--json"]).json(0));
+    assert_eq!(second["days"], first["days"]);
+    assert_eq!(second["clients"], serde_json::json!([]));
+    drop(again);
+    std::fs::remove_dir_all(&state).unwrap();
+}
+
 #[test]
 fn a_server_that_is_down_has_the_cause_without_its_address() {
     let path = file(

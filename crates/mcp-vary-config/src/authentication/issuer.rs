@@ -36,6 +36,7 @@ struct PartialIssuer {
     scopes: Vec<Scope>,
     claims: ClaimMapping,
     scope_claims: Option<Vec<ClaimPath>>,
+    name_claim: Option<ClaimPath>,
     key_source: Option<KeySource>,
     key_refresh: Option<Duration>,
 }
@@ -54,10 +55,13 @@ impl PartialIssuer {
     fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<IssuerConfig> {
         let fix = "add `issuer: https://...`, exactly as its tokens have it in `iss`";
         reader.require(item, &[("issuer", fix)]);
-        let claims = match self.scope_claims {
-            Some(paths) => self.claims.with_scope_claims(paths),
-            None => self.claims,
-        };
+        let mut claims = self.claims;
+        if let Some(paths) = self.scope_claims {
+            claims = claims.with_scope_claims(paths);
+        }
+        if let Some(path) = self.name_claim {
+            claims = claims.with_name_claim(path);
+        }
         let trusted = TrustedIssuer {
             issuer: self.issuer?,
             audiences: self.audiences,
@@ -147,6 +151,11 @@ const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     /// the claims that rules use, and where its tokens have them: `{groups: realm_access.roles}`. A dot leads into an
     /// object; `\.` is a dot in a name
     "claims" => value!(SchemaBuilder::named_strings, read_claims, |issuer| issuer.claims),
+    /// where its tokens have the name by which `vary status`, the page and the audit log call people: `email`, for
+    /// example. Choose a claim that people cannot change. By default they are called by a digest
+    "name-claim" => Other(SchemaBuilder::word, |reader, field, issuer| {
+        issuer.name_claim = reader.value(field, str::parse::<ClaimPath>)
+    }),
     /// the URL or file of its keys. By default its metadata name it (RFC 8414, OpenID Connect Discovery)
     "jwks" => Other(SchemaBuilder::word, |reader, field, issuer| {
         reader.parse(field, key_source, &mut issuer.key_source)

@@ -1,19 +1,16 @@
 //! Prints a configuration as YAML.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mcp_vary::text::is_invisible;
 
+use super::All;
 use super::entry::{Out, Server};
 use crate::yaml_text::scalar;
 
 /// Prints the whole file.
-pub(super) fn configuration(
-    files: &[&str],
-    servers: &[Server],
-    variables: &BTreeMap<String, String>,
-) -> String {
+pub(super) fn configuration(files: &[&str], all: &All) -> String {
+    let (servers, variables) = (&all.servers, &all.variables);
     let mut out = format!(
         "# Made by `vary config import` of {}.\n",
         commented(&files.join(", "))
@@ -42,16 +39,47 @@ pub(super) fn configuration(
             put(&mut out, 4, key, value);
         }
     }
-    out + &variants(servers)
+    out + &variants(all)
 }
 
-/// Prints the allowed and denied tools of servers, for each built-in variant.
-fn variants(servers: &[Server]) -> String {
+/// Prints the allowed and denied tools of servers, for each built-in variant, and the variants of files.
+fn variants(all: &All) -> String {
     let is_free = |server: &Server| server.allowed.is_none() && server.denied.is_empty();
-    if servers.iter().all(is_free) {
+    let servers: Vec<&Server> = all.servers.iter().collect();
+    let is_limited = !servers.iter().all(|server| is_free(server));
+    let is_whole = all.files.iter().all(|file| file.variant.is_none());
+    if !is_limited && is_whole {
         return String::new();
     }
-    let mut out = "# Which tools are shown, as the programs had it.\nx-tools: &tools\n".to_owned();
+    let mut out = String::new();
+    if is_limited {
+        out.push_str("# Which tools are shown, as the programs had it.\nx-tools: &tools\n");
+        let is_narrower = servers.iter().any(|server| server.allowed.is_some());
+        selection(&mut out, 2, &servers, is_narrower);
+    }
+    out.push_str("variants:\n");
+    for name in ["standard", "compact", "directory", "read-only"] {
+        let tools = if is_limited { "tools: *tools" } else { "" };
+        let _ = writeln!(out, "  {name}: {{{tools}}}");
+    }
+    for file in &all.files {
+        let Some(variant) = &file.variant else {
+            continue;
+        };
+        let is_its = |server: &&Server| file.servers.values().any(|name| *name == server.name);
+        let of_file: Vec<&Server> = all.servers.iter().filter(is_its).collect();
+        let _ = writeln!(
+            out,
+            "  {}:\n    from: standard\n    tools:",
+            scalar(variant)
+        );
+        selection(&mut out, 6, &of_file, true);
+    }
+    out
+}
+
+/// Prints which tools of the servers are shown; of other servers none if `is_narrower`.
+fn selection(out: &mut String, indent: usize, servers: &[&Server], is_narrower: bool) {
     let allowed = |server: &Server| match &server.allowed {
         Some(tools) => tools.iter().map(|tool| rule(server, tool)).collect(),
         None => vec![format!("{{server: {}}}", scalar(&server.name))],
@@ -61,35 +89,37 @@ fn variants(servers: &[Server]) -> String {
         tools.map(|tool| rule(server, tool)).collect()
     };
     let mut on = servers.iter().filter(|server| !server.disabled);
-    let is_limited = servers.iter().any(|server| server.allowed.is_some());
-    if is_limited && on.all(|server| allowed(server).is_empty()) {
+    if is_narrower && on.all(|server| allowed(server).is_empty()) {
         // An empty list would show everything.
-        out.push_str("  exclude: [\"*\"]\n");
-    } else {
-        if is_limited {
-            list(&mut out, "include", servers, allowed);
-        }
-        if servers.iter().any(|server| !server.denied.is_empty()) {
-            list(&mut out, "exclude", servers, denied);
-        }
+        let _ = writeln!(out, "{:indent$}exclude: [\"*\"]", "");
+        return;
     }
-    out.push_str("variants:\n");
-    for name in ["standard", "compact", "directory", "read-only"] {
-        let _ = writeln!(out, "  {name}: {{tools: *tools}}");
+    if is_narrower {
+        list(out, indent, "include", servers, allowed);
     }
-    out
+    if servers.iter().any(|server| !server.denied.is_empty()) {
+        list(out, indent, "exclude", servers, denied);
+    }
 }
 
 /// Prints a list of conditions. Conditions on disabled servers have no effect yet.
-fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server) -> Vec<String>) {
-    let (off, enabled): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.disabled);
+fn list(
+    out: &mut String,
+    indent: usize,
+    key: &str,
+    servers: &[&Server],
+    rules: impl Fn(&Server) -> Vec<String>,
+) {
+    let (off, enabled): (Vec<&Server>, Vec<&Server>) =
+        servers.iter().copied().partition(|server| server.disabled);
     let on: Vec<String> = enabled.into_iter().flat_map(&rules).collect();
-    let _ = writeln!(out, "  {key}:{}", if on.is_empty() { " []" } else { "" });
+    let empty = if on.is_empty() { " []" } else { "" };
+    let _ = writeln!(out, "{:indent$}{key}:{empty}", "");
     for rule in on {
-        let _ = writeln!(out, "    - {rule}");
+        let _ = writeln!(out, "{:indent$}  - {rule}", "");
     }
     for rule in off.into_iter().flat_map(rules) {
-        let _ = writeln!(out, "    # - {rule}  # when it is enabled");
+        let _ = writeln!(out, "{:indent$}  # - {rule}  # when it is enabled", "");
     }
 }
 

@@ -360,7 +360,7 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
         let example = "{client-id: ..., client-secret: ..., issuer: ...}";
         reader.settings(field, &[SERVICE, COMMON], auth, example);
     }),
-    /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for one of the
+    /// the access token of each user is [exchanged](../../how-to/token-exchange.md) for one of the
     /// server (RFC 8693). Each user has its own connections. Needs `issuers` in `auth`; users without an access token,
     /// such as those with API keys, cannot use the server
     "token-exchange" => Other(
@@ -390,7 +390,7 @@ const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     "resource" => value!(SchemaBuilder::text, filled, |auth| auth.resource),
     /// the parameter `audience`, if the authorization server wants one
     "audience" => value!(SchemaBuilder::text, filled, |auth| auth.audience),
-    /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
+    /// the service that [reads the lists](../../how-to/token-exchange.md#lists-that-all-users-share) of all users, with
     /// the keys of `client-credentials`. Without it, Vary reads them for each user
     "for-lists" => Other(service_shape, |reader, field, auth| {
         let service = auth.for_lists.insert(Box::default());

@@ -70,6 +70,7 @@ auth:
       scopes: [mcp:read]
       scope-claims: [permissions]
       claims: {groups: realm_access.roles}
+      name-claim: profile.email
     - {issuer: https://b.example, jwks: https://keys.example/b?v=1, scopes: [mcp:read, b]}
     - {issuer: https://c.example, jwks: /etc/vary/c.json, jwks-refresh: 5m, scopes: [mcp:read]}
 ",

@@ -80,12 +80,8 @@ impl HiddenItem {
     async fn is_refused(&self, client: &Client<'_>, method: &str, params: Value) -> Verdict {
         let variant = &self.variant;
         let answer = client.ask(method, selecting(params, Some(variant))).await?;
-        ensure!(
-            answer.is_refusal(),
-            "`{method}` in {variant:?}, which does not list it, was answered with {}",
-            answer.describe()
-        );
-        Ok(())
+        let request = format!("`{method}` in {variant:?}, which does not list it,");
+        answer.unless(answer.is_refusal(), &request)
     }
 }
 
@@ -153,12 +149,9 @@ async fn completions_of_another_variant(probe: &Probe<'_>) -> Verdict {
     // Some servers complete nothing of what does not exist, instead of an error.
     let is_empty = |it: &Answer| matches!(it, Answer::Result(it) if array_at(it, &["completion", "values"]).is_empty());
     let variant = &hidden.variant;
-    ensure!(
-        found.is_refusal() || (is_empty(&of_unknown) && is_empty(&found)),
-        "`{METHOD}` of a prompt that {variant:?} does not list was answered with {}",
-        found.describe()
-    );
-    Ok(())
+    let is_right = found.is_refusal() || (is_empty(&of_unknown) && is_empty(&found));
+    let request = format!("`{METHOD}` of a prompt that {variant:?} does not list");
+    found.unless(is_right, &request)
 }
 
 /// A client of a server that takes subscriptions.

@@ -33,12 +33,8 @@ async fn variants_of_another_are_refused(probe: &Probe<'_>) -> Verdict {
     let answer = client.ask(method, params).await?;
     let error = answer.into_error(&format!("{foreign:?}, of another principal,"))?;
     let names_foreign = array_at(&error.data, &["availableVariants"]).contains(&foreign.into());
-    ensure!(
-        error.message == "Invalid server variant" && !names_foreign,
-        "{foreign:?}, of another principal, was answered with {}",
-        error.describe()
-    );
-    Ok(())
+    let is_right = error.message == "Invalid server variant" && !names_foreign;
+    error.unless(is_right, &format!("{foreign:?}, of another principal,"))
 }
 
 async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
@@ -57,12 +53,9 @@ async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
     for variant in client.variants() {
         let request = selecting(params.clone(), Some(variant));
         let answer = client.ask(TOOLS.item_method, request).await?;
-        ensure!(
-            answer.is_refusal(),
-            "{} of another principal was answered with {}",
-            brief(&json!(params.get("name"))),
-            answer.describe()
-        );
+        let tool = brief(&json!(params.get("name")));
+        let request = format!("{tool} of another principal");
+        answer.unless(answer.is_refusal(), &request)?;
     }
     Ok(())
 }

@@ -14,10 +14,6 @@ fn limits_name_the_variant(survey: &Survey) -> Verdict {
         return not_applicable("the server refused no request because there were too many");
     };
     let names_variant = text_at(&error.data, &["activeVariant"]).is_some();
-    ensure!(
-        error.code.is_some() && names_variant,
-        "a request too many was answered with {}",
-        error.describe()
-    );
-    Ok(())
+    let is_right = error.code.is_some() && names_variant;
+    error.unless(is_right, "a request too many")
 }

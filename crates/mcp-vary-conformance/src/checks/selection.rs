@@ -50,11 +50,7 @@ async fn in_every_variant(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
     for variant in probe.survey().variants() {
         let params = selecting(json!({}), Some(variant));
         let answer = client.ask(kind.list_method, params).await?;
-        ensure!(
-            answer.is_result(),
-            "{variant:?} was answered with {}",
-            answer.describe()
-        );
+        answer.unless(answer.is_result(), &format!("{variant:?}"))?;
     }
     Ok(())
 }
@@ -125,12 +121,7 @@ async fn unsupported_selector(probe: &Probe<'_>) -> Verdict {
     let answer = client.ask(kind.list_method, params).await?;
     let error = answer.into_error("a selector")?;
     let is_right = error.code == Some(-32602) && error.message == "Server variants not supported";
-    ensure!(
-        is_right,
-        "a selector was answered with {}",
-        error.describe()
-    );
-    Ok(())
+    error.unless(is_right, "a selector")
 }
 
 async fn lists_are_not_cached(probe: &Probe<'_>) -> Verdict {

@@ -42,12 +42,7 @@ async fn refusal(
 async fn is_refused(client: &Client<'_>, method: &str, params: Value) -> Verdict {
     let error = refusal(client, method, params).await?;
     let is_right = error.code == Some(INVALID_PARAMS) && error.message == "Invalid server variant";
-    ensure!(
-        is_right,
-        "`{method}` in an unknown variant was answered with {}",
-        error.describe()
-    );
-    Ok(())
+    error.unless(is_right, &format!("`{method}` in an unknown variant"))
 }
 
 /// The refusal by the first list that the server has.

@@ -60,10 +60,10 @@ fn write_case(xml: &mut String, finding: &Finding) {
         xml,
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.3}\">",
         finding.era,
-        escape(check.id()),
+        escape(check.id),
     );
     let message = escape(finding.text());
-    let level = check.level();
+    let level = check.level;
     match element(finding) {
         Some("skipped") => _ = write!(xml, "<skipped message=\"{message}\"/>"),
         Some(element) => {
@@ -87,8 +87,8 @@ fn write_case(xml: &mut String, finding: &Finding) {
 
 fn details(finding: &Finding) -> String {
     let check = finding.check;
-    let mut text = format!("{}: {}\n", check.source(), check.sentence());
-    _ = writeln!(text, "checked: {}", check.does());
+    let mut text = format!("{}: {}\n", check.source, check.sentence);
+    _ = writeln!(text, "checked: {}", check.does);
     if !finding.advice().is_empty() {
         _ = writeln!(text, "to do: {}", finding.advice());
     }

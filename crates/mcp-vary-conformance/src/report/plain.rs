@@ -80,7 +80,7 @@ fn declared_nothing(report: &Report) -> String {
 fn count_checks(report: &Report, is_counted: impl Fn(&Outcome) -> bool) -> usize {
     let findings = report.findings.iter();
     let counted = findings.filter(|finding| is_counted(&finding.outcome));
-    let checks: BTreeSet<&str> = counted.map(|finding| finding.check.id()).collect();
+    let checks: BTreeSet<&str> = counted.map(|finding| finding.check.id).collect();
     checks.len()
 }
 
@@ -119,7 +119,7 @@ fn groups<'a>(report: &'a Report, label: &str) -> Vec<Group<'a>> {
     for finding in report.findings.iter().filter(has_label) {
         let belongs = |group: &&mut Group<'a>| {
             group.iter().any(|other| {
-                let is_same_check = other.check.id() == finding.check.id();
+                let is_same_check = other.check.id == finding.check.id;
                 // Without traffic, only the reason says something: the run was over, or the subject is missing.
                 let has_traffic = !(other.exchanges.is_empty() && finding.exchanges.is_empty());
                 other.text() == finding.text() && (is_same_check || !has_traffic)
@@ -143,12 +143,12 @@ fn write_group(text: &mut String, label: &str, group: &[&Finding], advised: &mut
     let mut names: Vec<(&str, Vec<String>)> = Vec::new();
     for finding in group {
         let era = finding.era.to_string();
-        match names.iter_mut().find(|(id, _)| *id == finding.check.id()) {
+        match names.iter_mut().find(|(id, _)| *id == finding.check.id) {
             Some((_, eras)) => eras.push(era),
-            None => names.push((finding.check.id(), vec![era])),
+            None => names.push((finding.check.id, vec![era])),
         }
     }
-    let level = finding.check.level();
+    let level = finding.check.level;
     for (id, eras) in names.iter().take(NAMES) {
         _ = writeln!(text, "{label} {id} ({level}; {})", eras.join(", "));
     }
@@ -163,16 +163,16 @@ fn write_group(text: &mut String, label: &str, group: &[&Finding], advised: &mut
 
 fn write_details(text: &mut String, finding: &Finding, advised: &mut Advised) {
     let check = finding.check;
-    let title = match check.level() {
+    let title = match check.level {
         Level::Decision => "decision:",
         _ => "required:",
     };
-    _ = writeln!(text, "  {title} {}", check.sentence());
-    _ = writeln!(text, "            {}", check.source());
-    _ = writeln!(text, "  checked:  {}", check.does());
+    _ = writeln!(text, "  {title} {}", check.sentence);
+    _ = writeln!(text, "            {}", check.source);
+    _ = writeln!(text, "  checked:  {}", check.does);
     let advice = finding.advice();
-    let shown = *advised.entry(advice).or_insert(check.id());
-    if shown == check.id() {
+    let shown = *advised.entry(advice).or_insert(check.id);
+    if shown == check.id {
         _ = writeln!(text, "  to do:    {advice}");
     } else {
         _ = writeln!(text, "  to do:    see {shown}");

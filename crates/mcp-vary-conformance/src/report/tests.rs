@@ -6,7 +6,7 @@ use crate::registry;
 fn report(id: &str, outcome: Outcome) -> Report {
     let mut report = Report::new("http://127.0.0.1:1/mcp".to_owned());
     report.add(Finding {
-        check: registry::checks().find(|check| check.id() == id).unwrap(),
+        check: registry::checks().find(|check| check.id == id).unwrap(),
         era: Era::Modern,
         outcome,
         exchanges: vec![Exchange::new("{\"a\":1}", "HTTP 200 \u{1b}[2J <&>\u{202e}")],
@@ -102,7 +102,7 @@ fn what_differs_in_nothing_but_its_check_is_shown_once() {
         ("SV-1/ids-are-text", Era::Modern),
     ] {
         report.add(Finding {
-            check: registry::checks().find(|check| check.id() == id).unwrap(),
+            check: registry::checks().find(|check| check.id == id).unwrap(),
             era,
             outcome: Outcome::Unanswered("the time limit passed".to_owned()),
             exchanges: Vec::new(),

@@ -117,6 +117,7 @@ impl CallAsClient {
             length: body.len(),
             config: snapshot.config.digest.as_ref(),
             reported: observers.feed.begin(request.method),
+            person: None,
         };
         let begun = Observation::of_operator(observers, &audited).await;
         let mut client = self.client;

@@ -141,7 +141,7 @@ impl Experiments {
     pub(crate) fn shared_tallies(&self) -> Vec<Arc<dyn SharedTally>> {
         let shared = self.active.iter().filter_map(|active| {
             let tally = Arc::clone(&active.tally.0);
-            let &Sharing { id, source, .. } = tally.sharing()?;
+            let &Sharing { id, source, .. } = tally.sharing.as_ref()?;
             Some(Arc::new(ReplicaTally { id, source, tally }) as Arc<dyn SharedTally>)
         });
         shared.collect()

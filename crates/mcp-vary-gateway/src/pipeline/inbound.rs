@@ -142,7 +142,9 @@ impl<'a> Inbound<'a, '_> {
     ) -> Result<Observation, Outcome> {
         let caller = &*self.sender.caller;
         let snapshot = self.sender.snapshot;
-        let observers = &snapshot.services.observers;
+        let services = &snapshot.services;
+        let observers = &services.observers;
+        let now = (snapshot.config.environment.now)();
         let audited = AuditedRequest {
             origin: &caller.origin,
             principal: caller.principal.as_ref(),
@@ -154,6 +156,7 @@ impl<'a> Inbound<'a, '_> {
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
             reported: observers.feed.begin(request.method),
+            person: services.people.person(caller.principal.as_deref(), now),
         };
         let begun = Observation::begin(observers, &audited).await;
         begun.map_err(|full| {

@@ -237,7 +237,7 @@ impl ModelRanking {
         let asked_at = Instant::now();
         let visible = request.visible.as_deref();
         let question = question(&request.hints, self.rankings.visible(visible));
-        let order = self.ask(&request, &question).await;
+        let order = self.request_order(&request, &question).await;
         let duration = asked_at.elapsed();
         self.record(&request, question, &order, duration);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -286,13 +286,13 @@ impl ModelRanking {
     }
 
     /// The order of the model for clients of each era, and its answer.
-    async fn ask(
+    async fn request_order(
         &self,
         request: &ModelRequest,
         question: &str,
     ) -> Result<(RankedByEra, Vec<VariantId>), AskError> {
         let visible = request.visible.as_deref();
-        let order = endpoint::ask(
+        let order = endpoint::rank(
             &self.config,
             question,
             &request.offered,

@@ -30,6 +30,8 @@ use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
 use crate::tasks::context::TaskContext;
+use mcp_vary_observation::people::People;
+use mcp_vary_observation::savings::Savings;
 use mcp_vary_observation::{AuditService, Observers};
 use mcp_vary_session::authentication::CurrentAuthentication;
 use mcp_vary_session::client_uses::ClientUses;
@@ -66,6 +68,7 @@ pub(crate) struct Services {
     pub(crate) deprecations: DeprecationLog,
     /// The variants of recent clients.
     pub(crate) client_uses: ClientUses,
+    pub(crate) people: People,
     pub(crate) directory_uses: DirectoryUses,
     pub(crate) ignored_declarations: IgnoredCounter,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
@@ -75,6 +78,8 @@ pub(crate) struct Services {
     pub(crate) observers: Observers,
     /// What replicas share, if they do.
     pub(crate) store: Option<Arc<Store>>,
+    /// What lists and results cost, and what they would have cost without Vary.
+    pub(crate) savings: Savings,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
@@ -259,12 +264,14 @@ impl Services {
             counters,
             deprecations: DeprecationLog::default(),
             client_uses: ClientUses::default(),
+            people: People::default(),
             directory_uses: DirectoryUses::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),
             observers,
             store,
+            savings: Savings::default(),
             operator: config.operator.clone(),
             list_tokens: config
                 .count_tokens
@@ -283,6 +290,8 @@ impl Services {
         self.sessions.sweep();
         self.result_store.sweep();
         self.hub.sweep(now);
+        // What was counted yesterday is of yesterday.
+        self.savings.days(now);
     }
 }
 

@@ -419,7 +419,6 @@ impl ConfigSnapshot {
             }
             StoreEvent::Cancelled { session, request } => sessions.cancel(&session, &request),
             StoreEvent::ForgottenUntil(expires) => sessions.refuse_until(expires),
-            _ => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use mcp_vary_access::Expression;
 
-use super::groups::{ask, ask_modern, for_group, named, with_rules};
+use super::groups::{ask_both, ask_modern, for_group, named, with_rules};
 use crate::support::*;
 
 fn call(arguments: Value) -> Value {
@@ -19,7 +19,7 @@ async fn an_expression_decides_on_each_call() {
     };
     let rules = [rule("dev"), rule("sre")];
     let harness = Harness::before(Era::Modern, |config| with_rules(config, rules)).await;
-    for list in ask(&harness, "dev", "tools/list", json!({})).await {
+    for list in ask_both(&harness, "dev", "tools/list", json!({})).await {
         assert_eq!(names(&list), ["say"], "it is listed");
     }
     for (who, arguments, is_allowed) in [
@@ -29,7 +29,7 @@ async fn an_expression_decides_on_each_call() {
         // An expression that fails allows nothing.
         ("dev", json!({}), false),
     ] {
-        for answer in ask(&harness, who, "tools/call", call(arguments.clone())).await {
+        for answer in ask_both(&harness, who, "tools/call", call(arguments.clone())).await {
             if is_allowed {
                 assert!(answer["result"].is_object(), "{who} {arguments} {answer}")
             } else {
@@ -75,7 +75,7 @@ async fn a_call_without_its_scopes_is_403_with_a_challenge() {
         .with_allow([named("say")])
         .with_scopes(["repo:write"])];
     let harness = Harness::before(Era::Modern, |config| with_rules(config, rules)).await;
-    for list in ask(&harness, "dev", "tools/list", json!({})).await {
+    for list in ask_both(&harness, "dev", "tools/list", json!({})).await {
         assert_eq!(names(&list), ["say"], "it is listed");
     }
     let answer = ask_modern(&harness, "dev", "tools/call", call(json!({}))).await;

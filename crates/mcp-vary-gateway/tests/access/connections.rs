@@ -3,7 +3,7 @@
 use mcp_vary_access::ItemPattern;
 use mcp_vary_view::Rule;
 
-use super::groups::{ask, for_group, named, with_rules};
+use super::groups::{ask_both, for_group, named, with_rules};
 use crate::support::*;
 
 fn of_server(server: &str) -> ItemPattern {
@@ -27,15 +27,15 @@ async fn a_person_who_may_use_nothing_of_a_server_opens_no_connection_to_it() {
     let opened = || harness.peer.of("initialize").len();
     assert_eq!(opened(), 1, "the gateway's own");
     for who in ["guest", "sre"] {
-        for answer in ask(&harness, who, "tools/list", json!({})).await {
+        for answer in ask_both(&harness, who, "tools/list", json!({})).await {
             answer.has("/result/tools", json!([]));
         }
-        for answer in ask(&harness, who, "tools/call", tool("odd")).await {
+        for answer in ask_both(&harness, who, "tools/call", tool("odd")).await {
             answer.has("/error/message", "Unknown tool: odd");
         }
     }
     assert_eq!(opened(), 1);
-    for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
+    for answer in ask_both(&harness, "dev", "tools/call", tool("odd")).await {
         assert!(answer["result"].is_object(), "{answer}");
     }
     assert_eq!(opened(), 2, "the room was not used up");

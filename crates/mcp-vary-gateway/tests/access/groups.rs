@@ -69,7 +69,12 @@ pub(super) async fn ask_modern(
 }
 
 /// The answers of both eras.
-pub(super) async fn ask(harness: &Harness, who: &str, method: &str, params: Value) -> [Value; 2] {
+pub(super) async fn ask_both(
+    harness: &Harness,
+    who: &str,
+    method: &str,
+    params: Value,
+) -> [Value; 2] {
     people::ask_both(harness, &key(who), method, params).await
 }
 

@@ -4,7 +4,7 @@ use mcp_vary_access::ItemPattern;
 use mcp_vary_gateway::Naming;
 use mcp_vary_view::Rule;
 
-use super::groups::{ask, bearer, for_group, named, with_rules};
+use super::groups::{ask_both, bearer, for_group, named, with_rules};
 use crate::support::people::{Session, key};
 use crate::support::*;
 
@@ -200,7 +200,7 @@ async fn a_server_shows_to_those_who_may_use_something_of_it() {
 #[tokio::test]
 async fn who_may_use_nothing_has_an_empty_list_of_tools() {
     let harness = harness(Third::Up(Era::Legacy), &[of_servers("{a,b}")]).await;
-    for list in ask(&harness, "guest", "tools/list", json!({})).await {
+    for list in ask_both(&harness, "guest", "tools/list", json!({})).await {
         list.has("/result/tools", json!([]));
     }
     let mut session = Session::open(&harness, &key("guest"), &json!({})).await;
@@ -251,7 +251,7 @@ async fn a_hidden_server_takes_no_name_and_no_uri() {
             ("resources/read", json!({"uri": "doc:///a"})),
             ("prompts/get", json!({"name": "greet"})),
         ] {
-            for answer in ask(&harness, who, method, params.clone()).await {
+            for answer in ask_both(&harness, who, method, params.clone()).await {
                 answer.has("/result/by", by);
             }
         }

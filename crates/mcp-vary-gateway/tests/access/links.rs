@@ -1,6 +1,6 @@
 //! Links of results and the user interfaces of tools: they open nothing that access rules hide.
 
-use super::groups::{ask, bearer, for_group, named, with_rules};
+use super::groups::{ask_both, bearer, for_group, named, with_rules};
 use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
@@ -87,13 +87,13 @@ async fn a_link_to_a_hidden_resource_leads_nowhere() {
         let harness = before(era, &["find"]).await;
         let call = json!({"name": "find", "arguments": {}});
         for who in ["sre", "dev"] {
-            for answer in ask(&harness, who, "tools/call", call.clone()).await {
+            for answer in ask_both(&harness, who, "tools/call", call.clone()).await {
                 let linked = &answer["result"]["content"][1]["uri"];
                 assert_eq!(linked, "file:linked", "{answer}");
             }
         }
         for uri in ["file:listed", "file:linked"] {
-            for answer in ask(&harness, "sre", "resources/read", json!({"uri": uri})).await {
+            for answer in ask_both(&harness, "sre", "resources/read", json!({"uri": uri})).await {
                 answer.has("/result/contents/0/text", "secret");
             }
             is_unknown(&harness, "resources/read", "uri", uri).await;
@@ -105,7 +105,7 @@ async fn a_link_to_a_hidden_resource_leads_nowhere() {
 async fn a_link_to_a_hidden_resource_cannot_be_subscribed_to() {
     let harness = before(Era::Legacy, &["find"]).await;
     let call = json!({"name": "find", "arguments": {}});
-    ask(&harness, "dev", "tools/call", call).await;
+    ask_both(&harness, "dev", "tools/call", call).await;
     for uri in ["file:listed", "file:linked"] {
         let subscribe = async |uri: &str| {
             let uri = json!({"uri": uri});
@@ -135,10 +135,10 @@ async fn a_link_of_a_hidden_tool_opens_nothing() {
         let call = json!({"name": "find", "arguments": {}});
         for (patterns, is_open) in [(["find", "file:*"], true), (["draw", "file:*"], false)] {
             let harness = before(era, &patterns).await;
-            ask(&harness, "sre", "tools/call", call.clone()).await;
+            ask_both(&harness, "sre", "tools/call", call.clone()).await;
             if is_open {
                 let uri = json!({"uri": "file:linked"});
-                for answer in ask(&harness, "dev", "resources/read", uri).await {
+                for answer in ask_both(&harness, "dev", "resources/read", uri).await {
                     answer.has("/result/contents/0/text", "secret");
                 }
             } else {

@@ -147,8 +147,8 @@ impl Client {
         }
     }
 
-    /// Asks, and returns the response. What arrives before it is kept as well.
-    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    /// Sends a request, records all that arrives until its response, and returns that.
+    async fn record(&mut self, method: &str, mut params: Value) -> Value {
         params["_meta"]["progressToken"] = json!("p");
         if self.is_modern {
             params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
@@ -171,10 +171,10 @@ impl Client {
         }
     }
 
-    /// Asks, and then for all further pages.
-    async fn ask_pages(&mut self, method: &str, mut params: Value) {
+    /// Records the responses for all pages.
+    async fn record_pages(&mut self, method: &str, mut params: Value) {
         loop {
-            let response = self.ask(method, params.clone()).await;
+            let response = self.record(method, params.clone()).await;
             match &response["result"]["nextCursor"] {
                 Value::Null => return,
                 cursor => params["cursor"] = cursor.clone(),
@@ -211,7 +211,7 @@ impl Client {
         }
         for uri in uris {
             let params = under(case.variant, json!({"uri": uri}));
-            self.ask("resources/subscribe", params).await;
+            self.record("resources/subscribe", params).await;
         }
     }
 
@@ -251,10 +251,10 @@ impl Client {
 async fn ask_all(gateway: &Arc<Gateway>, case: &Case) -> [Client; 2] {
     let modern = Client::on(open_pipe(gateway), true);
     let mut clients = [Client::legacy(gateway).await, modern];
-    clients[1].ask("server/discover", json!({})).await;
+    clients[1].record("server/discover", json!({})).await;
     for client in &mut clients {
         for (method, params) in questions(case, client.is_modern) {
-            client.ask_pages(method, params).await;
+            client.record_pages(method, params).await;
         }
     }
     clients

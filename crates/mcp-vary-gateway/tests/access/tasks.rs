@@ -122,7 +122,7 @@ impl<'a> Client<'a> {
         Self { office, who, link }
     }
 
-    async fn ask(&self, group: &str, method: &str, params: Value) -> Value {
+    async fn ask_as(&self, group: &str, method: &str, params: Value) -> Value {
         let token = self.office.token(self.who, group);
         self.link.ask(&token, method, params).await
     }
@@ -133,7 +133,7 @@ impl<'a> Client<'a> {
         if self.link.session.is_some() {
             call["task"] = json!({"ttl": 60_000});
         }
-        let created = self.ask("sre", "tools/call", call).await;
+        let created = self.ask_as("sre", "tools/call", call).await;
         let result = &created["result"];
         let id = result["task"]["taskId"]
             .as_str()
@@ -155,8 +155,8 @@ impl<'a> Client<'a> {
         let before = self.office.forwarded_requests();
         for method in self.methods() {
             let about = |id: &str| json!({"taskId": id, "inputResponses": {}});
-            let of_hidden = self.ask(group, method, about(task)).await;
-            let of_nobody = self.ask(group, method, about("forged")).await;
+            let of_hidden = self.ask_as(group, method, about(task)).await;
+            let of_nobody = self.ask_as(group, method, about("forged")).await;
             assert_eq!(of_hidden, of_nobody, "{method}");
             assert_eq!(of_hidden["error"]["code"], -32602, "{method} {of_hidden}");
             let message = of_hidden["error"]["message"].as_str().unwrap();
@@ -167,7 +167,9 @@ impl<'a> Client<'a> {
     }
 
     async fn is_known(&self, task: &str) {
-        let found = self.ask("sre", "tasks/get", json!({"taskId": task})).await;
+        let found = self
+            .ask_as("sre", "tasks/get", json!({"taskId": task}))
+            .await;
         found.has("/result/taskId", task);
     }
 }
@@ -209,9 +211,9 @@ async fn a_list_has_no_tasks_of_hidden_tools() {
     let office = Office::before(Era::Legacy).await;
     let client = Client::of(Era::Legacy, &office, "ann").await;
     let task = client.make().await;
-    let all = client.ask("sre", "tasks/list", json!({})).await;
+    let all = client.ask_as("sre", "tasks/list", json!({})).await;
     all.has("/result/tasks/0/taskId", task);
-    let none = client.ask("dev", "tasks/list", json!({})).await;
+    let none = client.ask_as("dev", "tasks/list", json!({})).await;
     none.has("/result/tasks", json!([]));
 }
 
@@ -241,11 +243,11 @@ async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
     let first = soon(stream.event()).await.unwrap();
     first.has("/params/status", "working");
 
-    client.ask("dev", "tools/list", json!({})).await;
+    client.ask_as("dev", "tools/list", json!({})).await;
     office.notify("input_required");
     // Nothing shows that the gateway has read it and told nobody.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    client.ask("sre", "tools/list", json!({})).await;
+    client.ask_as("sre", "tools/list", json!({})).await;
     office.notify("completed");
     is_not_notified_while_hidden(&mut stream).await;
 }

@@ -3,7 +3,7 @@
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_access::{AccessRule, When};
 
-use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
+use super::groups::{ask_both, ask_modern, bearer, for_group, named, with_rules};
 use crate::support::*;
 
 fn adapt(config: Config) -> Config {
@@ -30,15 +30,15 @@ fn no_variant() -> Value {
 async fn a_variant_that_no_rule_offers_does_not_exist() {
     let harness = Harness::before(Era::Modern, adapt).await;
     for name in ["read-only", "nix"] {
-        for answer in ask(&harness, "dev", "tools/list", under(name, json!({}))).await {
+        for answer in ask_both(&harness, "dev", "tools/list", under(name, json!({}))).await {
             answer.has("/error/code", -32602);
             assert_eq!(available(&answer), json!(["standard", "compact"]));
         }
     }
-    for answer in ask(&harness, "dev", "tools/list", under("compact", json!({}))).await {
+    for answer in ask_both(&harness, "dev", "tools/list", under("compact", json!({}))).await {
         assert!(answer["result"]["tools"].is_array(), "{answer}");
     }
-    for answer in ask(&harness, "sre", "tools/list", under("read-only", json!({}))).await {
+    for answer in ask_both(&harness, "sre", "tools/list", under("read-only", json!({}))).await {
         assert!(answer["result"]["tools"].is_array(), "{answer}");
     }
 }
@@ -47,7 +47,7 @@ async fn a_variant_that_no_rule_offers_does_not_exist() {
 async fn only_offered_variants_are_advertised() {
     let harness = Harness::before(Era::Modern, adapt).await;
     let ids = async |who: &str| {
-        let [_, answer] = ask(&harness, who, "server/discover", json!({})).await;
+        let [_, answer] = ask_both(&harness, who, "server/discover", json!({})).await;
         let settings = &answer["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
         let variants = settings["availableVariants"].as_array().unwrap().iter();
         let ids: Vec<_> = variants.map(|it| it["id"].as_str().unwrap()).collect();
@@ -101,7 +101,7 @@ async fn variants_that_are_not_stable_are_offered_without_what_is_hidden() {
         assert_eq!(settings["moreVariantsAvailable"], Value::Null);
         assert!(!described.to_string().contains("secret"), "{described}");
     }
-    for answer in ask(&harness, "dev", "tools/list", under("secret", json!({}))).await {
+    for answer in ask_both(&harness, "dev", "tools/list", under("secret", json!({}))).await {
         assert_eq!(available(&answer), json!(["new", "old"]));
     }
 }
@@ -123,7 +123,7 @@ async fn variants_that_are_not_stable_are_not_kept_back_silently() {
         with_rules(config, [for_group("dev").with_variants(old.map(id))])
     })
     .await;
-    let [_, discovered] = ask(&harness, "dev", "server/discover", json!({})).await;
+    let [_, discovered] = ask_both(&harness, "dev", "server/discover", json!({})).await;
     let settings = &discovered["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
     let advertised = settings["availableVariants"].as_array().unwrap();
     assert!((2..old.len()).contains(&advertised.len()), "{settings}");
@@ -133,11 +133,11 @@ async fn variants_that_are_not_stable_are_not_kept_back_silently() {
 #[tokio::test]
 async fn a_pinned_principal_has_one_variant_at_every_address() {
     let harness = Harness::before(Era::Modern, adapt).await;
-    for list in ask(&harness, "guest", "tools/list", json!({})).await {
+    for list in ask_both(&harness, "guest", "tools/list", json!({})).await {
         assert_eq!(names(&list), ["odd", "bound"], "{list}");
     }
     let standard = under("standard", json!({}));
-    for answer in ask(&harness, "guest", "tools/list", standard).await {
+    for answer in ask_both(&harness, "guest", "tools/list", standard).await {
         assert_eq!(available(&answer), json!(["read-only"]), "{answer}");
     }
     let list = modern(json!(1), "tools/list", json!({}), &json!({}));

@@ -2,7 +2,7 @@
 
 use mcp_vary_access::{AccessRule, When};
 
-use super::groups::{ask, bearer, claims, for_group, named, tokens, with_rules};
+use super::groups::{ask_both, bearer, claims, for_group, named, tokens, with_rules};
 use crate::support::*;
 use mcp_vary_gateway::Naming;
 
@@ -21,14 +21,14 @@ const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 async fn lists_have_what_a_rule_allows_and_none_denies() {
     for era in ERAS {
         let harness = Harness::before(era, |config| with_rules(config, rules())).await;
-        for list in ask(&harness, "dev", "tools/list", json!({})).await {
+        for list in ask_both(&harness, "dev", "tools/list", json!({})).await {
             assert_eq!(names(&list), ["odd"], "{list}");
         }
-        for list in ask(&harness, "sre", "tools/list", json!({})).await {
+        for list in ask_both(&harness, "sre", "tools/list", json!({})).await {
             let shown = names(&list);
             assert!(shown.len() == 9 && !shown.contains(&"fail"), "{shown:?}");
         }
-        for list in ask(&harness, "guest", "tools/list", json!({})).await {
+        for list in ask_both(&harness, "guest", "tools/list", json!({})).await {
             list.has("/result/tools", json!([]));
         }
         for (method, key) in [
@@ -36,11 +36,11 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
             ("resources/templates/list", "resourceTemplates"),
             ("prompts/list", "prompts"),
         ] {
-            for list in ask(&harness, "dev", method, json!({})).await {
+            for list in ask_both(&harness, "dev", method, json!({})).await {
                 let items = list["result"][key].as_array().unwrap();
                 assert_eq!(items.len(), 1, "{method} {list}");
             }
-            for list in ask(&harness, "guest", method, json!({})).await {
+            for list in ask_both(&harness, "guest", method, json!({})).await {
                 assert_eq!(list["error"]["code"], -32601, "{method} {list}");
             }
         }
@@ -63,14 +63,14 @@ async fn what_is_hidden_is_not_described() {
     let asked = json!({"names": ["odd", "fail", "nothing"]});
     let call = json!({"name": "describe_tools", "arguments": asked});
     let call = under("directory", call);
-    for answer in ask(&harness, "dev", "tools/call", call.clone()).await {
+    for answer in ask_both(&harness, "dev", "tools/call", call.clone()).await {
         let text: Value = serde_json::from_str(texts(&answer["result"])[0]).unwrap();
         text.has("/tools/0/name", "odd");
         text.has("/tools/1", Value::Null);
         assert_eq!(text["unknown"], json!(["fail", "nothing"]), "{answer}");
     }
     // Who sees no tool has nothing to describe.
-    for answer in ask(&harness, "guest", "tools/call", call).await {
+    for answer in ask_both(&harness, "guest", "tools/call", call).await {
         answer.has("/error/message", "Unknown tool: describe_tools");
     }
 }
@@ -100,11 +100,11 @@ async fn a_server_that_starts_is_named_to_those_who_may_use_it() {
     let config = with_rules(config.allow_empty_start(Duration::from_millis(300)), rules);
     let harness = Harness::behind(places, config).await;
     for name in ["late_x", "places_say", "nix"] {
-        for answer in ask(&harness, "dev", "tools/call", tool(name)).await {
+        for answer in ask_both(&harness, "dev", "tools/call", tool(name)).await {
             answer.has("/error/code", -32602);
             answer.has("/error/message", format!("Unknown tool: {name}"));
         }
-        for answer in ask(&harness, "sre", "tools/call", tool(name)).await {
+        for answer in ask_both(&harness, "sre", "tools/call", tool(name)).await {
             let said = format!(
                 "`{name}` is not known yet: server `late` is still starting; try again in a moment"
             );
@@ -127,13 +127,13 @@ async fn a_prefix_on_collision_is_the_same_for_everybody() {
     let config = before(&[("one", &one), ("two", &two)]).with_naming(Naming::OnCollision);
     let harness = Harness::behind(one, with_rules(config, rules)).await;
     for (who, names_of_two) in [("dev", 0), ("sre", 10)] {
-        for list in ask(&harness, who, "tools/list", json!({})).await {
+        for list in ask_both(&harness, who, "tools/list", json!({})).await {
             let shown = names(&list);
             assert!(shown.contains(&"one_odd"), "{who}: {shown:?}");
             let of_two = shown.iter().filter(|name| name.starts_with("two_"));
             assert_eq!(of_two.count(), names_of_two, "{who}: {shown:?}");
         }
-        for answer in ask(&harness, who, "tools/call", tool("one_odd")).await {
+        for answer in ask_both(&harness, who, "tools/call", tool("one_odd")).await {
             assert!(answer["result"].is_object(), "{who}: {answer}");
         }
     }
@@ -142,10 +142,10 @@ async fn a_prefix_on_collision_is_the_same_for_everybody() {
 
 /// What is hidden, which `params` asks for, is answered as what nobody has.
 async fn same_as_unknown(harness: &Harness, method: &str, name: &str, params: fn(&str) -> Value) {
-    let of_hidden = ask(harness, "dev", method, params(name)).await;
+    let of_hidden = ask_both(harness, "dev", method, params(name)).await;
     let unknown = name.replace("place", "nix").replace("greet", "nix");
     let unknown = if unknown == name { "nix" } else { &unknown };
-    let of_unknown = ask(harness, "dev", method, params(unknown)).await;
+    let of_unknown = ask_both(harness, "dev", method, params(unknown)).await;
     for (one, other) in std::iter::zip(of_hidden, of_unknown) {
         assert!(one["error"].is_object(), "{method}: {one}");
         let expected = other.to_string().replace(unknown, name);
@@ -182,12 +182,12 @@ async fn what_is_hidden_is_answered_as_what_does_not_exist() {
 #[tokio::test]
 async fn a_refusal_says_nothing_to_a_server() {
     let harness = Harness::with(|config| with_rules(config, rules())).await;
-    ask(&harness, "dev", "tools/list", json!({})).await;
+    ask_both(&harness, "dev", "tools/list", json!({})).await;
     let before = harness.peer.received().len();
     let connections = harness.peer.connections();
     for name in ["say", "nix"] {
-        ask(&harness, "dev", "tools/call", tool(name)).await;
-        ask(&harness, "dev", "resources/read", json!({"uri": "x:y"})).await;
+        ask_both(&harness, "dev", "tools/call", tool(name)).await;
+        ask_both(&harness, "dev", "resources/read", json!({"uri": "x:y"})).await;
     }
     assert_eq!(harness.peer.received().len(), before);
     assert_eq!(harness.peer.connections(), connections);
@@ -197,14 +197,14 @@ async fn a_refusal_says_nothing_to_a_server() {
 async fn what_is_allowed_works() {
     for era in ERAS {
         let harness = Harness::before(era, |config| with_rules(config, rules())).await;
-        for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
+        for answer in ask_both(&harness, "dev", "tools/call", tool("odd")).await {
             answer.has("/result/structuredContent/city", "Bern");
         }
         let uri = json!({"uri": "place:bern"});
-        for answer in ask(&harness, "dev", "resources/read", uri).await {
+        for answer in ask_both(&harness, "dev", "resources/read", uri).await {
             answer.has("/result/contents/0/text", "Bern");
         }
-        for answer in ask(&harness, "dev", "prompts/get", json!({"name": "greet"})).await {
+        for answer in ask_both(&harness, "dev", "prompts/get", json!({"name": "greet"})).await {
             assert!(answer["result"]["messages"].is_array(), "{answer}");
         }
     }
@@ -240,7 +240,7 @@ async fn instructions_come_from_servers_with_something_visible() {
         ("sre", json!("# one\n\n> Use one.\n\n# two\n\n> Use two.")),
         ("guest", Value::Null),
     ] {
-        let [_, discovered] = ask(&harness, who, "server/discover", json!({})).await;
+        let [_, discovered] = ask_both(&harness, who, "server/discover", json!({})).await;
         assert_eq!(discovered["result"]["instructions"], expected, "{who}");
     }
 }
@@ -251,7 +251,7 @@ async fn the_instructions_of_the_only_server_are_hidden_with_its_items() {
     let config = config(Target::http(one.url.clone()));
     let rules = [for_group("sre").with_allow([named("*")])];
     let harness = Harness::behind(one, with_rules(config, rules)).await;
-    let [_, discovered] = ask(&harness, "guest", "server/discover", json!({})).await;
+    let [_, discovered] = ask_both(&harness, "guest", "server/discover", json!({})).await;
     discovered.has("/result/instructions", Value::Null);
 }
 
@@ -275,7 +275,7 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
     harness.reload(after).await;
     let told = soon(of_dev.event()).await.unwrap();
     told.has("/method", "notifications/tools/list_changed");
-    let [_, list] = ask(&harness, "dev", "tools/list", json!({})).await;
+    let [_, list] = ask_both(&harness, "dev", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["say", "steps"]);
     let silent = tokio::time::timeout(Duration::from_millis(200), of_guest.event());
     assert!(silent.await.is_err(), "nothing changed for guests");

@@ -15,13 +15,13 @@ use mcp_vary_gateway::settings::authentication::{
 use super::recorded::Recorded;
 use crate::support::*;
 
-/// Authentication by the tokens of `server`.
+/// Authentication by the tokens of `server`, which name people by their mail.
 pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
     let trusted = TrustedIssuer {
         issuer: Issuer::parse(&server.issuer()).unwrap(),
         audiences: vec!["here".to_owned()],
         scopes: Vec::new(),
-        claims: ClaimMapping::default(),
+        claims: ClaimMapping::default().with_name_claim("mail".parse().unwrap()),
     };
     let tokens = TokenConfig {
         provider: Provider::install().unwrap(),

@@ -2,6 +2,7 @@
 
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, Principal, When};
 use mcp_vary_audit::IdentityDetail;
+use mcp_vary_gateway::PersonUse;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_view::Rule;
@@ -191,6 +192,69 @@ async fn a_rule_that_decides_is_recorded_and_not_told() {
             let server = record["target"]["server"].as_str();
             assert_eq!(server.is_some(), knows_server, "{record}");
         }
+    }
+}
+
+/// The names and counts of the people in the status.
+fn people(recorded: &Recorded) -> Value {
+    let mut people = recorded.harness.gateway.status().people;
+    people.sort_by(|one, other| one.person.cmp(&other.person));
+    let counts = |used: &PersonUse| json!([used.person, used.requests, used.calls, used.refused]);
+    people.iter().map(counts).collect()
+}
+
+#[tokio::test]
+async fn people_are_recorded_and_counted_by_the_names_that_the_operator_gave() {
+    let mut log = settings();
+    log.identity = IdentityDetail::Name;
+    let recorded = Recorded::with(log, with_rules).await;
+    for (who, tool) in [("ann", "odd"), ("ann", "say"), ("bob", "odd")] {
+        let bearer = format!("Bearer {}", key(who));
+        let params = json!({"name": tool, "arguments": {}});
+        status_of(&recorded, Some(&bearer), "tools/call", params).await;
+    }
+    let bearer = format!("Bearer {}", key("ann"));
+    status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
+    let requests = recorded.sink.wait_for("request", 4).await;
+    let of_request = |line: &Value| json!([line["principal"]["name"], line["outcome"]]);
+    assert_eq!(
+        requests.iter().map(of_request).collect::<Value>(),
+        json!([
+            ["ann", "allowed"],
+            ["ann", "denied"],
+            ["bob", "denied"],
+            ["ann", "allowed"]
+        ])
+    );
+    assert_eq!(
+        people(&recorded),
+        json!([["ann", 3, 2, 1], ["bob", 1, 1, 1]])
+    );
+    let all = recorded.harness.gateway.status().people;
+    let of = |who: &str| all.iter().find(|it| it.person == who).unwrap().tokens;
+    assert!(of("ann") > 0 && of("bob") == 0, "{all:?}");
+}
+
+#[tokio::test]
+async fn the_person_of_a_token_is_named_by_the_claim_that_the_operator_chose() {
+    let server = AuthorizationServer::start().await;
+    let authentication = super::operations::tokens(&server);
+    let mut log = settings();
+    log.identity = IdentityDetail::Name;
+    let adapt = edited(|config| config.authentication = Some(authentication));
+    let recorded = Recorded::with(log, adapt).await;
+    for (sub, mail) in [("7", json!("ann@acme.example")), ("8", json!(["a", "b"]))] {
+        let claims = json!({"sub": sub, "mail": mail, "aud": "here", "exp": 1_000_600});
+        let bearer = format!("Bearer {}", server.sign(claims));
+        let status = status_of(&recorded, Some(&bearer), "tools/list", json!({})).await;
+        assert_eq!(status, 200);
+    }
+    let requests = recorded.sink.wait_for("request", 2).await;
+    requests[0].has("/principal/name", "ann@acme.example");
+    assert_eq!(requests[1]["principal"].get("name"), None);
+    let shown = people(&recorded).to_string();
+    for person in [&json!("ann@acme.example"), &requests[1]["principal"]["id"]] {
+        assert!(shown.contains(&format!("[{person},1,0,0]")), "{shown}");
     }
 }
 

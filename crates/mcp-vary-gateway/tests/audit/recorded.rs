@@ -39,7 +39,7 @@ impl Sink for MemorySink {
         }
         let mut text = self.0.text.lock().unwrap();
         for line in lines {
-            text.extend_from_slice(line.text());
+            text.extend_from_slice(&line.text);
             text.push(b'\n');
         }
         Written::all(lines)

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::clients::{Session, ask_modern, bearer, claims, for_ann_and_eve, key, tokens};
+use crate::support::people::PersonClient;
 use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -29,16 +30,14 @@ fn server() -> Script {
         .result("tasks/get", task)
 }
 
-async fn ask(harness: &Harness, who: &str, method: &str, params: Value) -> Value {
+/// A modern client that declares all that the server needs.
+async fn modern_client(harness: &Harness) -> PersonClient {
     let capabilities = json!({
         "elicitation": {}, "extensions": {
             TASKS: {}, "io.modelcontextprotocol/content-negotiation": {"features": ["verbosity=compact"]},
         },
     });
-    let message = modern(json!(1), method, params, &capabilities);
-    let mut http = RawHttp::connect(harness.address()).await;
-    let post = bearer(HttpRequest::modern(&message), &key(who));
-    http.ask(&post).await.json()
+    PersonClient::open(harness.address, Era::Modern, "", capabilities).await
 }
 
 /// A response without what a client wrote itself, for comparison.
@@ -101,10 +100,13 @@ async fn the_cursor_of_another_is_a_forged_one() {
         for_ann_and_eve(config.with_page_size(one))
     })
     .await;
+    let client = modern_client(&harness).await;
     let page = async |who: &str, cursor: Value| {
-        ask(&harness, who, "tools/list", json!({"cursor": cursor})).await
+        client
+            .ask(&key(who), "tools/list", json!({"cursor": cursor}))
+            .await
     };
-    let first = ask(&harness, "ann", "tools/list", json!({})).await;
+    let first = client.ask(&key("ann"), "tools/list", json!({})).await;
     let cursor = first["result"]["nextCursor"].clone();
     assert!(cursor.is_string(), "{first}");
     let of_another = page("eve", cursor.clone()).await;
@@ -142,13 +144,14 @@ async fn a_cursor_of_a_session_is_bound_to_its_principal() {
 #[tokio::test]
 async fn the_request_state_of_another_is_a_forged_one() {
     let harness = Harness::with_server(server(), for_ann_and_eve).await;
-    let required = ask(&harness, "ann", "tools/call", tool("ask")).await;
+    let client = modern_client(&harness).await;
+    let required = client.ask(&key("ann"), "tools/call", tool("ask")).await;
     let state = required["result"]["requestState"].clone();
     let back = async |who: &str, state: Value| {
         let mut params = tool("ask");
         params["requestState"] = state;
         params["inputResponses"] = json!({"who": {"action": "accept", "content": {}}});
-        ask(&harness, who, "tools/call", params).await
+        client.ask(&key(who), "tools/call", params).await
     };
     let of_another = back("eve", state.clone()).await;
     assert_eq!(of_another, back("eve", json!("forged")).await);
@@ -159,17 +162,22 @@ async fn the_request_state_of_another_is_a_forged_one() {
 #[tokio::test]
 async fn the_task_of_another_is_unknown() {
     let harness = Harness::with_server(server(), for_ann_and_eve).await;
-    let created = ask(&harness, "ann", "tools/call", tool("job")).await;
+    let client = modern_client(&harness).await;
+    let created = client.ask(&key("ann"), "tools/call", tool("job")).await;
     let task = created["result"]["taskId"].clone();
     assert!(task.is_string(), "{created}");
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         let about = |task: Value| json!({"taskId": task, "inputResponses": {}});
-        let of_another = ask(&harness, "eve", method, about(task.clone())).await;
-        let of_nobody = ask(&harness, "eve", method, about(json!("forged"))).await;
+        let of_another = client.ask(&key("eve"), method, about(task.clone())).await;
+        let of_nobody = client
+            .ask(&key("eve"), method, about(json!("forged")))
+            .await;
         assert_eq!(of_another, of_nobody, "{method}");
         assert!(of_another["error"].is_object(), "{of_another}");
     }
-    let known = ask(&harness, "ann", "tasks/get", json!({"taskId": task})).await;
+    let known = client
+        .ask(&key("ann"), "tasks/get", json!({"taskId": task}))
+        .await;
     known.has("/result/status", "working");
     assert_eq!(harness.peer.of("tasks/cancel").len(), 0);
 }
@@ -180,7 +188,8 @@ async fn the_stored_result_of_another_is_unknown() {
         for_ann_and_eve(config.with_read_result(true))
     })
     .await;
-    let whole = ask(&harness, "ann", "tools/call", tool("rows")).await;
+    let client = modern_client(&harness).await;
+    let whole = client.ask(&key("ann"), "tools/call", tool("rows")).await;
     let uri = link(&whole["result"]).to_owned();
     let unknown = format!("vary://result/{}", "0".repeat(32));
     for reading in [
@@ -193,13 +202,15 @@ async fn the_stored_result_of_another_is_unknown() {
         },
     ] {
         let (method, params) = reading(&uri);
-        let of_another = ask(&harness, "eve", method, params).await;
+        let of_another = client.ask(&key("eve"), method, params).await;
         let (method, params) = reading(&unknown);
-        let of_nobody = ask(&harness, "eve", method, params).await;
+        let of_nobody = client.ask(&key("eve"), method, params).await;
         let of_nobody = of_nobody.to_string().replace(&unknown, &uri);
         assert_eq!(of_another.to_string(), of_nobody, "{method}");
     }
-    let read = ask(&harness, "ann", "resources/read", json!({"uri": uri})).await;
+    let read = client
+        .ask(&key("ann"), "resources/read", json!({"uri": uri}))
+        .await;
     assert!(read["result"]["contents"].is_array(), "{read}");
 }
 

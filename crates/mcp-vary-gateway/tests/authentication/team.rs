@@ -93,35 +93,24 @@ async fn before_five_servers() -> (Harness, [ScriptedServer; 2]) {
     (Harness::behind(three, config).await, [four, five])
 }
 
-/// One client of a person.
-struct Client {
-    link: PersonClient,
-    key: String,
-    turns: Arc<Semaphore>,
-}
-
-impl Client {
-    /// The answer to a request, which waits for its turn before it connects.
-    async fn ask(&self, method: &str, params: Value) -> Value {
-        let _turn = self.turns.acquire().await.unwrap();
-        let answer = self.link.ask(&self.key, method, params).await;
-        assert!(answer["result"].is_object(), "{method}: {answer}");
-        answer
-    }
-}
-
-/// A client lists the tools, and calls one of each server.
+/// A client lists the tools, and calls one of each server. Each request waits for its turn before it connects.
 async fn work(address: SocketAddr, key: String, kind: (Era, Value), turns: Arc<Semaphore>) {
     let link = {
         let _turn = turns.acquire().await.unwrap();
         PersonClient::open(address, kind.0, &key, kind.1).await
     };
-    let client = Client { link, key, turns };
-    let list = client.ask("tools/list", json!({})).await;
+    let (link, key, turns) = (&link, &key, &turns);
+    let ask = |method: &'static str, params: Value| async move {
+        let _turn = turns.acquire().await.unwrap();
+        let answer = link.ask(key, method, params).await;
+        assert!(answer["result"].is_object(), "{method}: {answer}");
+        answer
+    };
+    let list = ask("tools/list", json!({})).await;
     for server in SERVERS {
         let name = format!("{server}_odd");
         assert!(names(&list).contains(&&*name), "{name}: {list}");
-        client.ask("tools/call", tool(&name)).await;
+        ask("tools/call", tool(&name)).await;
     }
 }
 

@@ -91,7 +91,7 @@ async fn answers(row: &[&str]) {
 /// OP-6: the table of the page is what a gateway answers.
 #[tokio::test]
 async fn probes_answer_as_the_page_says() {
-    let page = include_str!("../../../../docs/how-to/metrics.md");
+    let page = include_str!("../../../../docs/internals/probes.md");
     let (_, table) = page.split_once("| state | `ready` |").unwrap();
     let rows = table
         .lines()

@@ -519,12 +519,6 @@ async fn clients_of_one_server_never_get_each_other_s_questions() {
     assert_eq!(pids.len(), 6);
 }
 
-async fn is_gone(pid: &Value) {
-    let stat = format!("/proc/{pid}/stat");
-    until(async || !(std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "))))
-        .await;
-}
-
 #[tokio::test]
 async fn a_connection_of_one_s_own_ends_with_its_session() {
     let (gateway, address) = before(asking()).await;

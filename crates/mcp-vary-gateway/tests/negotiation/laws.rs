@@ -99,7 +99,7 @@ impl Told {
     }
 
     /// The `result` that the client is sent, byte for byte; of an error its message.
-    async fn ask(&mut self, ask: &Ask, method: &str, params: Value) -> Result<String, String> {
+    async fn result(&mut self, ask: &Ask, method: &str, params: Value) -> Result<String, String> {
         let params = under(ask.fields, params);
         let declared = if ask.tags.is_empty() {
             json!({})
@@ -134,7 +134,7 @@ impl Told {
             other => other.to_owned(),
         };
         let params = json!({"name": tool, "arguments": {}});
-        self.ask(ask, "tools/call", params).await.unwrap()
+        self.result(ask, "tools/call", params).await.unwrap()
     }
 
     /// The schema that the client was given with the tool.
@@ -142,7 +142,7 @@ impl Told {
         if ask.tool != "bound" {
             return None;
         }
-        let list = self.ask(ask, "tools/list", json!({})).await.unwrap();
+        let list = self.result(ask, "tools/list", json!({})).await.unwrap();
         let list: Value = serde_json::from_str(&list).unwrap();
         let tools = list["tools"].as_array().unwrap();
         let tool = tools
@@ -156,7 +156,9 @@ impl Told {
         let mut parts: Vec<(String, String)> = Vec::new();
         let mut next = Some(uri.to_owned());
         while let Some(uri) = next {
-            let read = self.ask(ask, "resources/read", json!({"uri": uri})).await;
+            let read = self
+                .result(ask, "resources/read", json!({"uri": uri}))
+                .await;
             let read: Value = serde_json::from_str(&read.unwrap()).unwrap();
             let text = |at: usize, key: &str| read["contents"][at][key].as_str().map(str::to_owned);
             assert_eq!(text(0, "uri").as_deref(), Some(uri.as_str()));

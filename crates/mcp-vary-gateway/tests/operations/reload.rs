@@ -69,8 +69,8 @@ impl Diary {
     fn running(&self) -> BTreeSet<u32> {
         let lines = self.lines();
         let processes = lines.iter().filter_map(|line| {
-            let process = line.split(' ').nth(1)?.parse().ok()?;
-            is_running(process).then_some(process)
+            let process: u32 = line.split(' ').nth(1)?.parse().ok()?;
+            is_alive(process).then_some(process)
         });
         processes.collect()
     }
@@ -101,13 +101,6 @@ impl Drop for Diary {
         let _ = std::fs::remove_file(&self.0);
         let _ = std::fs::remove_file(self.gate());
     }
-}
-
-/// Whether a process is there and not a zombie.
-fn is_running(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let state = stat.rsplit(')').next().unwrap_or_default().trim();
-    !state.is_empty() && !state.starts_with('Z')
 }
 
 async fn started(config: Config) -> Harness {

@@ -39,8 +39,8 @@ async fn reads_and_completions_are_counted_as_calls() {
         for kind in [ClientKind::HttpLegacy, ClientKind::HttpModern] {
             let (harness, _clock) = limited(vec![calls("calls", Per::Principal, "1/min")]).await;
             let mut client = Client::open(&harness, kind).await;
-            client.ask(method, params.clone()).await.passes();
-            let refused = client.ask(method, params.clone()).await;
+            client.response(method, params.clone()).await.passes();
+            let refused = client.response(method, params.clone()).await;
             refused.is_refused_by("calls", 60);
             client.call("odd").await.is_refused_by("calls", 60);
             assert_eq!(harness.peer.of(method).len(), 1, "{kind:?} {method}");
@@ -56,7 +56,7 @@ async fn lists_and_handshakes_are_not_counted() {
         client.call("odd").await.passes();
         client.call("odd").await.is_refused_by("calls", 86_400);
         for list in ["tools/list", "resources/list", "prompts/list"] {
-            client.ask(list, json!({})).await.passes();
+            client.response(list, json!({})).await.passes();
         }
         let mut client = Client::open(&harness, kind).await;
         let greeting = if kind.is_modern() {
@@ -64,7 +64,7 @@ async fn lists_and_handshakes_are_not_counted() {
         } else {
             "ping"
         };
-        client.ask(greeting, json!({})).await.passes();
+        client.response(greeting, json!({})).await.passes();
     }
 }
 
@@ -138,7 +138,7 @@ async fn another_variant_is_no_way_around_a_limit() {
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();
     let call = json!({"name": "strange", "arguments": {}});
-    let refused = client.ask("tools/call", under("renamed", call)).await;
+    let refused = client.response("tools/call", under("renamed", call)).await;
     let data = &refused.message["error"]["data"];
     let expected = json!({"limit": "odd", "retryAfter": 3_600, "activeVariant": "renamed"});
     assert_eq!(*data, expected, "{refused:?}");

@@ -89,7 +89,7 @@ impl Client {
         Self(self.0.at(path))
     }
 
-    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Answer {
+    pub(super) async fn response(&mut self, method: &str, params: Value) -> Answer {
         let response = self.0.response(method, params).await;
         Answer {
             status: (response.status > 0).then_some(response.status),
@@ -100,7 +100,7 @@ impl Client {
 
     /// The answer to a call of a tool without arguments.
     pub(super) async fn call(&mut self, tool: &str) -> Answer {
-        self.ask("tools/call", json!({"name": tool, "arguments": {}}))
+        self.response("tools/call", json!({"name": tool, "arguments": {}}))
             .await
     }
 }

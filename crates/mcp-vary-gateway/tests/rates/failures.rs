@@ -17,7 +17,11 @@ async fn start() -> (Harness, FakeRelativeClock) {
 }
 
 /// The answer to a request from `address` with this `Authorization`.
-async fn ask(harness: &Harness, address: &str, authorization: Option<&str>) -> HttpResponse {
+async fn response_from(
+    harness: &Harness,
+    address: &str,
+    authorization: Option<&str>,
+) -> HttpResponse {
     let mut post =
         HttpRequest::modern_request("tools/list", json!({})).with("X-Forwarded-For", address);
     if let Some(authorization) = authorization {
@@ -27,7 +31,7 @@ async fn ask(harness: &Harness, address: &str, authorization: Option<&str>) -> H
 }
 
 async fn status(harness: &Harness, address: &str, authorization: Option<&str>) -> u16 {
-    ask(harness, address, authorization).await.status
+    response_from(harness, address, authorization).await.status
 }
 
 #[tokio::test]
@@ -38,7 +42,7 @@ async fn after_too_many_wrong_keys_no_key_is_verified() {
     assert_eq!(status(&harness, "192.0.2.1", Some(&right)).await, 200);
     assert_eq!(status(&harness, "192.0.2.1", Some(&wrong)).await, 401);
     for authorization in [&wrong, &right] {
-        let refused = ask(&harness, "192.0.2.1", Some(authorization)).await;
+        let refused = response_from(&harness, "192.0.2.1", Some(authorization)).await;
         let body = json!({
             "error": "too_many_requests",
             "error_description": "too many bad credentials came from this address; try again later",
@@ -50,7 +54,7 @@ async fn after_too_many_wrong_keys_no_key_is_verified() {
     }
     // Half a second is rounded up, so that the retry is not too early.
     clock.advance(Duration::from_millis(29_500));
-    let refused = ask(&harness, "192.0.2.1", Some(&right)).await;
+    let refused = response_from(&harness, "192.0.2.1", Some(&right)).await;
     assert_eq!(refused.header("retry-after"), Some("1"));
     clock.advance(Duration::from_millis(500));
     assert_eq!(status(&harness, "192.0.2.1", Some(&right)).await, 200);

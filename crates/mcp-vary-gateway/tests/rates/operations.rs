@@ -99,13 +99,13 @@ async fn the_status_counts_refusals_of_each_limit() {
     }
     for variant in ["compact", "standard", "read-only"] {
         let params = under(variant, json!({}));
-        client.ask("tools/list", params).await;
+        client.response("tools/list", params).await;
     }
     let eve = format!("Bearer {}", super::clients::key("eve"));
     let mut eve =
         Client::open_with(&harness, ClientKind::HttpModern, &[("Authorization", &eve)]).await;
     for _ in 0..2 {
-        eve.ask("tools/list", json!({})).await;
+        eve.response("tools/list", json!({})).await;
     }
     let expected = json!({"calls": 3, "changes": 2, "wrong": 1});
     assert_eq!(refused(&harness), expected);

@@ -33,22 +33,24 @@ async fn a_task_can_be_cancelled_and_listed_at_any_rate() {
     let harness = Harness::behind(peer, config).await;
     let mut client = Client::open(&harness, ClientKind::HttpLegacy).await;
     let call = json!({"name": "job", "arguments": {}, "task": {"ttl": 60_000}});
-    let begun = client.ask("tools/call", call).await;
+    let begun = client.response("tools/call", call).await;
     let id = begun.message["result"]["task"]["taskId"].clone();
     assert!(id.is_string(), "{begun:?}");
     client
-        .ask("tasks/get", json!({"taskId": id}))
+        .response("tasks/get", json!({"taskId": id}))
         .await
         .passes();
-    let refused = client.ask("tasks/get", json!({"taskId": id})).await;
+    let refused = client.response("tasks/get", json!({"taskId": id})).await;
     refused.is_refused_by("calls", 30);
     assert_eq!(harness.peer.of("tasks/get").len(), 1);
-    client.ask("tasks/list", json!({})).await.passes();
+    client.response("tasks/list", json!({})).await.passes();
     client
-        .ask("tasks/cancel", json!({"taskId": id}))
+        .response("tasks/cancel", json!({"taskId": id}))
         .await
         .passes();
     // A task that nobody has is unknown, and not limited.
-    let unknown = client.ask("tasks/get", json!({"taskId": "none"})).await;
+    let unknown = client
+        .response("tasks/get", json!({"taskId": "none"}))
+        .await;
     assert_eq!(unknown.message["error"]["code"], -32602, "{unknown:?}");
 }

@@ -12,7 +12,9 @@ fn changes(rate: &str) -> Limit {
 
 /// The answer to a list under a variant.
 async fn list(client: &mut Client, variant: &str) -> Answer {
-    client.ask("tools/list", under(variant, json!({}))).await
+    client
+        .response("tools/list", under(variant, json!({})))
+        .await
 }
 
 /// Checks that a change was refused, and which variant stays active.
@@ -37,7 +39,7 @@ async fn clients_of_both_eras_and_transports_stay_in_their_variant() {
         }
         stays(&list(&mut client, "compact").await, "standard", 30);
         let call = under("compact", json!({"name": "odd", "arguments": {}}));
-        let refused = client.ask("tools/call", call).await;
+        let refused = client.response("tools/call", call).await;
         stays(&refused, "standard", 30);
         assert_eq!(harness.peer.of("tools/call").len(), 0, "{kind:?}");
         client.call("odd").await.passes();
@@ -106,8 +108,8 @@ async fn the_address_of_a_variant_is_no_change() {
         let standard = Client::open(&harness, kind).await;
         let mut standard = standard.at("/mcp/v/standard");
         for _ in 0..3 {
-            compact.ask("tools/list", json!({})).await.passes();
-            standard.ask("tools/list", json!({})).await.passes();
+            compact.response("tools/list", json!({})).await.passes();
+            standard.response("tools/list", json!({})).await.passes();
         }
     }
 }
@@ -121,7 +123,7 @@ async fn a_refused_call_under_another_variant_has_changed_it() {
     client.call("odd").await.passes();
     let call = json!({"name": "odd", "arguments": {}});
     for _ in 0..2 {
-        let refused = client.ask("tools/call", under("compact", call.clone()));
+        let refused = client.response("tools/call", under("compact", call.clone()));
         let refused = refused.await;
         assert_eq!(refused.message["error"]["code"], -32005, "{refused:?}");
         refused.message.has("/error/data/activeVariant", "compact");

@@ -45,21 +45,22 @@ impl<'a> Asks<'a> {
         }
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Value {
+    /// Sends a request as a new client.
+    async fn ask_anew(&self, method: &str, params: Value) -> Value {
         let (kind, capabilities) = (self.client_kind, &self.capabilities);
         soon(kind.ask(self.harness, capabilities, method, params)).await
     }
 
     /// The id of a task that is made for it.
     async fn created(&self) -> String {
-        let created = self.ask("tools/call", tool("job")).await;
+        let created = self.ask_anew("tools/call", tool("job")).await;
         let id = created["result"]["taskId"].as_str();
         id.unwrap_or_else(|| panic!("no task: {created}"))
             .to_owned()
     }
 
     async fn get(&self, id: &str) -> Value {
-        let mut got = self.ask("tasks/get", json!({"taskId": id})).await;
+        let mut got = self.ask_anew("tasks/get", json!({"taskId": id})).await;
         assert!(got["result"].is_object(), "{got}");
         got["result"].take()
     }
@@ -75,7 +76,7 @@ impl<'a> Asks<'a> {
 
     async fn updated(&self, id: &str, responses: Value) {
         let params = json!({"taskId": id, "inputResponses": responses});
-        let answer = self.ask("tasks/update", params).await;
+        let answer = self.ask_anew("tasks/update", params).await;
         answer.has("/result", json!({"resultType": "complete"}));
     }
 }
@@ -97,11 +98,11 @@ async fn a_tool_that_needs_a_task_gets_one() {
     for way in MODERN {
         let (works, harness) = started().await;
         let client = Asks::new(&harness, way, knows_tasks());
-        let found = client.ask("server/discover", json!({})).await;
+        let found = client.ask_anew("server/discover", json!({})).await;
         let found = &found["result"]["capabilities"]["extensions"][TASKS];
         assert_eq!(*found, json!({}));
 
-        let made = client.ask("tools/call", tool("job")).await;
+        let made = client.ask_anew("tools/call", tool("job")).await;
         let id = made["result"]["taskId"].as_str().unwrap().to_owned();
         assert_ne!(id, "work-1");
         let expected = json!({
@@ -127,7 +128,7 @@ async fn a_tool_that_needs_a_task_gets_one() {
         task.has("/resultType", "complete");
 
         for name in ["may", "plain"] {
-            let answer = client.ask("tools/call", tool(name)).await;
+            let answer = client.ask_anew("tools/call", tool(name)).await;
             assert_ne!(answer["result"]["resultType"], "task", "{name} {answer}");
         }
     }
@@ -141,7 +142,7 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
     let id = knowing.created().await;
     let other = Asks::new(&harness, ClientKind::HttpModern, json!({}));
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let answer = other.ask(method, json!({"taskId": id})).await;
+        let answer = other.ask_anew(method, json!({"taskId": id})).await;
         answer.has("/error/code", -32021);
     }
     // In its own era it is told so by the server.
@@ -231,7 +232,7 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
         let number = works.asks("work-1", "elicitation/create", form()).await;
         client.until(&id, "input_required").await;
         for _ in 0..2 {
-            let answer = client.ask("tasks/cancel", json!({"taskId": id})).await;
+            let answer = client.ask_anew("tasks/cancel", json!({"taskId": id})).await;
             answer.has("/result", json!({"resultType": "complete"}));
             let task = client.get(&id).await;
             task.has("/status", "cancelled");
@@ -247,7 +248,9 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
         // A server that cannot end it goes on.
         let other = client.created().await;
         works.never_cancels();
-        let answer = client.ask("tasks/cancel", json!({"taskId": other})).await;
+        let answer = client
+            .ask_anew("tasks/cancel", json!({"taskId": other}))
+            .await;
         answer.has("/result", json!({"resultType": "complete"}));
         works.ends("work-2", Ok(json!({"content": []}))).await;
         client.until(&other, "completed").await;
@@ -264,13 +267,13 @@ async fn an_id_of_nobody_is_not_found() {
     let elsewhere = Asks::new(&elsewhere, ClientKind::HttpModern, knows_tasks());
     for (client, id) in [(&client, "work-1"), (&client, ""), (&elsewhere, &*id)] {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-            let answer = client.ask(method, json!({"taskId": id})).await;
+            let answer = client.ask_anew(method, json!({"taskId": id})).await;
             assert_eq!(answer["error"]["code"], -32602, "{method} {answer}");
         }
     }
     for responses in [json!([]), json!({"1": 7})] {
         let params = json!({"taskId": id, "inputResponses": responses});
-        let answer = client.ask("tasks/update", params).await;
+        let answer = client.ask_anew("tasks/update", params).await;
         answer.has("/error/code", -32602);
     }
 }
@@ -319,7 +322,7 @@ async fn no_more_tasks_are_watched_than_may_be() {
     let harness = Harness::edited(works.peer().await, limit).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
-    let refused = client.ask("tools/call", tool("job")).await;
+    let refused = client.ask_anew("tools/call", tool("job")).await;
     refused.contains("/error/message", "too many tasks are running");
     harness.peer.wait_for("tasks/cancel", 1).await;
     let cancelled = &harness.peer.of("tasks/cancel")[0].body;
@@ -339,14 +342,14 @@ async fn a_task_has_its_time() {
     })
     .await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
-    let made = client.ask("tools/call", tool("job")).await;
+    let made = client.ask_anew("tools/call", tool("job")).await;
     made.has("/result/ttlMs", 300);
     let cancelled = soon(harness.peer.wait_for("tasks/cancel", 1)).await;
     assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
     let status = || harness.gateway.status();
     until(async || status().proxied_tasks + status().dedicated_connections == 0).await;
     let id = made["result"]["taskId"].as_str().unwrap();
-    let answer = client.ask("tasks/get", json!({"taskId": id})).await;
+    let answer = client.ask_anew("tasks/get", json!({"taskId": id})).await;
     answer.fails(-32602, "its time is over");
     assert!(!answer["error"].to_string().contains("work-1"), "{answer}");
 }
@@ -422,7 +425,7 @@ async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
     capabilities["extensions"][TASKS] = json!({});
     let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
     let params = under("compact", tool("job"));
-    let made = client.ask("tools/call", params).await;
+    let made = client.ask_anew("tools/call", params).await;
     let id = made["result"]["taskId"].as_str().unwrap();
     let mut result = done();
     result["isError"] = json!(false);
@@ -516,7 +519,7 @@ async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
     let cancelled = client.created().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
     let params = json!({"taskId": cancelled});
-    client.ask("tasks/cancel", params).await;
+    client.ask_anew("tasks/cancel", params).await;
     assert_eq!(sent(&mut stream).await["status"], "cancelled");
 }
 

@@ -1,6 +1,7 @@
 //! Resources that a variant hides, asked for by other spellings of their URIs: behind the gateway is a server that
 //! resolves paths as file servers do.
 
+use mcp_vary_testkit::lenient_path::lenient_path;
 use mcp_vary_view::ResourceOverride;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -45,29 +46,7 @@ fn resolved(uri: &str) -> String {
     let path = trimmed
         .split_once("://")
         .map_or(&*trimmed, |(_, path)| path);
-    let path = path.split(['?', '#', ';']).next().unwrap_or_default();
-    let path = decoded(path).replace('\\', "/");
-    let mut segments: Vec<&str> = Vec::new();
-    for segment in path.split('\0').next().unwrap_or_default().split('/') {
-        match segment {
-            "" | "." => {}
-            ".." => drop(segments.pop()),
-            name => segments.push(name),
-        }
-    }
-    format!("/{}", segments.join("/"))
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut remaining = text.as_bytes();
-    while let Some((first, after)) = remaining.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%');
-        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(hex.unwrap_or(*first));
-        remaining = if hex.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    format!("/{}", lenient_path(path))
 }
 
 /// `all` hides nothing; `only` shows what is below `app`, `moved` the same under other URIs, `excl` all but what begins

@@ -2,29 +2,23 @@
 
 use mcp_vary::variant::Status;
 use mcp_vary_access::Claims;
-use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_auth::key::KeyTable;
 use mcp_vary_experiment::{Arm, Experiment, Metric};
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::experiments::ExperimentConfig;
 
+use crate::support::people::{bearer, key, key_entry};
 use crate::support::*;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 const PEOPLE: usize = 24;
 
-fn key(person: usize) -> String {
-    let mut random = [7; 32];
-    random[0] = u8::try_from(person).unwrap();
-    ApiKey::from_random(random).expose().to_owned()
+fn name(person: usize) -> String {
+    format!("person-{person}")
 }
 
 fn everybody() -> Authentication {
-    let entries = (0..PEOPLE).map(|person| KeyEntry {
-        name: format!("person-{person}"),
-        digest: ApiKey::parse(&key(person)).unwrap().digest(),
-        claims: Claims::default(),
-        expires_at: None,
-    });
+    let entries = (0..PEOPLE).map(|person| key_entry(&name(person), Claims::default()));
     let keys = KeyTable::new(entries.collect()).unwrap();
     Authentication::new(keys, None, true).unwrap()
 }
@@ -93,7 +87,7 @@ impl Client<'_> {
     async fn post(&self, path: &str, post: HttpRequest) -> HttpResponse {
         let mut post = post.line(&format!("POST {path} HTTP/1.1"));
         if let Some(person) = self.person {
-            post = post.with("Authorization", format!("Bearer {}", key(person)));
+            post = bearer(post, &key(&name(person)));
         }
         let mut http = RawHttp::connect(self.harness.address()).await;
         http.ask(&post).await

@@ -2,7 +2,7 @@
 
 use mcp_vary::variant::Status;
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, When};
-use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::ModelRankingStatus;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
@@ -20,22 +20,16 @@ const BY_RULES: [&str; 4] = ["a", "b", "c", "old"];
 const ORDER: &str = r#"{"ranking":["old","c","a","b"]}"#;
 
 pub(super) fn key(person: u8) -> String {
-    let mut random = [7; 32];
-    random[0] = person;
-    ApiKey::from_random(random).expose().to_owned()
+    people::key(&format!("person-{person}"))
 }
 
 /// Twenty people, of whom the even ones are in the group `dev`.
 pub(super) fn everybody() -> Authentication {
     let entries = (0..20).map(|person| {
         let group = if person % 2 == 0 { "dev" } else { "ops" };
-        let claims = json!({"groups": [group]});
-        KeyEntry {
-            name: format!("person-{person}"),
-            digest: ApiKey::parse(&key(person)).unwrap().digest(),
-            claims: Claims::from_json(&claims.to_string()).unwrap(),
-            expires_at: None,
-        }
+        let claims = json!({"groups": [group]}).to_string();
+        let claims = Claims::from_json(&claims).unwrap();
+        people::key_entry(&format!("person-{person}"), claims)
     });
     let keys = KeyTable::new(entries.collect()).unwrap();
     Authentication::new(keys, None, true).unwrap()
@@ -90,7 +84,7 @@ impl Client<'_> {
     async fn post(&self, path: &str, post: HttpRequest) -> HttpResponse {
         let mut post = post.line(&format!("POST {path} HTTP/1.1"));
         if let Some(person) = self.person {
-            post = post.with("Authorization", format!("Bearer {}", key(person)));
+            post = people::bearer(post, &key(person));
         }
         let mut http = RawHttp::connect(self.harness.address()).await;
         let post = post.with("X-Of-The-Client", "header-of-the-client");

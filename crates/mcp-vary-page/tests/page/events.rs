@@ -78,7 +78,7 @@ async fn the_last_calls_are_shown_with_what_the_client_read_of_errors() {
     assert_members(&calls["calls"][1], &expected);
     assert_eq!(last().await["calls"].as_array().unwrap().len(), 2);
     let post = get("/api/last-calls").line("POST /api/last-calls HTTP/1.1");
-    assert_eq!(shown.ask(&post).await.status, 405);
+    assert_eq!(post.send_to(shown.address).await.status, 405);
 }
 
 #[tokio::test]
@@ -93,4 +93,32 @@ async fn only_eight_windows_watch_at_once() {
     drop(streams.pop());
     until(async || shown.gateway.watch_requests(None).is_some()).await;
     stream(&shown).await;
+}
+
+/// Lists are compared with all tools of the servers, results with what the server sent.
+#[tokio::test]
+async fn the_tokens_that_lists_and_results_save_count_for_the_client() {
+    let variants = "variants: {standard: {}, few: {tools: [odd], result: structured}}\n";
+    let rules = "clients: [{name: robot, variant: few}]\n";
+    let shown = Shown::with(&format!("{variants}{rules}")).await;
+    let savings = async || shown.get("/api/status").await.json()["savings"].clone();
+    let saved = |cost: &Value| {
+        let [without, with] = ["without", "with"].map(|key| cost[key].as_u64().unwrap());
+        assert!(with > 0 && with < without, "{cost}");
+        without - with
+    };
+    assert_eq!(savings().await["clients"], json!([]));
+    shown.client_asks("tools/list", json!({})).await;
+    let listed = savings().await;
+    let call = json!({"name": "odd"});
+    shown.client_asks("tools/call", call).await;
+    until(async || saved(&savings().await["total"]) > saved(&listed["total"])).await;
+    let called = savings().await;
+    assert_eq!(called["clients"].as_array().unwrap().len(), 1);
+    let mut robot = called["clients"][0].clone();
+    assert_eq!(robot["client"].take(), "robot");
+    assert_eq!(saved(&robot), saved(&called["total"]));
+    assert_eq!(called["days"], json!({"1970-01-12": called["total"]}));
+    shown.client_asks("resources/list", json!({})).await;
+    assert_eq!(savings().await, called);
 }

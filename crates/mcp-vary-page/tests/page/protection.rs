@@ -69,7 +69,7 @@ async fn the_token_of_the_page_is_no_token_for_commands() {
 async fn where_there_is_a_page_the_status_needs_its_token() {
     let shown = Shown::with("").await;
     let bare = get("/status").without("Authorization");
-    assert_eq!(shown.ask(&bare).await.status, 401);
+    assert_eq!(bare.send_to(shown.address).await.status, 401);
     assert_eq!(shown.get("/status").await.status, 200);
 }
 

@@ -135,7 +135,6 @@ impl<S: Service<RoleClient>> DeclaringClient<S> {
     }
 
     /// The wrapped handler.
-    #[must_use]
     pub fn handler(&self) -> &S {
         &self.handler
     }

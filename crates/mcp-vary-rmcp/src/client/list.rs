@@ -40,13 +40,11 @@ impl<T> VariantList<T> {
     ///
     /// Call what is listed here in this variant: with [`Client::variant`], or
     /// [`Client::default_variant`] for `None`.
-    #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
     }
 
     /// Whether the server rejected the variant, so that this is the list of its default.
-    #[must_use]
     pub fn is_fallback(&self) -> bool {
         self.answered_by == AnsweredBy::DefaultVariant
     }

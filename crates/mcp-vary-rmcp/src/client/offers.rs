@@ -68,7 +68,6 @@ impl Offers {
     }
 
     /// The server's default: a request without a selector runs in it.
-    #[must_use]
     pub fn first(&self) -> Option<&ServerVariant> {
         self.variants.first()
     }
@@ -85,13 +84,11 @@ impl Offers {
     }
 
     /// Whether the server has variants that it did not advertise.
-    #[must_use]
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
     /// Whether the server supports no variants.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.variants.is_empty()
     }

@@ -39,19 +39,16 @@ impl VariantClient {
     }
 
     /// The variant, and the reason for the choice.
-    #[must_use]
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
     /// The variant that every request selects; `None` if no selector is sent.
-    #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.choice.variant.as_ref()
     }
 
     /// The client that this belongs to.
-    #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -221,7 +218,6 @@ impl VariantClient {
     }
 
     /// The variants that the server advertises.
-    #[must_use]
     pub fn offers(&self) -> std::sync::Arc<Offers> {
         self.client.offers()
     }

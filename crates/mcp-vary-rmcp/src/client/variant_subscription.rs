@@ -70,13 +70,11 @@ impl VariantSubscription {
     }
 
     /// The filter that the server accepted.
-    #[must_use]
     pub fn acknowledged(&self) -> &SubscriptionFilter {
         &self.acknowledged
     }
 
     /// The variant of the subscription; `None` for the server's default.
-    #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
     }

@@ -14,7 +14,6 @@ pub struct ActiveVariant(pub(super) VariantId);
 
 impl ActiveVariant {
     /// Its identifier.
-    #[must_use]
     pub fn id(&self) -> &VariantId {
         &self.0
     }

@@ -12,7 +12,6 @@ pub struct BuildError(pub(super) Vec<BuildDiagnostic>);
 
 impl BuildError {
     /// The problems; there is at least one.
-    #[must_use]
     pub fn diagnostics(&self) -> &[BuildDiagnostic] {
         &self.0
     }

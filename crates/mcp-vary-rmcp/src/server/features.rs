@@ -66,13 +66,11 @@ pub struct Features {
 
 impl Features {
     /// Whether the client declared the extension, even without any tags.
-    #[must_use]
     pub fn is_negotiated(&self) -> bool {
         self.declared.carrier.is_some()
     }
 
     /// The era of the request.
-    #[must_use]
     pub fn era(&self) -> Era {
         self.era
     }

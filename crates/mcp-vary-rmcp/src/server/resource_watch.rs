@@ -6,7 +6,6 @@
 //! resource are held back until the list has been read again.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use mcp_vary_base::lock::Lock;
 use rmcp::RoleServer;
@@ -161,13 +160,7 @@ impl ResourceWatch {
     }
 }
 
-impl fmt::Debug for ResourceWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch")
-            .field(&self.state.lock().resources)
-            .finish()
-    }
-}
+mcp_vary_base::debug_by_name!(ResourceWatch);
 
 /// The URIs and templates that are listed.
 struct ListedResources {

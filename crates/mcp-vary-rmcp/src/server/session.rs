@@ -1,7 +1,6 @@
 //! State of legacy sessions: the peers that tag notifications, and the variant of each subscription.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
@@ -168,13 +167,7 @@ impl Session {
     }
 }
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sessions")
-            .field(&self.0.lock().len())
-            .finish()
-    }
-}
+mcp_vary_base::debug_by_name!(Sessions);
 
 /// The largest number of subscriptions of a session.
 const MAX_SUBSCRIPTIONS: usize = 1024;

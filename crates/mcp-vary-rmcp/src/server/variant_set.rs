@@ -1,6 +1,5 @@
 //! The variants of a server: their order for a client, and the one that a request selects.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -215,13 +214,7 @@ impl VariantSet {
     }
 }
 
-impl fmt::Debug for VariantSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VariantSet")
-            .field("variants", &self.variants)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(VariantSet);
 
 /// The best variant that may be the default: a stable one, or an experimental one if the client
 /// asks for those.

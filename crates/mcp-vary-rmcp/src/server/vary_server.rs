@@ -1,7 +1,6 @@
 //! The server that adds both extensions to handlers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::error::{Era, Error};
@@ -63,16 +62,7 @@ pub(super) struct ServerState {
 /// The capabilities of each handler and their union, when they were last merged.
 pub(super) type CapabilitiesCache = Lock<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
 
-impl fmt::Debug for ServerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerState")
-            .field("handlers", &self.handlers)
-            .field("negotiates_content", &self.negotiates_content)
-            .field("required_extensions", &self.required_extensions)
-            .field("extensions", &self.extensions)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(ServerState);
 
 #[derive(Debug)]
 pub(super) enum Handlers {
@@ -97,7 +87,6 @@ impl VaryServer {
     }
 
     /// Warnings about the declaration: parts that are valid and probably wrong.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.state.warnings
     }

@@ -1,6 +1,5 @@
 //! The verified client certificate of a connection, and the principals that it makes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary_access::{Claims, Principal, PrincipalError};
@@ -78,12 +77,8 @@ impl PeerCertificate {
     }
 }
 
-/// Omits the subject, which may be personal.
-impl fmt::Debug for PeerCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PeerCertificate({})", self.0.principal)
-    }
-}
+// Omits the subject, which may be personal.
+mcp_vary_base::debug_by_name!(PeerCertificate);
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_auth::authenticator::Authenticator;
-use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
-use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
+use mcp_vary_auth::discovery::{Issuer, MAX_METADATA};
+use mcp_vary_auth::jwks::{KeySet, MAX_KEY_SET};
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeyStatus, KeysUnavailable};
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
@@ -48,23 +48,6 @@ pub(super) struct Fetching<'a> {
     pub(super) tasks: &'a TaskTracker,
     /// Remembers tokens that were verified with keys of the issuer.
     pub(super) authenticator: &'a Arc<Authenticator>,
-}
-
-/// Why the keys of an issuer could not be fetched.
-#[derive(Debug, thiserror::Error)]
-enum FetchError {
-    #[error("{url}: {error}")]
-    Document { url: String, error: DocumentError },
-    #[error("{url}: {error}")]
-    Metadata { url: String, error: DiscoveryError },
-    #[error("{place}: {error}")]
-    KeySet { place: String, error: KeySetError },
-    #[error("{path}: {}", io_error::describe(error))]
-    File { path: String, error: io::Error },
-    #[error("{path}: it has more than {MAX_KEY_SET} bytes")]
-    LargeFile { path: String },
-    #[error("no metadata was found; name the key set in the configuration with `jwks`")]
-    NoMetadata,
 }
 
 impl IssuerClient {
@@ -173,7 +156,7 @@ async fn fetch_keys(
     issuer: &Issuer,
     source: &KeySource,
     variables: Variables,
-) -> Result<KeySet, FetchError> {
+) -> Result<KeySet, String> {
     match source {
         KeySource::Discovery => {
             let url = discover(issuer, variables).await?;
@@ -186,39 +169,38 @@ async fn fetch_keys(
 
 /// The URL of the key set, from the first metadata document that there is. A document of another issuer ends the search:
 /// somebody answers in its place.
-async fn discover(issuer: &Issuer, variables: Variables) -> Result<String, FetchError> {
+async fn discover(issuer: &Issuer, variables: Variables) -> Result<String, String> {
     for url in issuer.metadata_urls() {
         let fetching = document::fetch(&url, MAX_METADATA, DOCUMENT_TIMEOUT, variables);
         let document = match fetching.await {
             Ok(document) => document,
             Err(DocumentError::Status(status)) if status.is_client_error() => continue,
-            Err(error) => return Err(FetchError::Document { url, error }),
+            Err(error) => return Err(format!("{url}: {error}")),
         };
         let key_set = issuer.check_metadata(&document);
-        return key_set.map_err(|error| FetchError::Metadata { url, error });
+        return key_set.map_err(|error| format!("{url}: {error}"));
     }
-    Err(FetchError::NoMetadata)
+    Err("no metadata was found; name the key set in the configuration with `jwks`".to_owned())
 }
 
-async fn key_set_at(url: &str, variables: Variables) -> Result<KeySet, FetchError> {
+async fn key_set_at(url: &str, variables: Variables) -> Result<KeySet, String> {
     let fetched = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT, variables).await;
-    let document = fetched.map_err(|error| FetchError::Document {
-        url: url.to_owned(),
-        error,
-    })?;
+    let document = fetched.map_err(|error| format!("{url}: {error}"))?;
     parse(&document, url)
 }
 
-async fn key_set_in(path: &Path) -> Result<KeySet, FetchError> {
+async fn key_set_in(path: &Path) -> Result<KeySet, String> {
     let name = path.display().to_string();
     let file = path.to_owned();
     // Opening a file can wait: it may be a pipe, or on a disk that is away.
     let reading = tokio::task::spawn_blocking(move || read_at_most(&file, MAX_KEY_SET + 1));
     let text = reading.await.unwrap_or_else(|error| Err(error.into()));
     match text {
-        Ok(text) if text.len() > MAX_KEY_SET => Err(FetchError::LargeFile { path: name }),
+        Ok(text) if text.len() > MAX_KEY_SET => {
+            Err(format!("{name}: it has more than {MAX_KEY_SET} bytes"))
+        }
         Ok(text) => parse(&text, &name),
-        Err(error) => Err(FetchError::File { path: name, error }),
+        Err(error) => Err(format!("{name}: {}", io_error::describe(&error))),
     }
 }
 
@@ -230,9 +212,6 @@ fn read_at_most(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn parse(document: &[u8], place: &str) -> Result<KeySet, FetchError> {
-    KeySet::parse(document).map_err(|error| FetchError::KeySet {
-        place: place.to_owned(),
-        error,
-    })
+fn parse(document: &[u8], place: &str) -> Result<KeySet, String> {
+    KeySet::parse(document).map_err(|error| format!("{place}: {error}"))
 }

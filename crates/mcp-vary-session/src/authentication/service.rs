@@ -1,6 +1,5 @@
 //! Decides who sends a request, under one configuration.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +42,6 @@ impl CredentialRefusal {
             Refusal::InsufficientScope(_) => "scope",
             Refusal::KeysUnavailable => "keys_unavailable",
             Refusal::TooManyFailures(_) => "limited",
-            _ => "_OTHER",
         }
     }
 
@@ -81,15 +79,8 @@ pub struct AuthenticationService {
     refusals: LogBackoff,
 }
 
-/// Omits keys and issuers.
-impl fmt::Debug for AuthenticationService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let issuers = self.issuers.len();
-        f.debug_struct("AuthenticationService")
-            .field("issuers", &issuers)
-            .finish_non_exhaustive()
-    }
-}
+// Omits keys and issuers.
+mcp_vary_base::debug_by_name!(AuthenticationService);
 
 impl AuthenticationService {
     /// The service of a configuration. Issuers with the same entry as `before` keep their keys.

@@ -1,6 +1,5 @@
 //! A request and its response, at the replica that asks or at the owner.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -312,11 +311,7 @@ impl ReplicaBody {
     }
 }
 
-impl fmt::Debug for ReplicaBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplicaBody").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(ReplicaBody);
 
 /// At the replica that asks, the exchange ends with the response.
 impl Drop for ReplicaBody {
@@ -354,11 +349,7 @@ impl ReplicaCall {
     }
 }
 
-impl fmt::Debug for ReplicaCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplicaCall").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(ReplicaCall);
 
 /// Sends the response to a request of another replica. Dropping it before its last bytes cancels the response.
 pub struct Responder {
@@ -402,11 +393,7 @@ impl Responder {
     }
 }
 
-impl fmt::Debug for Responder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responder").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Responder);
 
 /// At the owner, the exchange ends with what is sent.
 impl Drop for Sending {

@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
 /// The head of a request that another replica answers.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the gateway builds it")]
 pub struct RequestHead {
     /// The method.
     pub method: Method,

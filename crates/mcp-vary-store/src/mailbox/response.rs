@@ -6,7 +6,6 @@ use super::exchange::ReplicaBody;
 
 /// Why another replica has not answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[expect(clippy::exhaustive_enums, reason = "the gateway handles all")]
 pub enum ForwardError {
     /// It has not got the request, and will not.
     #[error("the other replica cannot be reached")]
@@ -24,7 +23,6 @@ pub enum ForwardError {
 
 /// The response of another replica.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it has no more parts")]
 pub struct ReplicaResponse {
     /// The status.
     pub status: StatusCode,

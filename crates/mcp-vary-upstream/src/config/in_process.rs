@@ -1,6 +1,5 @@
 //! The address of a server in the process of the gateway.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -37,8 +36,4 @@ impl PartialEq for InProcess {
     }
 }
 
-impl fmt::Debug for InProcess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("InProcess")
-    }
-}
+mcp_vary_base::debug_by_name!(InProcess);

@@ -36,7 +36,6 @@ pub enum Target {
 
 impl Target {
     /// Whether each connection has a program or a pipe of its own, which no other gateway has.
-    #[must_use]
     pub const fn is_local(&self) -> bool {
         !matches!(self, Self::Http { .. })
     }
@@ -55,7 +54,6 @@ impl Target {
     }
 
     /// The program that downloads the server before it starts it, if it is one of those that do.
-    #[must_use]
     pub fn package_runner(&self) -> Option<&str> {
         let Self::Command { program, .. } = self else {
             return None;
@@ -65,7 +63,6 @@ impl Target {
     }
 
     /// Whether the arguments of a program that downloads packages name none: `npx` then starts a shell.
-    #[must_use]
     pub fn lacks_package(&self) -> bool {
         let Self::Command { args, .. } = self else {
             return false;
@@ -91,7 +88,6 @@ impl Target {
     }
 
     /// The endpoint `url`, without further headers.
-    #[must_use]
     pub fn http(url: Uri) -> Self {
         Self::Http {
             url,

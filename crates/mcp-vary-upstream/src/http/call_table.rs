@@ -4,7 +4,7 @@
 //! that client.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::clients::Clients;
 use crate::message::{CallerId, NotificationSink};
@@ -40,7 +40,7 @@ impl CallTable {
         id: u64,
         receiver: Option<Weak<dyn NotificationSink>>,
     ) -> InFlightCall {
-        self.lock().insert(id, receiver);
+        self.in_flight.lock().insert(id, receiver);
         InFlightCall {
             table: Arc::clone(self),
             id,
@@ -55,21 +55,17 @@ impl CallTable {
     /// The receiver of a message that names no call, if exactly one client has called; that of its latest call first.
     pub(super) fn sole_receiver(&self) -> Option<Arc<dyn NotificationSink>> {
         self.clients.sole()?;
-        let latest = self.lock().values().next_back().cloned();
+        let latest = self.in_flight.lock().values().next_back().cloned();
         match latest {
             Some(receiver) => receiver?.upgrade(),
             None => self.clients.receiver(),
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Weak<dyn NotificationSink>>>> {
-        self.in_flight.lock()
-    }
 }
 
 impl Drop for InFlightCall {
     fn drop(&mut self) {
-        self.table.lock().remove(&self.id);
+        self.table.in_flight.lock().remove(&self.id);
     }
 }
 

@@ -1,6 +1,5 @@
 //! The endpoint of one server: sends HTTP requests to it, and turns what fails into errors.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -47,16 +46,8 @@ pub(super) struct Endpoint {
     authorizer: Option<Arc<Authorizer>>,
 }
 
-/// Without secrets: only the origin of the address is shown.
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("server", &self.server)
-            .field("uri", &origin(&self.address.uri))
-            .field("headers", &self.credentials.headers)
-            .finish_non_exhaustive()
-    }
-}
+// Its address and headers may be secret.
+mcp_vary_base::debug_by_name!(Endpoint);
 
 impl Endpoint {
     /// The endpoint at `url`, where all requests have `headers`.

@@ -4,7 +4,6 @@
 //! Source: MCP 2024-11-05, basic/transports, "HTTP with SSE"; 2025-11-25, basic/transports, "Backwards Compatibility".
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use http::Uri;
@@ -34,11 +33,7 @@ pub(super) struct PendingAnswer {
     answer: oneshot::Receiver<Answer>,
 }
 
-impl fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(EventStream);
 
 impl EventStream {
     /// The stream whose messages are posted to `uri`.

@@ -1,6 +1,5 @@
 //! One request over HTTP, until its answer: in a new session if the server has lost the first one.
 
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
@@ -24,14 +23,7 @@ pub(crate) struct Exchange {
     was_sent: bool,
 }
 
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange")
-            .field("server", &self.attempt.shared.endpoint.server)
-            .field("id", &self.attempt.call.id)
-            .finish_non_exhaustive()
-    }
-}
+mcp_vary_base::debug_by_name!(Exchange);
 
 impl Exchange {
     pub(crate) fn server(&self) -> &Arc<str> {

@@ -4,7 +4,7 @@
 //! names its call. On a dedicated connection, requests and log messages there are for a call of its client.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -78,7 +78,7 @@ impl SideChannels {
         }
         let mailbox = Arc::new(Mailbox::new(self.limit, Arc::clone(&self.budget)));
         let token = accepts.progress_token.map(own_token);
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if let Some(token) = &token {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
         }
@@ -97,7 +97,7 @@ impl SideChannels {
     pub(super) fn deliver_progress(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
         let token = members.get("progressToken").map(own_token);
-        let mailbox = token.and_then(|token| self.lock().by_token.get(&token).cloned());
+        let mailbox = token.and_then(|token| self.open.lock().by_token.get(&token).cloned());
         if let Some(mailbox) = &mailbox {
             mailbox.post(message);
         }
@@ -106,7 +106,7 @@ impl SideChannels {
 
     /// Delivers a request of the server to the latest call that accepts it; returns the request if there is none.
     pub(super) fn deliver_request(&self, request: ServerRequest) -> Option<ServerRequest> {
-        let open = self.lock();
+        let open = self.open.lock();
         let Some((_, mailbox)) = open.by_request.last() else {
             return Some(request);
         };
@@ -116,21 +116,17 @@ impl SideChannels {
 
     /// Delivers a notification to the latest call that accepts server requests; `false` if there is none.
     pub(super) fn deliver_notification(&self, message: &Bytes) -> bool {
-        let latest = self.lock().by_request.last().cloned();
+        let latest = self.open.lock().by_request.last().cloned();
         if let Some((_, mailbox)) = &latest {
             mailbox.post(message);
         }
         latest.is_some()
     }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock()
-    }
 }
 
 impl Drop for SideChannel {
     fn drop(&mut self) {
-        let mut open = self.channels.lock();
+        let mut open = self.channels.open.lock();
         if let Some(token) = &self.token {
             open.by_token.remove(token);
         }

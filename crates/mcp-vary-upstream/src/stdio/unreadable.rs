@@ -26,7 +26,7 @@ impl Shared {
         if answer
             .outcome()
             .is_err_and(|error| !is_of_notification(error))
-            && !lost_answers(message).is_empty()
+            && !lost_answers(&text_of(message)).is_empty()
             && let Some(id) = only_call
         {
             return self.receive_answer(id, || answer);

@@ -2,7 +2,7 @@
 
 use mcp_vary_base::lock::ScopedLock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// Updates that arrived on other connections and are not published here yet: URIs, with the parameters of the latest
 /// notification. `None` if the resource may have changed without one.
@@ -14,7 +14,7 @@ type Pending = BTreeMap<Arc<str>, Option<Arc<str>>>;
 impl UpdateDedup {
     /// Adds an update; `true` if no other one of the same resource is pending.
     pub(super) fn insert(&self, uri: Arc<str>, params: Option<Arc<str>>) -> bool {
-        let mut pending = self.lock();
+        let mut pending = self.0.lock();
         let is_new = !pending.contains_key(&uri);
         let known = pending.entry(uri).or_default();
         *known = params.or_else(|| known.take());
@@ -23,11 +23,7 @@ impl UpdateDedup {
 
     /// Removes the pending update of a resource.
     pub(super) fn take(&self, uri: &str) -> Option<Option<Arc<str>>> {
-        self.lock().remove(uri)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock()
+        self.0.lock().remove(uri)
     }
 }
 

@@ -71,7 +71,6 @@ pub(super) struct Shared {
 
 /// The attempts to connect to a server so far.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct ConnectAttempts {
     /// How many connections came into use, one after the other.
     pub established: u64,

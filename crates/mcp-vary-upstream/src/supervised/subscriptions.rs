@@ -1,7 +1,7 @@
 //! The resources or tasks of one server that somebody subscribed to, reference-counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use mcp_vary_base::lock::ScopedLock;
 use tokio::sync::watch;
@@ -75,14 +75,14 @@ impl Subscription {
     }
 
     fn state(&self) -> Option<SubscriptionState> {
-        let wanted = self.subscriptions.lock();
+        let wanted = self.subscriptions.entries.lock();
         wanted.get(&self.uri).map(|one| one.state.clone())
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut wanted = self.subscriptions.lock();
+        let mut wanted = self.subscriptions.entries.lock();
         if let Some(one) = wanted.get_mut(&self.uri) {
             one.count -= 1;
             if one.count == 0 {
@@ -105,7 +105,7 @@ impl Subscriptions {
     }
 
     fn insert(self: &Arc<Self>, uri: &str, was_held: bool) -> Subscription {
-        let mut wanted = self.lock();
+        let mut wanted = self.entries.lock();
         let known = wanted
             .get_key_value(uri)
             .map(|(known, _)| Arc::clone(known));
@@ -130,7 +130,7 @@ impl Subscriptions {
 
     /// The active subscriptions.
     pub(super) fn active(&self) -> Vec<Arc<str>> {
-        let wanted = self.lock();
+        let wanted = self.entries.lock();
         let held = wanted
             .iter()
             .filter(|(_, one)| matches!(one.state, SubscriptionState::Active));
@@ -139,7 +139,7 @@ impl Subscriptions {
 
     /// Whether `uri` is subscribed.
     pub(super) fn contains(&self, uri: &str) -> bool {
-        self.lock().contains_key(uri)
+        self.entries.lock().contains_key(uri)
     }
 
     /// Changes with the entries and with the server's answers.
@@ -154,7 +154,7 @@ impl Subscriptions {
 
     /// At most `most` of the subscriptions that the server has not rejected.
     pub(super) fn wanted_up_to(&self, most: usize) -> BTreeSet<Arc<str>> {
-        let wanted = self.lock();
+        let wanted = self.entries.lock();
         let hopeful = wanted
             .iter()
             .filter(|(_, one)| !matches!(one.state, SubscriptionState::Rejected(_)));
@@ -164,7 +164,7 @@ impl Subscriptions {
     /// Those of `held`, what the server is subscribed to, that wait for an answer: they were dropped and added again
     /// before the server was asked.
     pub(super) fn pending_of(&self, held: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
-        let wanted = self.lock();
+        let wanted = self.entries.lock();
         let is_pending = |uri: &&Arc<str>| {
             let state = wanted.get(*uri).map(|one| &one.state);
             matches!(state, Some(SubscriptionState::Pending))
@@ -174,7 +174,7 @@ impl Subscriptions {
 
     /// Marks all as pending: a new connection or session has no subscriptions.
     pub(super) fn reset(&self) {
-        for one in self.lock().values_mut() {
+        for one in self.entries.lock().values_mut() {
             one.state = SubscriptionState::Pending;
         }
         self.notify();
@@ -182,7 +182,7 @@ impl Subscriptions {
 
     /// Marks `uri` as active; returns whether updates may have been missed since it was active before.
     pub(super) fn activate(&self, uri: &str) -> bool {
-        let mut wanted = self.lock();
+        let mut wanted = self.entries.lock();
         let Some(one) = wanted.get_mut(uri) else {
             return false;
         };
@@ -194,7 +194,7 @@ impl Subscriptions {
     }
 
     pub(super) fn reject(&self, uri: &str, why: SubscribeError) {
-        if let Some(one) = self.lock().get_mut(uri) {
+        if let Some(one) = self.entries.lock().get_mut(uri) {
             one.state = SubscriptionState::Rejected(why);
         }
         self.notify();
@@ -202,10 +202,6 @@ impl Subscriptions {
 
     fn notify(&self) {
         self.changes.send_modify(|changes| *changes += 1);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Entry>> {
-        self.entries.lock()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use mcp_vary_testkit::process::{is_alive, is_gone};
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     CallerId, Event, Exchange, Limits, Message, Request, ServerRequest, Target, UpstreamConfig,
@@ -396,24 +398,6 @@ async fn what_a_child_answered_before_it_ended_counts() {
     let upstream = peer("legacy").await;
     let found = result(&upstream, "exit", json!({})).await;
     assert_eq!(found, json!({"content": []}));
-}
-
-#[cfg(target_os = "linux")]
-fn is_alive(pid: &Value) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie, with nobody to collect it in some containers, is as good as gone.
-    !stat.is_empty() && !stat.contains(") Z ")
-}
-
-#[cfg(target_os = "linux")]
-async fn is_gone(pid: &Value) {
-    for _ in 0..500 {
-        if !is_alive(pid) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("process {pid} is still there");
 }
 
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::raw_request::RawRequest;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, initialize,
 };
@@ -14,7 +15,7 @@ use mcp_vary_testkit::wait::{soon, until};
 use mcp_vary_upstream::{ConcurrencyLimit, Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::Barrier;
 use tracing::Level;
@@ -379,30 +380,6 @@ async fn a_lost_session_that_looks_like_errors_of_calls_heals_between_calls() {
     }
 }
 
-/// Reads one request with its body; `None` when the connection ends before.
-async fn request(socket: &mut tokio::net::TcpStream) -> Option<String> {
-    let mut text = String::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let read = socket.read(&mut buffer).await.unwrap_or(0);
-        text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            if read == 0 {
-                return None;
-            }
-            continue;
-        };
-        let head = head.to_lowercase();
-        let length = head
-            .split_once("content-length: ")
-            .map_or("0", |(_, remaining)| remaining);
-        let length: usize = length.lines().next().unwrap().parse().unwrap();
-        if body.len() >= length {
-            return Some(text);
-        }
-    }
-}
-
 /// Answers the handshake, and calls as `stays` says: where it says no, the connection is closed unanswered.
 async fn rude<Stays>(
     listener: TcpListener,
@@ -415,9 +392,9 @@ async fn rude<Stays>(
         let (mut socket, _) = listener.accept().await.unwrap();
         let stays = Arc::clone(&stays);
         tokio::spawn(async move {
-            while let Some(request) = request(&mut socket).await {
-                let body = request.split_once("\r\n\r\n").unwrap().1;
-                let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+            while let Some(request) = RawRequest::read(&mut socket).await {
+                let body: serde_json::Value =
+                    serde_json::from_str(&request.body).unwrap_or_default();
                 let result = match body["method"].as_str() {
                     Some("tools/call") => {
                         let tool = body["params"]["name"].as_str().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcp_vary_testkit::process::{is_alive, is_gone};
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     ConnectionState, SupervisedConnection, Target, UpstreamConfig, UpstreamError,
@@ -309,23 +310,6 @@ async fn a_child_that_never_answers_ping_does_not_count_as_hung() {
     let pid = result(&upstream, "who", &json!({})).await["pid"].clone();
     assert_eq!(json!(place.starts()), json!([pid]));
     line.close().await;
-}
-
-fn is_alive(pid: u64) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie, with nobody to collect it in some containers, is as good as gone.
-    !stat.is_empty() && !stat.contains(") Z ")
-}
-
-async fn is_gone(pid: impl Into<u64>) {
-    let pid = pid.into();
-    for _ in 0..500 {
-        if !is_alive(pid) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("process {pid} is still there");
 }
 
 /// A child with one of its own that is deaf to polite requests.

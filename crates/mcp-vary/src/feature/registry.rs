@@ -21,7 +21,6 @@ impl RegisteredTag {
     }
 
     /// Whether tags of the key have a value.
-    #[must_use]
     pub fn has_values(&self) -> bool {
         self.tags != [self.key]
     }
@@ -100,25 +99,21 @@ pub fn is_unsupported(tag: &FeatureTag) -> bool {
 /// The registered tags that a client declared.
 impl Features {
     /// Whether the client can show dialogs.
-    #[must_use]
     pub fn interactive(&self) -> bool {
         self.has_key("interactive")
     }
 
     /// Whether the client declared that it can sample. Only the declared capability allows requests.
-    #[must_use]
     pub fn sampling(&self) -> bool {
         self.has_key("sampling")
     }
 
     /// Whether the client declared that it can elicit. Only the declared capability allows requests.
-    #[must_use]
     pub fn elicitation(&self) -> bool {
         self.has_key("elicitation")
     }
 
     /// The preferred known format, if the client declared one.
-    #[must_use]
     pub fn format(&self) -> Option<Format> {
         self.formats().next()
     }
@@ -137,7 +132,6 @@ impl Features {
     }
 
     /// Whether results are shorter than without these features.
-    #[must_use]
     pub fn shortens(&self) -> bool {
         self.verbosity() == Verbosity::Compact
     }

@@ -108,13 +108,11 @@ impl Index {
     }
 
     /// The pointer to the value.
-    #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
     /// The approximate memory of the index, in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.pointer.len() + self.marks.capacity() * size_of::<Mark>()
     }

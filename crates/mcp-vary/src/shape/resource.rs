@@ -41,7 +41,6 @@ pub struct MediaType(String);
 
 impl MediaType {
     /// The media type as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

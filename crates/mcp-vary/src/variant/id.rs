@@ -30,7 +30,6 @@ pub struct VariantId(Arc<str>);
 
 impl VariantId {
     /// The identifier as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -37,13 +37,16 @@ pub fn http_front(data: &[u8]) {
     let house = HOUSE.get_or_init(House::open);
     match data.first() {
         Some(b'{' | b'[') => {
-            house.ask(&post(&[("Mcp-Session-Id", house.session.as_str())], data));
+            house.exchange(
+                &post(&[("Mcp-Session-Id", house.session.as_str())], data),
+                WHOLE,
+            );
             let headers = modern_headers(data);
             let headers: Vec<_> = headers
                 .iter()
                 .map(|(name, value)| (*name, value.as_str()))
                 .collect();
-            house.ask(&post(&headers, data));
+            house.exchange(&post(&headers, data), WHOLE);
         }
         _ => drop(house.exchange(data, Duration::from_millis(20))),
     }
@@ -54,7 +57,10 @@ pub fn http_front(data: &[u8]) {
         .for_each(|message| shows_nothing_hidden(message));
     if COUNT.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
         let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        let answer = house.ask(&post(&[("Mcp-Session-Id", house.session.as_str())], ping));
+        let answer = house.exchange(
+            &post(&[("Mcp-Session-Id", house.session.as_str())], ping),
+            WHOLE,
+        );
         assert!(
             answer.ends_with(r#""result":{}}"#),
             "the gateway does not go on: {answer}"
@@ -173,16 +179,11 @@ impl House {
         let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"},
         }});
-        let answer = house.ask(&post(&[], begin.to_string().as_bytes()));
+        let answer = house.exchange(&post(&[], begin.to_string().as_bytes()), WHOLE);
         let mut lines = answer.lines();
         let session = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
         session.expect("a session").clone_into(&mut house.session);
         house
-    }
-
-    /// What is answered to a request that is whole.
-    fn ask(&self, request: &[u8]) -> String {
-        self.exchange(request, Duration::from_secs(30))
     }
 
     /// Sends these bytes and reads until the end, or until nothing came for so long.
@@ -208,6 +209,9 @@ impl House {
         String::from_utf8_lossy(&answer).into_owned()
     }
 }
+
+/// For a request that is whole.
+const WHOLE: Duration = Duration::from_secs(30);
 
 fn only() -> VariantConfig {
     let mut only = VariantConfig::new(ServerVariant::new(

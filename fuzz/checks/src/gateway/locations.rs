@@ -4,6 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::VariantConfig;
+use mcp_vary_testkit::lenient_path::decoded;
 use mcp_vary_view::ResourceOverride;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -97,27 +98,6 @@ impl Reader {
             decoded(resolved)
         }
     }
-}
-
-/// `text` with every triplet decoded once.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut remaining = text.as_bytes();
-    while let Some((byte, after)) = remaining.split_first() {
-        let hex = after.get(..2).filter(|_| *byte == b'%');
-        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                remaining = &after[2..];
-            }
-            None => {
-                bytes.push(*byte);
-                remaining = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A variant, and where what it shows is, without the gateway's patterns.

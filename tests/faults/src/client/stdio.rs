@@ -52,8 +52,8 @@ impl Pipe {
         self.news.notify_waiters();
     }
 
-    /// Sends a request and waits for its answer.
-    pub(super) async fn ask(&self, id: &str, message: &Value) -> Result<Vec<Value>, String> {
+    /// Sends a request and waits for its answers.
+    pub(super) async fn answers_to(&self, id: &str, message: &Value) -> Result<Vec<Value>, String> {
         self.tell(message).await?;
         loop {
             // Listens before it looks, so that nothing is missed in between.

@@ -2,7 +2,7 @@
 
 use mcp_vary_testkit::client::Client;
 use mcp_vary_testkit::message::{Has as _, names};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Embedded, KEYS, KINDS};
 

@@ -75,7 +75,7 @@ fn sent_arguments(variant: &str, schema: &Value, arguments: &Value) -> Option<Va
 async fn arrives(front: &mut Front, variant: &str, tool: &Value, sent: &Value, meant: &Value) {
     let name = &tool["name"];
     let params = json!({"name": name, "arguments": sent});
-    let answer = front.ask(Some(variant), "tools/call", params).await;
+    let answer = front.ask_under(Some(variant), "tools/call", params).await;
     let answer = answer.unwrap_or_else(|error| panic!("{name} in {variant}: {error} of {sent}"));
     let sent = format!("{{\"name\":{name},\"arguments\":{meant}}}");
     assert_eq!(answer["_meta"][ARRIVED], sent, "{variant}: {answer}");

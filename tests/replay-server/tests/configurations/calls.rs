@@ -16,7 +16,7 @@ async fn comes_to(example: &str, table: &str) {
         };
         let parse = |json: &str| serde_json::from_str::<Value>(json).unwrap();
         let params = json!({"name": tool, "arguments": parse(arguments)});
-        let answer = front.ask(Some(variant), "tools/call", params).await;
+        let answer = front.ask_under(Some(variant), "tools/call", params).await;
         let arrived = answer.as_ref().ok();
         let arrived = arrived.and_then(|result| result["_meta"][ARRIVED].as_str());
         if outcome == "=>" {
@@ -95,7 +95,7 @@ async fn a_file_server_has_three_faces() {
 async fn a_wrong_variant_or_tool_is_told_what_there_is() {
     let mut front = Front::of("trading").await;
     let error = front
-        .ask(Some("gambling"), "tools/list", json!({}))
+        .ask_under(Some("gambling"), "tools/list", json!({}))
         .await
         .unwrap_err();
     assert_eq!(error["code"], -32602);
@@ -104,7 +104,7 @@ async fn a_wrong_variant_or_tool_is_told_what_there_is() {
     assert!(available.contains("analysis-only"), "{available}");
     let call = json!({"name": "place_order", "arguments": {}});
     let error = front
-        .ask(Some("analysis-only"), "tools/call", call)
+        .ask_under(Some("analysis-only"), "tools/call", call)
         .await
         .unwrap_err();
     assert_eq!(error["code"], -32602);
@@ -118,7 +118,7 @@ async fn a_prompt_is_asked_for_in_the_words_of_its_variant() {
     let mut front = Front::of("github").await;
     let params = json!({"name": "review_pull_request", "arguments": {"owner": "acme", "repo": "site", "number": "7"}});
     let result = front
-        .ask(Some("code-review"), "prompts/get", params)
+        .ask_under(Some("code-review"), "prompts/get", params)
         .await
         .unwrap();
     let arrived: Value = serde_json::from_str(result["_meta"][ARRIVED].as_str().unwrap()).unwrap();

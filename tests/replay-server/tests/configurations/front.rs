@@ -90,7 +90,7 @@ impl Front {
     }
 
     /// The result of a request under a variant, or under the default one; else the error.
-    pub(crate) async fn ask(
+    pub(crate) async fn ask_under(
         &mut self,
         variant: Option<&str>,
         method: &str,
@@ -149,7 +149,7 @@ impl Front {
         let mut params = json!({});
         loop {
             // A server without such a list answers so.
-            let Ok(mut page) = self.ask(Some(variant), method, params).await else {
+            let Ok(mut page) = self.ask_under(Some(variant), method, params).await else {
                 return all;
             };
             all.append(page[key].as_array_mut().unwrap());

@@ -78,15 +78,18 @@ async fn a_cursor_of_another_variant_is_refused() {
         ("context-budgets", "compact", "standard"),
     ] {
         let mut front = Front::of(example).await;
-        let page = front.ask(Some(one), "tools/list", json!({})).await.unwrap();
+        let page = front
+            .ask_under(Some(one), "tools/list", json!({}))
+            .await
+            .unwrap();
         let params = json!({"cursor": page["nextCursor"]});
         let next = front
-            .ask(Some(one), "tools/list", params.clone())
+            .ask_under(Some(one), "tools/list", params.clone())
             .await
             .unwrap();
         assert_ne!(next["tools"], page["tools"]);
         let error = front
-            .ask(Some(other), "tools/list", params)
+            .ask_under(Some(other), "tools/list", params)
             .await
             .unwrap_err();
         assert_eq!(error["code"], -32602, "{error}");

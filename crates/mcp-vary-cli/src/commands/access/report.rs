@@ -71,7 +71,7 @@ impl Explanation<'_> {
 
     /// Whether the client has all scopes that one of the rules needs.
     fn has_scopes(&self, item: &ItemReport) -> bool {
-        let allowing = item.reasons().iter().filter(|reason| !reason.denies);
+        let allowing = item.reasons.iter().filter(|reason| !reason.denies);
         let mut scopes = allowing.map(|reason| &reason.scopes);
         scopes.any(|scopes| scopes.iter().all(|scope| self.claims.has_scope(scope)))
     }
@@ -90,8 +90,8 @@ impl Explanation<'_> {
     /// How much of each kind the client sees, in one line.
     fn summary(&self) -> String {
         let parts = KINDS.iter().filter_map(|(kind, plural)| {
-            let of_kind = || self.report.items().iter().filter(|it| it.kind() == *kind);
-            let shown = of_kind().filter(|item| item.decision().is_visible());
+            let of_kind = || self.report.items.iter().filter(|it| it.kind == *kind);
+            let shown = of_kind().filter(|item| item.decision.is_visible());
             let visible = shown.count();
             let all = of_kind().count();
             (all > 0).then(|| format!("{visible} of {all} {plural}"))
@@ -158,11 +158,11 @@ impl Explanation<'_> {
 
     fn write_items(&self, out: &mut String) {
         for (kind, plural) in KINDS {
-            let items = self.report.items().iter().filter(|it| it.kind() == *kind);
+            let items = self.report.items.iter().filter(|it| it.kind == *kind);
             let rows = items.map(|item| {
                 vec![
-                    one_line(item.name()),
-                    item.server().to_owned(),
+                    one_line(&item.name),
+                    item.server.clone(),
                     self.access(item).to_owned(),
                     reasons(item),
                 ]
@@ -178,7 +178,7 @@ impl Explanation<'_> {
 
     /// What the client may do with an item, in a few words.
     fn access(&self, item: &ItemReport) -> &'static str {
-        match item.decision() {
+        match &item.decision {
             Decision::Hidden(_) => "hidden",
             Decision::Allowed(_) => "allowed",
             Decision::NeedsScopes(_) if self.has_scopes(item) => "allowed, has the scopes",
@@ -204,7 +204,7 @@ impl Explanation<'_> {
                 "rules": row.rules,
             })
         });
-        let items = self.report.items().iter();
+        let items = self.report.items.iter();
         let servers = self.servers.iter();
         let shown = json!({
             "rules": rules.collect::<Value>(),
@@ -218,13 +218,13 @@ impl Explanation<'_> {
     }
 
     fn item_json(&self, item: &ItemReport) -> Value {
-        let (decision, has_scopes) = match item.decision() {
+        let (decision, has_scopes) = match &item.decision {
             Decision::Hidden(_) => ("hidden", None),
             Decision::Allowed(_) => ("allowed", None),
             Decision::NeedsScopes(_) => ("needsScopes", Some(self.has_scopes(item))),
             Decision::Conditional(_) => ("conditional", None),
         };
-        let reasons = item.reasons().iter().map(|reason| {
+        let reasons = item.reasons.iter().map(|reason| {
             json!({
                 "rule": reason.label,
                 "effect": if reason.denies { "deny" } else { "allow" },
@@ -234,10 +234,10 @@ impl Explanation<'_> {
             })
         });
         json!({
-            "kind": item.kind().as_str(),
-            "name": item.name(),
-            "server": item.server(),
-            "visible": item.decision().is_visible(),
+            "kind": item.kind.as_str(),
+            "name": item.name,
+            "server": item.server,
+            "visible": item.decision.is_visible(),
             "decision": decision,
             "hasScopes": has_scopes,
             "reasons": reasons.collect::<Value>(),
@@ -251,7 +251,7 @@ fn server_json(server: &ServerReport) -> Value {
 
 /// The rules that decided on an item.
 fn reasons(item: &ItemReport) -> String {
-    let reasons: Vec<String> = item.reasons().iter().map(Reason::to_string).collect();
+    let reasons: Vec<String> = item.reasons.iter().map(Reason::to_string).collect();
     if reasons.is_empty() {
         "no rule allows it".to_owned()
     } else {

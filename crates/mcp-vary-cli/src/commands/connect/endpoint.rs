@@ -201,7 +201,8 @@ impl Start {
     }
 }
 
-fn with_variant(address: &str, variant: Option<&str>) -> Result<String, Failure> {
+/// The `address` of a gateway for clients of `variant`.
+pub(crate) fn with_variant(address: &str, variant: Option<&str>) -> Result<String, Failure> {
     let Some(variant) = variant else {
         return Ok(address.to_owned());
     };

@@ -90,6 +90,29 @@ impl ClientFile {
         self.store(&self.real, text)
     }
 
+    /// The mode that the file gets if it does not exist.
+    pub(crate) fn with_mode(mut self, mode: u32) -> Self {
+        #[cfg(unix)]
+        if self.permissions.is_none() {
+            use std::os::unix::fs::PermissionsExt as _;
+            self.permissions = Some(Permissions::from_mode(mode));
+        }
+        #[cfg(not(unix))]
+        let _ = mode;
+        self
+    }
+
+    /// Writes the file in one step, whatever others wrote since it was read. Creates its directory.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+        self.store(&self.real, text)
+    }
+
+    /// Removes what a process that was killed left of a file that it was writing.
+    pub(crate) fn remove_draft(&self, process: u32) {
+        // It is of no use, and may not be there.
+        let _ = fs::remove_file(draft(&self.real, process));
+    }
+
     /// Refuses a file that its owner protected: replacing it would only need a writable directory.
     pub(crate) fn check_writable(&self) -> Result<(), Failure> {
         match &self.permissions {
@@ -116,10 +139,9 @@ impl ClientFile {
         self.beside(".vary-record.json")
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut path = OsString::from(self.path.as_os_str());
-        path.push(ending);
-        PathBuf::from(path)
+    /// The path with an `ending`.
+    pub(crate) fn beside(&self, ending: &str) -> PathBuf {
+        with_ending(&self.path, ending)
     }
 
     /// Writes another file with the mode of this one, since it may have the same secrets.
@@ -134,9 +156,7 @@ impl ClientFile {
         if let Some(directory) = directory {
             fs::create_dir_all(directory).map_err(failed)?;
         }
-        let mut name = OsString::from(path.as_os_str());
-        name.push(format!(".vary-{}", std::process::id()));
-        let temporary = PathBuf::from(name);
+        let temporary = draft(path, std::process::id());
         let written = self
             .write_new(&temporary, text)
             .and_then(|()| fs::rename(&temporary, path));
@@ -162,6 +182,17 @@ impl ClientFile {
         }
         file.sync_all()
     }
+}
+
+/// Where `process` writes the file at `path` before it replaces it.
+fn draft(path: &Path, process: u32) -> PathBuf {
+    with_ending(path, &format!(".vary-{process}"))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// Removes a file that may be gone already.

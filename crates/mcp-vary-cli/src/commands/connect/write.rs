@@ -163,7 +163,10 @@ fn apply(
 }
 
 /// The file without what Vary wrote before, and the entries that it wrote; no text if the file did not exist then.
-fn base(client: &Client, file: &ClientFile) -> Result<(Option<String>, Vec<Written>), Failure> {
+pub(crate) fn base(
+    client: &Client,
+    file: &ClientFile,
+) -> Result<(Option<String>, Vec<Written>), Failure> {
     let backup = ClientFile::read(file.backup())?.text;
     let Some(record) = Record::read(file)? else {
         if backup.is_some() {
@@ -183,7 +186,11 @@ fn base(client: &Client, file: &ClientFile) -> Result<(Option<String>, Vec<Writt
 }
 
 /// `original` with `entries`, and without the servers that each replaces.
-fn applied(client: &Client, original: &str, entries: &[Written]) -> Result<String, Diagnostic> {
+pub(crate) fn applied(
+    client: &Client,
+    original: &str,
+    entries: &[Written],
+) -> Result<String, Diagnostic> {
     let mut text = original.to_owned();
     for written in entries {
         let container: Vec<&str> = written.container.iter().map(String::as_str).collect();
@@ -316,6 +323,6 @@ fn remove_one(client: &Client, file: &ClientFile, name: &str) -> Result<(), Fail
 }
 
 /// An error at a place of the client's file.
-fn at(file: &ClientFile, diagnostic: &Diagnostic) -> Failure {
+pub(crate) fn at(file: &ClientFile, diagnostic: &Diagnostic) -> Failure {
     Failure::command(format!("{}:{diagnostic}", file.path.display()))
 }

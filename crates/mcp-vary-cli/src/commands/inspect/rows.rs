@@ -116,4 +116,4 @@ impl VariantTools {
 
 /// What the rows about tasks count.
 pub(super) const TASK_NOTE: &str =
-    "a task reads the list, and with `directory` also the descriptions of the tools that it uses\n";
+    "a task reads the list; in `directory`, each tool that is used adds its schema\n";

@@ -1,6 +1,6 @@
 //! The listeners for the operator of a running gateway: the status, and probes with metrics.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
 use mcp_vary_page::GatewayPage;
-use serde_json::json;
+#[cfg(unix)]
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
@@ -21,12 +22,16 @@ use tokio::task::JoinHandle;
 
 use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
+use crate::operator::saved_days::SavedDays;
 #[cfg(unix)]
 use crate::operator::socket::SocketFile;
 use crate::operator::token::{self, OperatorRecord, TokenFile};
 #[cfg(unix)]
 use crate::print::sanitize;
 use crate::print::{notice, progress};
+use crate::service::Manager;
+#[cfg(unix)]
+use crate::service::program_file;
 use crate::{serving, tokens};
 
 use super::args::Serve;
@@ -50,6 +55,8 @@ pub(crate) struct OperatorAddresses {
     pub(crate) file: Option<PathBuf>,
     /// The servers of the file that are served; all if there is none.
     only: Vec<String>,
+    /// What started this process as a service.
+    service: Option<Manager>,
     /// Probes and metrics.
     pub(crate) probes: Option<String>,
 }
@@ -66,6 +73,7 @@ impl OperatorAddresses {
             admin_writes: program.admin_writes,
             file: None,
             only: args.target.servers.clone(),
+            service: args.service,
             probes: args.probes.clone().or_else(|| program.probes.clone()),
         }
     }
@@ -92,6 +100,10 @@ pub(crate) struct OperatorListeners {
     page_writes: bool,
     file: Option<PathBuf>,
     only: Vec<String>,
+    #[cfg(unix)]
+    service: Option<Manager>,
+    /// The address of clients, if it is the same after each start.
+    clients: Option<SocketAddr>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -105,6 +117,7 @@ pub(crate) struct OperatorTasks {
     /// Whether there is a page that nobody gave an address.
     has_default_page: bool,
     _tasks: Vec<ListenerTask>,
+    _saved: Option<SavedDays>,
     _token: Option<TokenFile>,
     #[cfg(unix)]
     _socket: Option<SocketFile>,
@@ -174,11 +187,31 @@ impl OperatorListeners {
             page_writes: addresses.admin_writes,
             file: addresses.file.clone(),
             only: addresses.only.clone(),
+            #[cfg(unix)]
+            service: addresses.service,
+            clients,
             token: file,
             #[cfg(unix)]
             socket,
         };
         Ok((listeners, operator, requests))
+    }
+
+    /// By what the user knows the gateway.
+    #[cfg(unix)]
+    fn description(&self, url: Option<&str>) -> Value {
+        let absolute = self.file.as_ref().map(std::path::absolute);
+        let file = absolute.and_then(|path| Some(path.ok()?.display().to_string()));
+        let admin = self.admin.as_ref().map(|(_, address)| address.to_string());
+        let program = std::env::current_exe().ok();
+        json!({
+            "url": url,
+            "file": file,
+            "admin": admin,
+            "manager": self.service.map(Manager::name),
+            "isTerminal": io::stdin().is_terminal(),
+            "program": program.as_deref().and_then(program_file),
+        })
     }
 
     /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
@@ -187,11 +220,8 @@ impl OperatorListeners {
         let mut has_default_page = false;
         #[cfg(unix)]
         if let Some((_, socket)) = &self.socket {
-            let absolute = self.file.as_ref().map(std::path::absolute);
-            let file = absolute.and_then(|path| Some(path.ok()?.display().to_string()));
-            let admin = self.admin.as_ref().map(|(_, address)| address.to_string());
             // Without it, the gateway is known by its servers alone.
-            let _ = socket.describe(&json!({"url": url, "file": file, "admin": admin}));
+            let _ = socket.describe(&self.description(url));
         }
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
@@ -240,6 +270,9 @@ impl OperatorListeners {
         OperatorTasks {
             has_default_page,
             _tasks: tasks,
+            _saved: self
+                .clients
+                .map(|clients| SavedDays::restore(gateway, clients)),
             _token: self.token,
             #[cfg(unix)]
             _socket: socket,

@@ -6,6 +6,7 @@ use clap::Parser;
 
 use crate::log::LogFormat;
 use crate::server_target::args::TargetArgs;
+use crate::service::Manager;
 
 /// Serve MCP servers, adapted to each client
 ///
@@ -61,6 +62,9 @@ pub(crate) struct Serve {
     /// cannot be used, instead of serving the others
     #[arg(long)]
     pub(crate) require_all: bool,
+    /// The manager of the service, as `vary up` writes it
+    #[arg(long, value_name = "MANAGER", hide = true)]
+    pub(crate) service: Option<Manager>,
     /// Disable variants: every client gets the lists as the server sends them
     #[arg(long)]
     pub(crate) no_variants: bool,

@@ -4,19 +4,21 @@ use clap::Parser;
 
 /// Show the status of a running gateway
 ///
-/// Shows its servers, its variants with their tools and tokens, and its recent clients: the variant of each, what selected it, and how many requests
-/// and calls it made. Also shows which clients still use deprecated variants. Finds a gateway of the same user by itself,
-/// by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. For one of another user, name its `admin`
-/// address, and set VARY_ADMIN_TOKEN to its `admin-token`. Exit code 1 when a server is down, or audit records are lost.
+/// Shows its servers, its variants with their tools and tokens, and its recent clients: the variant of each, what selected
+/// it, and how many requests and calls it made. With `auth`, shows the same of people, what was refused to them, and the
+/// tokens of their results. Also shows which clients still use deprecated variants. Finds a gateway of the same user by
+/// itself, by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. For one of another user, name its
+/// `admin` address, and set VARY_ADMIN_TOKEN to its `admin-token`. Exit code 1 when a server is down, or audit records are
+/// lost.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary status\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, the answer to GET /status?tokens: {version, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
+    With --json, the answer to GET /status?tokens: {version, config, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft, default, tools, tokens}], deprecatedUse: [{variant, client: {name, version}, requests, \
-    last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
-    dedicatedConnections, memory, resultStore, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory and resultStore are bytes.")]
+    last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], people: [{person, requests, calls, refused, tokens, last}], savings: {total: {without, with}, clients: [{client, person, without, with}], days: {day: {without, with}}}, directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
+    dedicatedConnections, memory, resultStore, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory and resultStore are bytes, savings are tokens.")]
 pub(crate) struct Status {
     /// Print JSON; with --watch, a line each time
     #[arg(long)]

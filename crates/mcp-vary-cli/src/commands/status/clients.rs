@@ -1,8 +1,9 @@
-//! The clients of a status: the recent ones, and those that use deprecated variants.
+//! The clients and people of a status: the recent ones, what they saved, and those that use deprecated variants.
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_gateway::SavingsStatus;
 
-use super::document::{ClientUse, DeprecatedUse, StatusDocument};
+use super::document::{ClientUse, DeprecatedUse, PersonUse, StatusDocument};
 use crate::print::table::table;
 
 /// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
@@ -35,11 +36,54 @@ pub(super) fn clients(status: &StatusDocument) -> String {
             used.calls.to_string(),
         ]);
     }
-    let more = match uses.len().saturating_sub(SHOWN_CLIENTS) {
+    format!("\n{}{}{note}", table(&rows, 4), more(uses.len()))
+}
+
+/// The people who used the gateway recently, after an empty line; empty if there are none.
+pub(super) fn people(people: &[PersonUse]) -> String {
+    if people.is_empty() {
+        return String::new();
+    }
+    let heading = ["person", "requests", "calls", "refused", "tokens"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(people.iter().take(SHOWN_CLIENTS).map(|used| {
+        let counts = [used.requests, used.calls, used.refused, used.tokens];
+        let mut row = vec![used.person.clone()];
+        row.extend(counts.map(|count| count.to_string()));
+        row
+    }));
+    format!("\n{}{}", table(&rows, 1), more(people.len()))
+}
+
+/// A line about the rows of a table that are not shown; empty if all are.
+fn more(rows: usize) -> String {
+    match rows.saturating_sub(SHOWN_CLIENTS) {
         0 => String::new(),
         more => format!("and {more} more; --json shows all\n"),
+    }
+}
+
+/// The tokens that clients saved, after an empty line; empty if no model read anything.
+pub(super) fn savings(savings: &SavingsStatus) -> String {
+    let heading = ["client", "person", "tokens", "without Vary", "saved"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for saving in savings.clients.iter().take(SHOWN_CLIENTS) {
+        let cost = saving.cost;
+        let person = saving.person.as_deref().unwrap_or_default();
+        let mut row = vec![declared(&saving.client), declared(person)];
+        row.extend([cost.with, cost.without, cost.saved()].map(|it| it.to_string()));
+        rows.push(row);
+    }
+    let by_client = match rows.len() {
+        1 => String::new(),
+        _ => format!("\n{}", table(&rows, 2)),
     };
-    format!("\n{}{more}{note}", table(&rows, 4))
+    if savings.days.is_empty() {
+        return by_client;
+    }
+    let days = savings.days.values().map(|day| day.saved()).sum::<u64>();
+    let total = savings.total.saved();
+    format!("{by_client}\ntokens saved: {total} since the start, {days} in the last 30 days\n")
 }
 
 /// The clients that use deprecated variants, after an empty line; empty if there are none.
@@ -86,5 +130,5 @@ fn reason(used: &ClientUse, is_default: bool) -> String {
     }
 }
 
-/// The clients that are shown, the most recent ones.
+/// The clients and people that are shown, the most recent ones.
 const SHOWN_CLIENTS: usize = 20;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Status as Standing, VariantId};
+use mcp_vary_gateway::SavingsStatus;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,12 +32,17 @@ impl ReceivedStatus {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct StatusDocument {
     pub(super) version: Option<String>,
+    /// A digest of the configuration that was read.
+    pub(super) config: Option<String>,
     /// In seconds.
     pub(super) uptime: u64,
     pub(super) servers: Vec<ServerStatus>,
     pub(super) variants: Vec<VariantStatus>,
     /// The most recent one first.
     pub(super) clients: Vec<ClientUse>,
+    /// The most recent one first.
+    pub(super) people: Vec<PersonUse>,
+    pub(super) savings: SavingsStatus,
     pub(super) missing_keys: Vec<String>,
     pub(super) deprecated_use: Vec<DeprecatedUse>,
     pub(super) directory_use: Vec<DirectoryUse>,
@@ -151,6 +157,18 @@ pub(super) struct ClientUse {
     pub(super) calls: u64,
 }
 
+/// The requests of a person.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct PersonUse {
+    /// The name that the operator gave, or a digest.
+    pub(super) person: String,
+    pub(super) requests: u64,
+    pub(super) calls: u64,
+    pub(super) refused: u64,
+    pub(super) tokens: u64,
+}
+
 /// A client's uses of a deprecated variant.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -248,6 +266,7 @@ mod tests {
         variant.days_left = Some(3);
         variant.tokens = Some(7);
         status.missing_keys.push("the keys are missing".to_owned());
+        status.people.push(mcp_vary_gateway::PersonUse::default());
         let mut used = mcp_vary_gateway::DirectoryUse::default();
         used.reason = Some("it is not valid".to_owned());
         status.directory_use.push(used);

@@ -39,6 +39,12 @@ pub(crate) async fn list(
     let next = following.map(|position| seal_cursor(scope, kind, &position));
     let (start, end) = page.result(next.as_deref());
     let is_tools = kind == ListKind::Tools;
+    if is_tools && position.is_none() {
+        // What all tools of the servers would cost a client that begins to read a list, and what those of the list cost.
+        let lengths = list.lengths();
+        let observation = &scope.client.observation;
+        observation.costs(lengths.merged, lengths.shown);
+    }
     let unread = is_tools.then(|| view::missing_servers(&scope));
     let missing = unread.unwrap_or_default();
     let has_own_tools = next.is_none() && !list.gateway_tools.is_empty();
@@ -48,7 +54,10 @@ pub(crate) async fn list(
             text = with_missing(&text, &missing);
         }
         if has_own_tools {
+            let length = text.len();
             text = with_gateway_tools(list, &text);
+            let added = text.len().saturating_sub(length);
+            scope.client.observation.costs(0, added);
         }
         return Ok(scope.respond(text.as_bytes()));
     }

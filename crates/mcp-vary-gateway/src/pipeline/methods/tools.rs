@@ -40,6 +40,9 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
     let name = context.request.params.string("name")?;
     let scope = view::enter(context).await?;
     if let Some(answer) = call_gateway_tool(scope, &name).await? {
+        if let Dispatch::Done(reply) = &answer {
+            scope.client.observation.costs(0, reply.body.len());
+        }
         return Ok(answer);
     }
     let tool = find_tool(scope, &name).await?;

@@ -47,7 +47,7 @@ impl AskError {
 /// # Errors
 ///
 /// When the endpoint does not answer with a chat completion in time, or the answer names something else than `offered`.
-pub(super) async fn ask(
+pub(super) async fn rank(
     config: &ModelRankingConfig,
     question: &str,
     offered: &[VariantId],

@@ -89,6 +89,11 @@ fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &
         now,
         latest,
     });
+    if matches!(context.request.method, "tools/list" | "tools/call") && client.name != OWN_NAME {
+        let principal = context.client.principal.as_deref();
+        let counted = services.savings.of(&client.name, principal);
+        context.client.observation.counts_for(counted);
+    }
     if let Some((variant, _)) = variant
         && variant.status == Status::Deprecated
     {
@@ -311,6 +316,8 @@ pub(crate) fn invalid_prompt_arguments(
     }
 }
 
+/// What the commands of Vary call themselves: no model reads what they get.
+const OWN_NAME: &str = "vary";
 /// The servers that an error names.
 const SHOWN_SERVERS: usize = 3;
 /// The characters of a name that an error repeats.

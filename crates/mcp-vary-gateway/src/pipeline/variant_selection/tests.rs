@@ -41,7 +41,7 @@ fn pinned() -> VariantRequest {
 }
 
 /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
-async fn ask(
+async fn answer_to(
     snapshot: &Arc<ConfigSnapshot>,
     requested: &VariantRequest,
     method: &str,
@@ -97,19 +97,19 @@ fn is_offered_alone(offered: &Value) {
 #[tokio::test]
 async fn for_a_pinned_client_there_is_one_variant() {
     let snapshot = snapshot(true).await;
-    let offered = ask(&snapshot, &pinned(), "server/discover", None).await;
+    let offered = answer_to(&snapshot, &pinned(), "server/discover", None).await;
     let offered = &offered["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     is_offered_alone(offered);
     for selector in [None, Some("compact")] {
-        let answer = ask(&snapshot, &pinned(), "resources/read", selector).await;
+        let answer = answer_to(&snapshot, &pinned(), "resources/read", selector).await;
         let found = &answer["error"]["data"]["activeVariant"];
         assert_eq!(*found, "compact", "{answer}");
     }
     // One that there is for others, and one that there is for nobody.
     for other in ["standard", "no-such", ""] {
-        let answer = ask(&snapshot, &pinned(), "resources/read", Some(other)).await;
+        let answer = answer_to(&snapshot, &pinned(), "resources/read", Some(other)).await;
         is_invalid(&answer, other, &json!(["compact"]));
-        let unpinned = ask(
+        let unpinned = answer_to(
             &snapshot,
             &VariantRequest::default(),
             "resources/read",
@@ -134,13 +134,13 @@ async fn address_and_header_name_the_pinned_variant_or_none() {
         ..pinned()
     };
     for requested in [by_path("compact"), by_header("compact")] {
-        let answer = ask(&snapshot, &requested, "resources/read", None).await;
+        let answer = answer_to(&snapshot, &requested, "resources/read", None).await;
         let found = &answer["error"]["data"]["activeVariant"];
         assert_eq!(*found, "compact", "{answer}");
     }
     for other in ["standard", "no-such"] {
         for requested in [by_path(other), by_header(other)] {
-            let answer = ask(&snapshot, &requested, "resources/read", None).await;
+            let answer = answer_to(&snapshot, &requested, "resources/read", None).await;
             is_invalid(&answer, other, &json!(["compact"]));
         }
     }
@@ -179,10 +179,10 @@ async fn a_pin_never_opens_more() {
         pin: Some("gone".parse().unwrap()),
         ..VariantRequest::default()
     };
-    let answer = ask(&snapshot(true).await, &gone, "resources/read", None).await;
+    let answer = answer_to(&snapshot(true).await, &gone, "resources/read", None).await;
     let error = json!({"code": -32602, "message": NO_VARIANT});
     assert_eq!(answer["error"], error);
-    let answer = ask(
+    let answer = answer_to(
         &snapshot(true).await,
         &gone,
         "resources/read",

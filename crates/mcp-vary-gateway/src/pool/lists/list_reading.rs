@@ -61,7 +61,7 @@ pub(crate) async fn read_list(
 ) -> Result<Listing, ReadError> {
     let mut room = ReadBudget::new(kind, views);
     let mut ids = BTreeSet::new();
-    let page = Page::ask(upstream, kind, None, &mut room).await?;
+    let page = Page::request(upstream, kind, None, &mut room).await?;
     let (mut listing, cursor) = first_page(page, &mut ids);
     let Some(mut cursor) = cursor else {
         return Ok(listing);
@@ -75,7 +75,7 @@ pub(crate) async fn read_list(
                 .exceeded(&format!("has more than {MAX_PAGES} pages"))
                 .into());
         }
-        let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
+        let page = Page::request(upstream, kind, Some(&cursor), &mut room).await?;
         listing.faults.append(&page.faults);
         add_new(&mut listing, page.items, &mut ids);
         let Some(next) = page.next else {
@@ -217,7 +217,7 @@ struct Page {
 }
 
 impl Page {
-    async fn ask(
+    async fn request(
         upstream: &UpstreamConnection,
         kind: ListKind,
         cursor: Option<&str>,

@@ -37,10 +37,7 @@ pub(super) struct State {
 
 struct Stream {
     server: usize,
-    /// The id of the subscription; null for the stream of a `GET`.
-    id: Value,
-    filter: Value,
-    sender: UnboundedSender<Bytes>,
+    open: OpenStream,
 }
 
 impl Servers {
@@ -85,7 +82,7 @@ impl Servers {
             match era {
                 Era::Legacy => streams.next().is_some() && state.subscribed.contains(&mark),
                 Era::Modern => streams.any(|stream| {
-                    let uris = stream.filter["resourceSubscriptions"].as_array();
+                    let uris = stream.open.filter["resourceSubscriptions"].as_array();
                     uris.is_some_and(|uris| uris.contains(&json!(mark)))
                 }),
             }
@@ -264,19 +261,10 @@ impl State {
     }
 
     fn listen(&mut self, server: usize, id: &Value, filter: &Value) -> Reply {
-        let (sender, reply) = Reply::stream();
-        if !id.is_null() {
-            let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
-            let method = "notifications/subscriptions/acknowledged";
-            let _ = sender.send(event(&notification(method, params)).into());
-        }
+        let (sender, reply) = Reply::subscription(id, filter);
         let (id, filter) = (id.clone(), filter.clone());
-        self.streams.push(Stream {
-            server,
-            id,
-            filter,
-            sender,
-        });
+        let open = OpenStream { id, filter, sender };
+        self.streams.push(Stream { server, open });
         reply
     }
 
@@ -297,9 +285,9 @@ impl State {
     /// The streams of a server, for an error: the id and the filter of each, and whether it is closed.
     pub(super) fn streams_of(&self, server: usize) -> Vec<String> {
         let streams = self.streams.iter().filter(|it| it.server == server);
-        let described = streams.map(|stream| {
-            let is_closed = stream.sender.is_closed();
-            format!("{} {} closed: {is_closed}", stream.id, stream.filter)
+        let described = streams.map(|Stream { open, .. }| {
+            let is_closed = open.sender.is_closed();
+            format!("{} {} closed: {is_closed}", open.id, open.filter)
         });
         described.collect()
     }
@@ -326,17 +314,12 @@ impl State {
         params: &Value,
         is_wanted: impl Fn(&Value) -> bool,
     ) {
-        self.streams.retain(|stream| !stream.sender.is_closed());
-        for stream in self.streams.iter().filter(|it| it.server == server) {
-            let mut params = params.clone();
-            if !stream.id.is_null() {
-                if !is_wanted(&stream.filter) {
-                    continue;
-                }
-                params["_meta"][SUBSCRIPTION] = stream.id.clone();
+        self.streams
+            .retain(|stream| !stream.open.sender.is_closed());
+        for Stream { open, .. } in self.streams.iter().filter(|it| it.server == server) {
+            if open.id.is_null() || is_wanted(&open.filter) {
+                open.notify(method, params.clone());
             }
-            let message = notification(method, params);
-            let _ = stream.sender.send(event(&message).into());
         }
     }
 }

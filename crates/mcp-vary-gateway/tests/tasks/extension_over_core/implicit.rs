@@ -9,7 +9,7 @@ async fn who_knows_no_tasks_gets_the_result_of_one() {
         let (works, harness) = started().await;
         let client = Asks::new(&harness, way, json!({}));
         let (answer, ()) = tokio::join!(
-            client.ask("tools/call", tool("job")),
+            client.ask_anew("tools/call", tool("job")),
             works.ends("work-1", Ok(done()))
         );
         let mut result = done();
@@ -17,7 +17,7 @@ async fn who_knows_no_tasks_gets_the_result_of_one() {
         result.as_object_mut().unwrap().remove("_meta");
         assert_eq!(answer["result"], result, "{way:?}");
         let (answer, ()) = tokio::join!(
-            client.ask("tools/call", tool("job")),
+            client.ask_anew("tools/call", tool("job")),
             works.ends(
                 "work-2",
                 Err(json!({"code": -32050, "message": "no paper"}))

@@ -73,7 +73,8 @@ async fn what_tasks_came_to_is_kept_within_bounds() {
     // Nobody knows it any more.
     works.forgets("work-1");
     let get = json!({"taskId": large});
-    until(async || client.ask("tasks/get", get.clone()).await["error"]["code"] == -32602).await;
+    until(async || client.ask_anew("tasks/get", get.clone()).await["error"]["code"] == -32602)
+        .await;
 }
 
 /// A process says beside its calls what a task asks: a session that knows the extension finds it in the task.

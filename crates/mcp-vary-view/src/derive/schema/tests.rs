@@ -1,13 +1,12 @@
 use super::*;
 
+/// Checks pairs of lines: a schema, and what it becomes.
 #[track_caller]
-fn compacts(cases: &[(&str, &str)]) {
-    for (schema, compacted) in cases {
-        assert_eq!(
-            compact(schema, Prose::None).unwrap(),
-            *compacted,
-            "of {schema}"
-        );
+fn compacts(cases: &str) {
+    let mut lines = cases.lines().map(str::trim).filter(|line| !line.is_empty());
+    while let Some(schema) = lines.next() {
+        let compacted = compact(schema, Prose::None).unwrap();
+        assert_eq!(Some(&*compacted), lines.next(), "of {schema}");
     }
 }
 
@@ -20,20 +19,16 @@ fn stays(schemas: &[&str]) {
 
 #[test]
 fn prose_goes() {
-    compacts(&[
-        (
-            r##"{"title": "T", "type": "object", "description": "D", "$comment": "C", "examples": [{}]}"##,
-            r#"{"type":"object"}"#,
-        ),
-        (
-            r#"{"properties": {"a": {"items": [{"title": "T"}, {"anyOf": [{"description": "D"}, true]}]}}}"#,
-            r#"{"properties":{"a":{"items":[{},{"anyOf":[{},true]}]}}}"#,
-        ),
-        (
-            r#"{"dependencies": {"a": ["title"], "b": {"title": "T"}}, "patternProperties": {"title": {"title": "T"}}}"#,
-            r#"{"dependencies":{"a":["title"],"b":{}},"patternProperties":{"title":{}}}"#,
-        ),
-    ]);
+    compacts(
+        r#"
+        {"title": "T", "type": "object", "description": "D", "$comment": "C", "examples": [{}]}
+            {"type":"object"}
+        {"properties": {"a": {"items": [{"title": "T"}, {"anyOf": [{"description": "D"}, true]}]}}}
+            {"properties":{"a":{"items":[{},{"anyOf":[{},true]}]}}}
+        {"dependencies": {"a": ["title"], "b": {"title": "T"}}, "patternProperties": {"title": {"title": "T"}}}
+            {"dependencies":{"a":["title"],"b":{}},"patternProperties":{"title":{}}}
+    "#,
+    );
 }
 
 #[test]
@@ -65,14 +60,16 @@ fn a_schema_that_misuses_prose_stays_invalid() {
 
 #[test]
 fn what_allows_everything_goes_unless_it_is_evaluated() {
-    compacts(&[
-        (r#"{"additionalProperties": true}"#, "{}"),
-        (r#"{"additionalProperties": {"description": "Any."}}"#, "{}"),
-        (
-            r#"{"propertyNames": {"type": "string", "title": "N"}}"#,
-            "{}",
-        ),
-    ]);
+    compacts(
+        r#"
+        {"additionalProperties": true}
+            {}
+        {"additionalProperties": {"description": "Any."}}
+            {}
+        {"propertyNames": {"type": "string", "title": "N"}}
+            {}
+    "#,
+    );
     stays(&[
         r#"{"additionalProperties":false}"#,
         r#"{"allOf":[{"additionalProperties":true}],"unevaluatedProperties":false}"#,
@@ -83,20 +80,16 @@ fn what_allows_everything_goes_unless_it_is_evaluated() {
 
 #[test]
 fn definitions_that_nothing_uses_go() {
-    compacts(&[
-        (
-            r##"{"items": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/b~1%62", "not": {}}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}"##,
-            r##"{"items":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/b~1%62","not":{}},"b/b":{}}}"##,
-        ),
-        (
-            r#"{"type": "object", "definitions": {"a": {}}}"#,
-            r#"{"type":"object"}"#,
-        ),
-        (
-            r##"{"$ref": "#/$defs/a/properties/title", "$defs": {"a": {"properties": {"title": {"title": "T"}}}}}"##,
-            r##"{"$ref":"#/$defs/a/properties/title","$defs":{"a":{"properties":{"title":{}}}}}"##,
-        ),
-    ]);
+    compacts(
+        r##"
+        {"items": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/b~1%62", "not": {}}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}
+            {"items":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/b~1%62","not":{}},"b/b":{}}}
+        {"type": "object", "definitions": {"a": {}}}
+            {"type":"object"}
+        {"$ref": "#/$defs/a/properties/title", "$defs": {"a": {"properties": {"title": {"title": "T"}}}}}
+            {"$ref":"#/$defs/a/properties/title","$defs":{"a":{"properties":{"title":{}}}}}
+    "##,
+    );
     stays(&[r##"{"$defs":{"a":{"$anchor":"x"}},"items":{"$ref":"#x"}}"##]);
 }
 
@@ -132,7 +125,8 @@ fn more_references_than_anyone_writes_leave_the_schema_as_it_is() {
         format!(r#"{{"title":"T","properties":{{{}}}}}"#, parts.join(","))
     };
     let many = schema(MAX_REFERENCES);
-    compacts(&[(&many, &many.replace(r#""title":"T","#, ""))]);
+    let compacted = many.replace(r#""title":"T","#, "");
+    compacts(&format!("{many}\n{compacted}"));
     stays(&[&schema(MAX_REFERENCES + 1)]);
 }
 
@@ -142,12 +136,10 @@ fn a_dialect_goes_only_where_all_read_the_same() {
         "http://json-schema.org/draft-07/schema#",
         "https://json-schema.org/draft/2020-12/schema",
     ] {
-        compacts(&[(
-            &format!(
-                r#"{{"$schema": "{dialect}", "type": "object", "properties": {{"a": {{"enum": [1]}}}}}}"#
-            ),
-            r#"{"type":"object","properties":{"a":{"enum":[1]}}}"#,
-        )]);
+        let members = r#""type":"object","properties":{"a":{"enum":[1]}}"#;
+        compacts(&format!(
+            "{{\"$schema\": \"{dialect}\", {members}}}\n{{{members}}}"
+        ));
         for rest in [
             r#""items":[{}]"#,
             r#""prefixItems":[{}]"#,
@@ -169,20 +161,16 @@ fn a_dialect_goes_only_where_all_read_the_same() {
 
 #[test]
 fn a_definition_with_one_reference_is_where_the_reference_was() {
-    compacts(&[
-        (
-            r##"{"$defs": {"a": {"type": "string"}}, "properties": {"p": {"$ref": "#/$defs/a"}}}"##,
-            r#"{"properties":{"p":{"type":"string"}}}"#,
-        ),
-        (
-            r##"{"properties": {"p": {"items": {"$ref": "#/definitions/a"}}}, "definitions": {"a": {"not": {"$ref": "#/definitions/b"}}, "b": {"type": "null"}}}"##,
-            r#"{"properties":{"p":{"items":{"not":{"type":"null"}}}}}"#,
-        ),
-        (
-            r##"{"$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"minimum": 1}}, "anyOf": [{"$ref": "#/$defs/a"}, {"items": {"$ref": "#/$defs/a"}}]}"##,
-            r##"{"$defs":{"a":{"items":{"minimum":1}}},"anyOf":[{"$ref":"#/$defs/a"},{"items":{"$ref":"#/$defs/a"}}]}"##,
-        ),
-    ]);
+    compacts(
+        r##"
+        {"$defs": {"a": {"type": "string"}}, "properties": {"p": {"$ref": "#/$defs/a"}}}
+            {"properties":{"p":{"type":"string"}}}
+        {"properties": {"p": {"items": {"$ref": "#/definitions/a"}}}, "definitions": {"a": {"not": {"$ref": "#/definitions/b"}}, "b": {"type": "null"}}}
+            {"properties":{"p":{"items":{"not":{"type":"null"}}}}}
+        {"$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"minimum": 1}}, "anyOf": [{"$ref": "#/$defs/a"}, {"items": {"$ref": "#/$defs/a"}}]}
+            {"$defs":{"a":{"items":{"minimum":1}}},"anyOf":[{"$ref":"#/$defs/a"},{"items":{"$ref":"#/$defs/a"}}]}
+    "##,
+    );
 }
 
 #[test]
@@ -213,28 +201,20 @@ fn definitions_that_would_nest_too_deep_stay() {
 
 #[test]
 fn what_is_there_twice_or_empty_goes_and_choices_of_types_are_lists() {
-    compacts(&[
-        (
-            r#"{"anyOf": [{"type": "string"}, {"type": "string", "title": "T"}, {"type": "object"}]}"#,
-            r#"{"type":["string","object"]}"#,
-        ),
-        (
-            r#"{"anyOf": [{"type": "string"}, {"minimum": 1}, {"type": ["null", "string"]}, {"minimum": 1}]}"#,
-            r#"{"anyOf":[{"type":["string","null"]},{"minimum":1}]}"#,
-        ),
-        (
-            r#"{"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]}"#,
-            r#"{"type":"string","anyOf":[{"type":["string","null"]}]}"#,
-        ),
-        (
-            r#"{"anyOf": [{"type": "object", "properties": {}}, {"type": "string"}]}"#,
-            r#"{"type":["object","string"]}"#,
-        ),
-        (
-            r#"{"properties": {}, "required": [], "items": {"properties": {}, "required": []}}"#,
-            r#"{"properties":{},"items":{}}"#,
-        ),
-    ]);
+    compacts(
+        r#"
+        {"anyOf": [{"type": "string"}, {"type": "string", "title": "T"}, {"type": "object"}]}
+            {"type":["string","object"]}
+        {"anyOf": [{"type": "string"}, {"minimum": 1}, {"type": ["null", "string"]}, {"minimum": 1}]}
+            {"anyOf":[{"type":["string","null"]},{"minimum":1}]}
+        {"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]}
+            {"type":"string","anyOf":[{"type":["string","null"]}]}
+        {"anyOf": [{"type": "object", "properties": {}}, {"type": "string"}]}
+            {"type":["object","string"]}
+        {"properties": {}, "required": [], "items": {"properties": {}, "required": []}}
+            {"properties":{},"items":{}}
+    "#,
+    );
     stays(&[
         r##"{"properties":{"a":{"anyOf":[{"type":"null"},{"type":"null"},true]},"b":{"$ref":"#/properties/a/anyOf/2"}}}"##,
         r#"{"oneOf":[{"type":"string"},{"type":"string"}]}"#,
@@ -248,16 +228,14 @@ fn what_is_there_twice_or_empty_goes_and_choices_of_types_are_lists() {
 
 #[test]
 fn a_choice_in_a_choice_is_one_choice() {
-    compacts(&[
-        (
-            r#"{"anyOf": [{"anyOf": [{"minimum": 1}, {"type": "null"}]}, {"type": "string"}, {"minimum": 1}]}"#,
-            r#"{"anyOf":[{"minimum":1},{"type":["null","string"]}]}"#,
-        ),
-        (
-            r##"{"anyOf": [{"$ref": "#/$defs/a"}, {"maximum": 9}], "$defs": {"a": {"anyOf": [{"minimum": 1}, {"minLength": 1}]}}}"##,
-            r#"{"anyOf":[{"minimum":1},{"minLength":1},{"maximum":9}]}"#,
-        ),
-    ]);
+    compacts(
+        r##"
+        {"anyOf": [{"anyOf": [{"minimum": 1}, {"type": "null"}]}, {"type": "string"}, {"minimum": 1}]}
+            {"anyOf":[{"minimum":1},{"type":["null","string"]}]}
+        {"anyOf": [{"$ref": "#/$defs/a"}, {"maximum": 9}], "$defs": {"a": {"anyOf": [{"minimum": 1}, {"minLength": 1}]}}}
+            {"anyOf":[{"minimum":1},{"minLength":1},{"maximum":9}]}
+    "##,
+    );
     stays(&[
         r#"{"anyOf":[{"anyOf":[{"minimum":1},{"minLength":1}],"maximum":9},{"maxLength":1}]}"#,
         r#"{"anyOf":[{"oneOf":[{"minimum":1},{"minLength":1}]},{"anyOf":[]},{"maxLength":1}]}"#,
@@ -266,20 +244,16 @@ fn a_choice_in_a_choice_is_one_choice() {
 
 #[test]
 fn a_choice_between_values_is_a_list_of_values() {
-    compacts(&[
-        (
-            r#"{"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "default": null}"#,
-            r#"{"type":["string","null"],"enum":["a","b",null]}"#,
-        ),
-        (
-            r#"{"anyOf": [{"type": "null"}, {"enum": [1, null], "type": "integer"}]}"#,
-            r#"{"type":["null","integer"],"enum":[null,1]}"#,
-        ),
-        (
-            r#"{"anyOf": [{"type": "number", "const": 1}, {"minimum": 9}, {"type": "string", "const": "a"}, {"type": "number", "enum": [2, 1]}]}"#,
-            r#"{"anyOf":[{"type":["number","string"],"enum":[1,"a",2]},{"minimum":9}]}"#,
-        ),
-    ]);
+    compacts(
+        r#"
+        {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "default": null}
+            {"type":["string","null"],"enum":["a","b",null]}
+        {"anyOf": [{"type": "null"}, {"enum": [1, null], "type": "integer"}]}
+            {"type":["null","integer"],"enum":[null,1]}
+        {"anyOf": [{"type": "number", "const": 1}, {"minimum": 9}, {"type": "string", "const": "a"}, {"type": "number", "enum": [2, 1]}]}
+            {"anyOf":[{"type":["number","string"],"enum":[1,"a",2]},{"minimum":9}]}
+    "#,
+    );
     stays(&[
         r#"{"anyOf":[{"enum":["a"]},{"type":"null"}]}"#,
         r#"{"anyOf":[{"type":"string","enum":["a"],"minLength":1},{"type":"null"}]}"#,
@@ -293,16 +267,14 @@ fn a_choice_between_values_is_a_list_of_values() {
 
 #[test]
 fn a_choice_between_types_is_a_list_of_types() {
-    compacts(&[
-        (
-            r#"{"anyOf": [{"type": "array", "items": {"minimum": 1}, "minItems": 1}, {"type": "null"}], "default": null}"#,
-            r#"{"type":["array","null"],"items":{"minimum":1},"minItems":1}"#,
-        ),
-        (
-            r#"{"anyOf": [{"type": ["string", "null"], "maxLength": 9}, {"type": "integer", "minimum": 0}], "default": 0}"#,
-            r#"{"type":["string","null","integer"],"maxLength":9,"minimum":0,"default":0}"#,
-        ),
-    ]);
+    compacts(
+        r#"
+        {"anyOf": [{"type": "array", "items": {"minimum": 1}, "minItems": 1}, {"type": "null"}], "default": null}
+            {"type":["array","null"],"items":{"minimum":1},"minItems":1}
+        {"anyOf": [{"type": ["string", "null"], "maxLength": 9}, {"type": "integer", "minimum": 0}], "default": 0}
+            {"type":["string","null","integer"],"maxLength":9,"minimum":0,"default":0}
+    "#,
+    );
     stays(&[
         r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"number","maximum":0}]}"#,
         r#"{"anyOf":[{"type":"string","minLength":1},{"type":"string","maxLength":0}]}"#,

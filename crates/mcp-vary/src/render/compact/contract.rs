@@ -46,7 +46,6 @@ impl<'c> Contract<'c> {
     }
 
     /// Whether there are no constraints.
-    #[must_use]
     pub fn is_free(&self) -> bool {
         self.schema.is_none() && self.accepts.is_none()
     }

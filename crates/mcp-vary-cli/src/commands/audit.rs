@@ -1,0 +1,320 @@
+//! `vary audit`: reads audit logs as a table.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use flate2::bufread::MultiGzDecoder;
+use mcp_vary::variant::Date;
+use mcp_vary_access::{Claims, Principal};
+use mcp_vary_audit::SCHEMA_VERSION;
+use serde_json::Value;
+
+use crate::environment::now_in_microseconds;
+use crate::failure::{Failure, Verdict};
+use crate::file;
+use crate::print::servers::plural;
+use crate::print::table::table;
+use crate::print::{self, notice, sanitize};
+use crate::stop::Stop;
+
+/// Show audit logs as a table
+///
+/// Reads the files of `audit.to`, also rotated and compressed ones, in the order of their times. Lines of another
+/// version, and those that are not records, are counted on standard error.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary audit /var/log/vary/audit.jsonl\n  \
+    vary audit /var/log/vary/audit.jsonl* --who ann --since 7d\n  \
+    vary audit audit.jsonl --tool git_push --outcome denied")]
+pub(crate) struct Audit {
+    /// Only records of this person: a name, or an id as the log has it
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Only records of the last 30m, 1h or 7d, or since a day or time in UTC: 2027-01-31, 2027-01-31T06:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<String>,
+    /// Only records of the client with this name
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
+    /// Only records about this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Only records about this tool, by its name for clients or at the server
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only records with this outcome
+    #[arg(long, value_parser = ["allowed", "denied", "error", "tool_error", "cancelled"])]
+    outcome: Option<String>,
+    /// The audit logs
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Prints the records that are wanted.
+pub(crate) async fn run(args: Audit, mut stop: Stop) -> Result<Verdict, Failure> {
+    let reading = tokio::task::spawn_blocking(move || read(&args));
+    stop.unless_requested(async {
+        let read = reading.await;
+        read.unwrap_or_else(|error| Err(Failure::command(error.to_string())))
+    })
+    .await
+}
+
+fn read(args: &Audit) -> Result<Verdict, Failure> {
+    let opened = args.files.iter().map(|path| LogFile::open(path));
+    let mut logs = opened.collect::<Result<Vec<_>, _>>()?;
+    logs.sort_by(|one, other| one.began.cmp(&other.began));
+    let conditions = conditions(args);
+    let since = args.since.as_deref().unwrap_or_default();
+    let is_wanted = |record: &Value| {
+        let time = record["time"].as_str().unwrap_or_default();
+        time >= since && conditions.iter().all(|condition| condition.holds(record))
+    };
+    let mut rows = Vec::new();
+    let mut is_found = false;
+    for log in logs {
+        log.read(|record| {
+            if is_wanted(record) {
+                rows.push(row(record));
+                is_found = true;
+            }
+            if rows.len() < MOST_ROWS {
+                return Ok(());
+            }
+            print_table(&std::mem::take(&mut rows))
+        })?;
+    }
+    print_table(&rows)?;
+    if !is_found {
+        notice("no record matches");
+    }
+    Ok(Verdict::Fine)
+}
+
+/// A file that is read.
+struct LogFile {
+    path: PathBuf,
+    lines: Box<dyn BufRead>,
+    /// The time of its first record.
+    began: String,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if path.is_dir() {
+            let (directory, log) = (path.display(), path.join("audit.jsonl"));
+            let fix = format!("name the log in it, such as `{}`", log.display());
+            return Err(Failure::command(format!(
+                "{directory} is a directory; {fix}"
+            )));
+        }
+        let unreadable = |error: io::Error| file::unreadable(path, &error);
+        let mut plain = BufReader::new(File::open(path).map_err(unreadable)?);
+        let is_compressed = plain.fill_buf().map_err(unreadable)?.starts_with(GZIP);
+        let mut lines: Box<dyn BufRead> = if is_compressed {
+            Box::new(BufReader::new(MultiGzDecoder::new(plain)))
+        } else {
+            Box::new(plain)
+        };
+        let start = lines.fill_buf().map_err(unreadable)?;
+        let first = start.split(|byte| *byte == b'\n').next().and_then(record);
+        let began = first.map(|first| text(&first, &["/time"]).to_owned());
+        Ok(Self {
+            path: path.to_owned(),
+            lines,
+            began: began.unwrap_or_default(),
+        })
+    }
+
+    /// Hands each record on, and reports the lines that cannot be read.
+    fn read(mut self, mut each: impl FnMut(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
+        let (mut newer, mut others) = (SkippedLines::default(), SkippedLines::default());
+        let mut has_record = false;
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let mut piece = self.lines.by_ref().take(MAX_LINE);
+            let read = piece.read_until(b'\n', &mut line);
+            if read.map_err(|error| file::unreadable(&self.path, &error))? == 0 {
+                break;
+            }
+            match record(&line) {
+                None if line.trim_ascii().is_empty() => {}
+                None => others.add(number),
+                Some(record) if record["v"] != SCHEMA_VERSION => newer.add(number),
+                Some(record) => {
+                    has_record = true;
+                    each(&record)?;
+                }
+            }
+        }
+        let name = self.path.display();
+        if !has_record && others.count > 0 {
+            let fix = "name the file of `audit.to`";
+            let why = format!("{name} has no record of an audit log; {fix}");
+            return Err(Failure::command(why));
+        }
+        others.report(&name, "that are not records");
+        newer.report(&name, "of another version, which this Vary does not know");
+        Ok(())
+    }
+}
+
+/// Lines that are not shown.
+#[derive(Default)]
+struct SkippedLines {
+    count: usize,
+    /// The number of the first one.
+    first: u64,
+}
+
+impl SkippedLines {
+    const fn add(&mut self, number: u64) {
+        if self.count == 0 {
+            self.first = number;
+        }
+        self.count += 1;
+    }
+
+    fn report(&self, file: &dyn Display, what: &str) {
+        if self.count > 0 {
+            let (lines, first) = (plural(self.count, "line"), self.first);
+            let note = format!("note: {file}: skipped {lines} {what}; the first is line {first}");
+            notice(&sanitize(&note));
+        }
+    }
+}
+
+/// The record that a line ends with: syslog writes something before it.
+fn record(line: &[u8]) -> Option<Value> {
+    let start = line.iter().position(|byte| *byte == b'{')?;
+    let record: Value = serde_json::from_slice(line.get(start..)?).ok()?;
+    let is_record = record["v"].is_u64() && record["time"].is_string();
+    is_record.then_some(record)
+}
+
+/// What a record must have: one of the values at one of the places.
+struct Condition {
+    places: &'static [&'static str],
+    values: Vec<String>,
+}
+
+impl Condition {
+    fn holds(&self, record: &Value) -> bool {
+        let found = self.places.iter().filter_map(|place| record.pointer(place));
+        let mut texts = found.filter_map(Value::as_str);
+        texts.any(|text| self.values.iter().any(|value| value == text))
+    }
+}
+
+fn conditions(args: &Audit) -> Vec<Condition> {
+    // A log may have no names: the ids of this name as a key, as a certificate, and as the client on stdio.
+    let ids = args.who.iter().flat_map(|name| {
+        let claims = Claims::default;
+        let key = Principal::key(name, claims());
+        [
+            key,
+            Principal::certificate(name, claims()),
+            Principal::stdio(name, claims()),
+        ]
+    });
+    let known = ids.filter_map(Result::ok);
+    let people = known.map(|principal| principal.id_text().to_owned());
+    let of = |value: &Option<String>| value.iter().cloned().collect();
+    let all: [(&'static [&'static str], Vec<String>); 5] = [
+        (PERSON, args.who.iter().cloned().chain(people).collect()),
+        (&["/client/name"], of(&args.client)),
+        (&["/target/server"], of(&args.server)),
+        (&["/target/name", "/target/upstream_name"], of(&args.tool)),
+        (&["/outcome"], of(&args.outcome)),
+    ];
+    let conditions = all.map(|(places, values)| Condition { places, values });
+    let given = conditions.into_iter().filter(|it| !it.values.is_empty());
+    given.collect()
+}
+
+fn row(record: &Value) -> Vec<String> {
+    let cells = COLUMNS.iter().map(|(_, places)| cell(text(record, places)));
+    let mut row: Vec<_> = cells.collect();
+    let duration = record["duration_ms"].as_f64();
+    row.push(duration.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}")));
+    row
+}
+
+/// The text at the first of the places that has one; `-` if none has.
+fn text<'r>(record: &'r Value, places: &[&str]) -> &'r str {
+    let mut found = places
+        .iter()
+        .filter_map(|place| record.pointer(place)?.as_str());
+    found.next().unwrap_or("-")
+}
+
+/// A text in one line, cut if it is long.
+fn cell(text: &str) -> String {
+    let line = sanitize(&text.replace('\n', "\\n"));
+    let cut = line.char_indices().nth(MOST_CHARACTERS);
+    match cut.and_then(|(at, _)| line.get(..at)) {
+        Some(start) => format!("{start}…"),
+        None => line,
+    }
+}
+
+fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let columns = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let heading = columns.chain(["ms".to_owned()]).collect();
+    let all: Vec<_> = std::iter::once(heading).chain(rows.to_vec()).collect();
+    print::data(&table(&all, COLUMNS.len()))
+}
+
+/// The beginning of the times that `text` means.
+fn since(text: &str) -> Result<String, &'static str> {
+    let is_utc = text.len() == "2027-01-31".len() || text.ends_with('Z');
+    if is_utc && text.parse::<Date>().is_ok() {
+        return Ok(text.trim_end_matches('Z').to_owned());
+    }
+    let age = UNITS.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        Some(number.saturating_mul(*seconds))
+    });
+    let age = age.ok_or("write it like 30m, 1h, 7d or 2027-01-31")?;
+    let second = (now_in_microseconds() / 1_000_000).saturating_sub(age);
+    let (hour, minute) = (second / 3600 % 24, second / 60 % 60);
+    let day = Date::from_unix(second);
+    Ok(format!("{day}T{hour:02}:{minute:02}:{:02}", second % 60))
+}
+
+/// Where records name a person, the best place first.
+const PERSON: &[&str] = &[
+    "/principal/name",
+    "/principal/key",
+    "/principal/sub",
+    "/principal/id",
+];
+/// The columns of the table, and where records have their texts.
+const COLUMNS: [(&str, &[&str]); 9] = [
+    ("time", &["/time"]),
+    ("who", PERSON),
+    ("client", &["/client/name"]),
+    ("event", &["/event"]),
+    ("method", &["/method"]),
+    ("target", &["/target/name"]),
+    ("server", &["/target/server"]),
+    ("outcome", &["/outcome"]),
+    ("rule", &["/rule"]),
+];
+/// How a compressed file begins.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// A line of an audit log is shorter, also with arguments.
+const MAX_LINE: u64 = 1 << 20;
+/// The rows of one table; the next one has its own widths.
+const MOST_ROWS: usize = 1000;
+/// The longest text in a cell.
+const MOST_CHARACTERS: usize = 60;
+/// The units of a time that has passed, in seconds.
+const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];

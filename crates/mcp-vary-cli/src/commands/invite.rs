@@ -1,0 +1,130 @@
+//! `vary invite`: all that a person needs to use a gateway of this user.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use mcp_vary_auth::address::EndpointPath;
+use mcp_vary_upstream::command_line::shell_word;
+use serde_json::Value;
+
+use crate::commands::connect::client::ClientName;
+use crate::commands::key::{self, KeyArgs};
+use crate::failure::{Failure, Verdict};
+use crate::operator::client::{GatewayAddress, about};
+use crate::print::{self, notice, sanitize};
+
+/// Let a person use a running gateway
+///
+/// Makes an API key. Prints to standard output the commands with which the person connects a client, and to standard
+/// error the entry for `auth.keys` of the configuration, which has the digest of the key. The key is stored nowhere: if
+/// it is lost, make another one.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary invite ann\n  \
+    vary invite ann --groups dev --client cursor\n  \
+    vary invite ann vary.yaml --expires 2027-01-31 > for-ann.txt")]
+pub(crate) struct Invite {
+    #[command(flatten)]
+    key: KeyArgs,
+    /// The client of the person, as `vary connect` names it
+    #[arg(
+        long,
+        value_name = "CLIENT",
+        default_value = "claude-code",
+        hide_possible_values = true
+    )]
+    client: ClientName,
+    /// The configuration of the gateway, or the address of a running one [default: the running gateway of this user]
+    #[arg(value_name = "TARGET")]
+    target: Option<String>,
+}
+
+/// Prints what to send to the person, and what to add to the configuration.
+pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
+    let gateway = Invited::to(args.target.as_deref()).await?;
+    let config = key::read_config(&gateway.file)?;
+    let file = gateway.file.display();
+    let authentication = config.authentication.as_ref();
+    let keys = authentication.map(|authentication| authentication.authenticator.keys());
+    let name = args.key.name.as_str();
+    let mut known = keys.into_iter().flat_map(|keys| keys.principals());
+    if known.any(|principal| principal.key_name() == Some(name)) {
+        return Err(Failure::command(format!(
+            "`auth.keys` of {file} has a key `{name}`; choose another name, or remove that line first"
+        )));
+    }
+    let public_url = config.listener.public_url.as_ref();
+    let public = public_url.map(|url| url.resource(&EndpointPath::Base));
+    let url = public.or(gateway.url).ok_or_else(|| {
+        Failure::command(format!(
+            "{file} does not say by which address people reach the gateway; add `public-url: https://...`, without \
+             `/mcp`"
+        ))
+    })?;
+    let (key, entry) = key::generate(&args.key)?;
+    let (secret, client) = (key.expose(), args.client.as_str());
+    let header = "--header 'Authorization: Bearer ${VARY_API_KEY}'";
+    let connect = format!(
+        "vary connect {client} {} {header} --write",
+        shell_word(&url)
+    );
+    print::data(&format!("export VARY_API_KEY={secret}\n{connect}\n"))?;
+    let step = match keys {
+        Some(_) => format!("Add this line to `auth.keys` of {file}:\n\n    - {entry}\n"),
+        None => format!(
+            "Add these lines to {file}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n"
+        ),
+    };
+    notice(&sanitize(&format!(
+        "Send the lines on standard output to `{name}`, where nobody else reads them. The key is not stored, and \
+         cannot be shown again.\n{step}"
+    )));
+    if public_url.is_none() {
+        notice(&sanitize(&format!(
+            "note: without `public-url` in {file}, {url} is an address for programs of this machine"
+        )));
+    }
+    Ok(Verdict::Fine)
+}
+
+/// The gateway that a person is invited to.
+struct Invited {
+    /// Its configuration.
+    file: PathBuf,
+    /// Where it serves clients, if it is known to run.
+    url: Option<String>,
+}
+
+impl Invited {
+    /// The gateway that was typed; without it, the running one of this user.
+    async fn to(typed: Option<&str>) -> Result<Self, Failure> {
+        if let Some(file) = typed.filter(|typed| is_file(typed)) {
+            return Ok(Self {
+                file: file.into(),
+                url: None,
+            });
+        }
+        let description = match GatewayAddress::find(typed, "invite NAME").await? {
+            GatewayAddress::Socket(path) => about(&path),
+            GatewayAddress::Tcp(_) | GatewayAddress::Default => Value::Null,
+        };
+        let member = |key: &str| description[key].as_str().map(str::to_owned);
+        let file = member("file").ok_or_else(|| {
+            Failure::command(
+                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite \
+                 NAME vary.yaml`",
+            )
+        })?;
+        Ok(Self {
+            file: file.into(),
+            url: member("url"),
+        })
+    }
+}
+
+/// Whether what was typed is meant as a file, and not as the address of a gateway.
+fn is_file(typed: &str) -> bool {
+    let is_address =
+        typed.parse::<u16>().is_ok() || typed.contains(':') || typed.ends_with(".sock");
+    !is_address || Path::new(typed).is_file()
+}

@@ -1,0 +1,84 @@
+//! How a running gateway was started, and what is newer on disk than what runs.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::document::StatusDocument;
+use crate::service::{Manager, program_file};
+
+/// A line about how the gateway runs that is described by `about`, and one for each thing that is newer.
+pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
+    let Some(path) = about["program"]["path"].as_str() else {
+        // An older Vary did not write it.
+        return String::new();
+    };
+    let manager = about["manager"].as_str().map(Manager::named);
+    let place = match manager {
+        Some(manager) => manager.description(),
+        None if about["isTerminal"] == true => "at a terminal",
+        None => "started by another program",
+    };
+    let mut lines = format!("{path}, {place}\n");
+    let file = about["file"].as_str().unwrap_or_default();
+    let text = mcp_vary_config::text(Path::new(file));
+    let digest = text.ok().map(|text| mcp_vary_config::digest(&text));
+    if digest.is_some() && status.config.is_some() && digest != status.config {
+        lines.push_str(&format!(
+            "{file} was changed and not read since; `vary reload` reads it, or says why it cannot\n"
+        ));
+    }
+    if program_file(Path::new(path)).as_ref() != Some(&about["program"]) {
+        let command = manager.map_or("start Vary again", Manager::restart_command);
+        lines.push_str(&format!(
+            "{path} is no longer the program that runs; to run the present one: {command}\n"
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_newer_than_what_runs_is_reported() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let text = mcp_vary_config::text(Path::new(path)).unwrap();
+        let mut about =
+            json!({"file": path, "manager": "systemd", "program": program_file(Path::new(path))});
+        let mut status = StatusDocument {
+            config: Some(mcp_vary_config::digest(&text)),
+            ..StatusDocument::default()
+        };
+        let current = format!("{path}, as a systemd user service\n");
+        assert_eq!(process_lines(&about, &status), current);
+        about["program"]["length"] = json!(1);
+        status.config = Some("sha256:0".to_owned());
+        let reads = "was changed and not read since; `vary reload` reads it, or says why it cannot";
+        let replaced = "is no longer the program that runs; to run the present one: systemctl --user restart vary";
+        assert_eq!(
+            process_lines(&about, &status),
+            format!("{current}{path} {reads}\n{path} {replaced}\n")
+        );
+    }
+
+    #[test]
+    fn without_a_service_the_place_is_what_started_vary() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let program = program_file(Path::new(path));
+        let place = |is_terminal: bool| {
+            let about = json!({"program": program, "isTerminal": is_terminal});
+            process_lines(&about, &StatusDocument::default())
+        };
+        assert_eq!(place(true), format!("{path}, at a terminal\n"));
+        assert_eq!(
+            place(false),
+            format!("{path}, started by another program\n")
+        );
+        let older = process_lines(&json!({"url": "u"}), &StatusDocument::default());
+        assert_eq!(older, "", "an older Vary did not describe its program");
+    }
+}

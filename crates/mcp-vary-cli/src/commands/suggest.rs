@@ -1,0 +1,236 @@
+//! `vary suggest`: a variant with the tools that were used.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use hyper::body::Bytes;
+use mcp_vary_base::io_error;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use crate::commands::operate::{written_token, wrong_token};
+use crate::environment::variable;
+use crate::failure::{Failure, Verdict};
+use crate::operator::client::{GatewayAddress, not_the_operators};
+use crate::print::servers::plural;
+use crate::print::{self, notice, sanitize, sanitize_json};
+use crate::similar::nearest;
+use crate::stop::Stop;
+use crate::tokens;
+
+pub(crate) mod args;
+mod usage;
+
+use args::Suggest;
+use usage::{ToolKey, Usage, UsedCall};
+
+/// Prints the variant.
+pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failure> {
+    let (proposal, usage) = stop.unless_requested(propose(&args)).await?;
+    if args.json {
+        print::data(&sanitize_json(&format!("{proposal:#}\n")))?;
+        return Ok(Verdict::Fine);
+    }
+    print::data(&to_text(&proposal))?;
+    if usage.without_arguments > 0 {
+        let calls = plural(usage.without_arguments, "call");
+        notice(&format!(
+            "the arguments of {calls} are not known, so none of their arguments is fixed; audit logs with `audit: {{arguments: full}}` \
+             have them, which can be secrets: `vary suggest --audit FILE`"
+        ));
+    }
+    Ok(Verdict::Fine)
+}
+
+async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
+    let page = PageData::find(args.admin.as_deref()).await?;
+    let (logs, empty) = (args.audit.clone(), Usage::of(args.client.as_deref()));
+    let reading = tokio::task::spawn_blocking(move || read_logs(&logs, empty));
+    let read = reading.await;
+    let mut usage = read.map_err(|error| Failure::command(error.to_string()))??;
+    if args.audit.is_empty() {
+        let recorded = page.get("/api/last-calls").await?;
+        let calls = recorded["calls"].as_array().into_iter().flatten();
+        calls
+            .filter_map(UsedCall::of_history)
+            .for_each(|call| usage.add(call));
+    }
+    if usage.calls == 0 {
+        return Err(no_calls(&usage, args));
+    }
+    let catalog = page.get("/api/catalog").await?;
+    let fixed = fixed(&page, &usage).await;
+    let client = args.client.as_deref().unwrap_or("suggested");
+    let id = client.to_lowercase().replace([' ', '/'], "-");
+    let value = usage.variant(&names(&catalog), &fixed);
+    let body = json!({"id": id, "value": value}).to_string();
+    let drafted = page.send(Method::POST, "/api/draft", body.into()).await?;
+    let all = catalog["tools"].as_array().map_or(0, Vec::len);
+    let mut variants = catalog["variants"].as_array().into_iter().flatten();
+    let baseline = variants.find(|variant| variant["id"] == catalog["baseline"]);
+    let proposal = json!({
+        "id": id,
+        "calls": usage.calls,
+        "tools": usage.tools.len(),
+        "tokens": drafted["tokens"],
+        "allTools": all,
+        "allTokens": baseline.map(|variant| &variant["tokens"]),
+        "value": value,
+        "yaml": drafted["yaml"],
+    });
+    Ok((proposal, usage))
+}
+
+/// The calls in audit logs.
+fn read_logs(logs: &[PathBuf], mut usage: Usage) -> Result<Usage, Failure> {
+    for path in logs {
+        read_log(path, &mut usage)?;
+    }
+    Ok(usage)
+}
+
+/// Adds the calls in an audit log.
+fn read_log(path: &Path, usage: &mut Usage) -> Result<(), Failure> {
+    let name = path.display();
+    let unreadable = |error| {
+        let why = io_error::describe_at(path, &error);
+        Failure::command(format!("{name} cannot be read: {why}"))
+    };
+    let mut is_log = false;
+    for line in BufReader::new(File::open(path).map_err(unreadable)?).split(b'\n') {
+        // The last line may be half of one.
+        let read = serde_json::from_slice::<Value>(&line.map_err(unreadable)?);
+        let record = read.unwrap_or_default();
+        is_log |= record["event"].is_string();
+        if let Some(call) = UsedCall::of_record(&record) {
+            usage.add(call);
+        }
+    }
+    if is_log {
+        return Ok(());
+    }
+    Err(Failure::command(format!(
+        "{name} has no record of an audit log; `audit: {{to: file PATH}}` writes one"
+    )))
+}
+
+/// Why no variant can be proposed without a call.
+fn no_calls(usage: &Usage, args: &Suggest) -> Failure {
+    let others = || usage.others.iter().map(String::as_str);
+    let why = match &args.client {
+        Some(client) if !usage.others.is_empty() => {
+            let near = nearest(client, others()).map(|near| format!("did you mean `{near}`? "));
+            let shown: Vec<_> = others().take(SHOWN).map(|it| format!("`{it}`")).collect();
+            format!(
+                "no calls of a client `{client}`; {}there are calls of {}",
+                near.unwrap_or_default(),
+                shown.join(", ")
+            )
+        }
+        _ if args.audit.is_empty() => NO_HISTORY.to_owned(),
+        _ => "no calls of tools in the audit log".to_owned(),
+    };
+    Failure::command(sanitize(&why))
+}
+
+/// What files call the tools that servers list: the name of one in a variant that does not rename it.
+fn names(catalog: &Value) -> BTreeMap<ToolKey, String> {
+    let tools = catalog["tools"].as_array().into_iter().flatten();
+    let named = tools.filter_map(|tool| {
+        let mut shown = tool["variants"].as_object()?.values();
+        let named = shown.find(|it| it["name"].is_string() && it["renamed"].is_null())?;
+        let key = ToolKey::new(&tool["server"], &tool["name"])?;
+        Some((key, named["name"].as_str()?.to_owned()))
+    });
+    named.collect()
+}
+
+/// The arguments of tools to fix, as far as the schemas of servers list them.
+async fn fixed(page: &PageData, usage: &Usage) -> BTreeMap<ToolKey, Map<String, Value>> {
+    let mut fixed = BTreeMap::new();
+    for (tool, used) in &usage.tools {
+        let mut arguments = used.fixable();
+        if arguments.is_empty() {
+            continue;
+        }
+        let [server, name] =
+            [&tool.server, &tool.name].map(|text| utf8_percent_encode(text, NON_ALPHANUMERIC));
+        let path = format!("/api/tool?server={server}&name={name}");
+        let listed = page.get(&path).await.unwrap_or_default();
+        let properties = &listed["original"]["inputSchema"]["properties"];
+        arguments.retain(|argument, _| properties[argument].is_object());
+        if !arguments.is_empty() {
+            fixed.insert(tool.clone(), arguments);
+        }
+    }
+    fixed
+}
+
+/// The entry of the variant, below what it saves, as comments.
+fn to_text(proposal: &Value) -> String {
+    let number = |key: &str| usize::try_from(proposal[key].as_u64().unwrap_or(0)).unwrap_or(0);
+    let (tokens, all) = (number("tokens"), number("allTokens"));
+    let saved = 100_usize.saturating_sub(tokens::percent(tokens, all));
+    let comments = format!(
+        "# {} of {} tools were called, in {}. They cost {tokens} tokens in place of {all}: {saved} % less.\n\
+         # Put this under `variants` of the file. Its address is /mcp/v/{}; or name it in a rule of `clients`.\n",
+        number("tools"),
+        number("allTools"),
+        plural(number("calls"), "call"),
+        proposal["id"].as_str().unwrap_or_default(),
+    );
+    sanitize(&(comments + proposal["yaml"].as_str().unwrap_or_default()))
+}
+
+/// The data of the page of a running gateway.
+struct PageData {
+    address: GatewayAddress,
+    token: Option<String>,
+}
+
+impl PageData {
+    /// That of the gateway at the address that was typed; without one, of the running gateway of this user.
+    async fn find(typed: Option<&str>) -> Result<Self, Failure> {
+        let address = GatewayAddress::find(typed, "suggest --admin").await?;
+        let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(&address));
+        Ok(Self { address, token })
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.send(Method::GET, path, Bytes::new()).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Failure> {
+        let address = &self.address;
+        let request = address.send(method, path, self.token.as_deref(), body);
+        let answered = tokio::time::timeout(TIMEOUT, request).await;
+        let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
+        let answer = answered.unwrap_or_else(|_| late());
+        let (status, text) =
+            answer.map_err(|why| Failure::command(format!("no answer from {address}: {why}")))?;
+        let answer: Value = serde_json::from_slice(&text).unwrap_or_default();
+        match (status, answer["error"].as_str()) {
+            (StatusCode::OK, _) if answer.is_object() => Ok(answer),
+            (StatusCode::UNAUTHORIZED, _) => Err(wrong_token(address)),
+            (StatusCode::NOT_FOUND, Some(_)) => Err(Failure::command(format!(
+                "the gateway at {address} has no page, which records calls; start it again with `--admin 8801` added"
+            ))),
+            (_, Some(why)) => Err(Failure::command(sanitize(why))),
+            _ => {
+                let why = not_the_operators(status, "suggest");
+                Err(Failure::command(format!("no answer from {address}: {why}")))
+            }
+        }
+    }
+}
+
+/// Counting the tokens of thousands of tools takes a while.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The clients that a message names.
+const SHOWN: usize = 10;
+const NO_HISTORY: &str = "no calls of tools yet since the start of the gateway; call some with your client, or read the calls of an audit \
+                          log: `vary suggest --audit FILE`";

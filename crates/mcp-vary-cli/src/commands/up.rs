@@ -1,0 +1,133 @@
+//! `vary up`: takes over the servers of all clients of a user, and runs as their service.
+
+pub(crate) mod args;
+mod diff;
+mod home;
+pub(crate) mod journal;
+mod operation;
+mod plan;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+
+use self::args::Up;
+use self::home::Home;
+use self::journal::Journal;
+use self::plan::Plan;
+use self::survey::Survey;
+use crate::commands::connect::client::ClientName;
+use crate::environment::variable;
+use crate::failure::{Failure, Verdict};
+use crate::file::unreadable;
+use crate::print::{self, notice, sanitize};
+use crate::question::{has_person, is_confirmed};
+use crate::service;
+use crate::stop::Stop;
+
+/// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
+pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
+    let directory = service::directory()?;
+    let _lock = stop.unless_requested(journal::lock(&directory)).await?;
+    let mut journal = Journal::read(&directory)?;
+    if journal.is_unfinished && !args.dry_run {
+        resume(&mut journal, &directory)?;
+    }
+    let home = Home::find(&variable, &journal);
+    for note in home.notes.iter().chain(&left_in_project(&home)) {
+        notice(&sanitize(note));
+    }
+    if home.clients.is_empty() {
+        return Err(Failure::command(nothing_found()));
+    }
+    leave_directory()?;
+    let path = configuration()?;
+    let survey = Survey::take(&home, &path, &mut stop).await?;
+    print::data(&sanitize(&survey.table(&home)))?;
+    survey.notes().for_each(|note| notice(&sanitize(&note)));
+    let plan = Plan::new(&home, &survey, journal, path)?;
+    if args.dry_run {
+        print::data(&sanitize(&plan.diff(&home)))?;
+        return Ok(Verdict::Fine);
+    }
+    if plan.is_empty() {
+        notice("nothing is new: these clients have Vary in place of their servers");
+    } else if !args.yes {
+        agree(&plan).await?;
+    }
+    let is_whole = plan.carry_out(&directory, &mut stop).await?;
+    print::data(&sanitize(&survey.costs()))?;
+    Ok(Verdict::fine_if(is_whole))
+}
+
+/// Returns once the user agrees to the plan.
+async fn agree(plan: &Plan) -> Result<(), Failure> {
+    if !has_person() {
+        return Err(Failure::command(
+            "nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be written",
+        ));
+    }
+    let question = format!("{} `vary down` undoes it. Go on? [y/N] ", plan.summary());
+    if is_confirmed(&sanitize(&question)).await? {
+        return Ok(());
+    }
+    Err(Failure::command("nothing was changed"))
+}
+
+/// Takes back what a command began that was killed.
+fn resume(journal: &mut Journal, directory: &Path) -> Result<(), Failure> {
+    notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
+    journal.store(directory)?;
+    let report = |line: &str| notice(&sanitize(line));
+    let is_whole = journal.take_back(true, &report) && journal.take_back(false, &report);
+    if is_whole {
+        journal.entries.clear();
+        journal.is_unfinished = false;
+    }
+    journal.store(directory)?;
+    if is_whole {
+        return Ok(());
+    }
+    Err(Failure::command("repair that, then type `vary up` again"))
+}
+
+/// A line about the files of clients in the current directory: whoever wrote the project would choose what the service
+/// starts.
+fn left_in_project(home: &Home) -> Option<String> {
+    let paths = home
+        .clients
+        .iter()
+        .map(|found| found.file.path.canonicalize());
+    let known: Vec<PathBuf> = paths.flatten().collect();
+    let names = ClientName::value_variants().iter();
+    let mut files: Vec<&str> = names.filter_map(|name| name.client().project).collect();
+    files.retain(|file| {
+        let real = Path::new(file).canonicalize();
+        real.is_ok_and(|real| real.is_file() && !known.contains(&real))
+    });
+    let shown = files.join(", ");
+    (!files.is_empty()).then(|| format!("the files of this directory stay as they are: {shown}"))
+}
+
+/// Changes to the directory of the service: what is in the current one must not decide which program a server is.
+fn leave_directory() -> Result<(), Failure> {
+    let home = service::home()?;
+    std::env::set_current_dir(&home).map_err(|error| unreadable(&home, &error))
+}
+
+/// That no client has servers, and which ones were looked for.
+fn nothing_found() -> String {
+    let names = ClientName::value_variants().iter();
+    let titles: Vec<&str> = names.map(|name| name.client().title).collect();
+    let all = titles.join(", ");
+    format!("no client of yours has servers that Vary can take over; looked for: {all}")
+}
+
+/// The configuration of the service.
+pub(crate) fn configuration() -> Result<PathBuf, Failure> {
+    let directory = service::configuration_directory()?;
+    Ok(directory.join("vary").join("vary.yaml"))
+}

@@ -1,0 +1,151 @@
+//! What `vary up` would write, line by line and without secrets.
+
+use mcp_vary_upstream::secret::{holds_secret, is_secret};
+use serde_json::Value;
+use similar::udiff::unified_diff;
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// Values that are not shown.
+#[derive(Default)]
+pub(super) struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// Adds the secrets in `value`, which has this `name`. In `env` and `headers`, that is every value.
+    pub(super) fn add(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                let is_secret_place = PLACES.contains(&name);
+                for (key, member) in members {
+                    match member {
+                        Value::String(text) if is_secret_place => self.add_text(text),
+                        _ => self.add(key, member),
+                    }
+                }
+            }
+            Value::Array(items) => {
+                // The argument after `--token` is a secret.
+                let mut flag = name;
+                for item in items {
+                    self.add(flag, item);
+                    flag = item.as_str().unwrap_or_default();
+                }
+            }
+            Value::String(text) if is_secret(name, text) || holds_secret(text) => {
+                self.add_text(text);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a secret as it is, and as JSON, YAML and TOML write it.
+    pub(super) fn add_text(&mut self, text: &str) {
+        if text.len() < SHORTEST || text.starts_with("${") && text.ends_with('}') {
+            return;
+        }
+        let escaped = Value::from(text).to_string();
+        self.0.push(escaped.trim_matches('"').to_owned());
+        self.0.push(text.to_owned());
+        // One may be a part of another.
+        self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    }
+
+    fn masked(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for secret in &self.0 {
+            out = out.replace(secret, MASK);
+        }
+        // Others are in what was not read as a server, or are written with escapes.
+        let lines = out.lines().map(|line| {
+            let is_secret = line.contains("\\u") || line.contains("\\U") || holds_secret(line);
+            format!("{}\n", if is_secret { MASK } else { line })
+        });
+        lines.collect()
+    }
+
+    /// The lines that change from `before` to `after`, without secrets.
+    pub(super) fn diff(&self, name: &str, before: Option<&str>, after: &str) -> String {
+        let [old, new] = [before.unwrap_or_default(), after].map(|it| self.masked(it));
+        let state = before.map_or(" (new)", |_| "");
+        let changes = unified_diff(Algorithm::Myers, &old, &new, 0, None);
+        format!("--- {name}{state}\n+++ {name}\n{changes}")
+    }
+}
+
+/// `current` with what changes from `old` to `new`; `None` if `current` was changed in the same lines.
+pub(super) fn merged(old: &str, new: &str, current: &str) -> Option<String> {
+    let [old_lines, new_lines] =
+        [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+    let mut lines: Vec<&str> = current.split_inclusive('\n').collect();
+    for change in capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines)
+        .iter()
+        .rev()
+    {
+        if change.tag() == DiffTag::Equal {
+            continue;
+        }
+        let range = change.old_range();
+        // As many lines above it as are needed to find the place.
+        let place = (0..=range.start).find_map(|above| {
+            let known = old_lines.get(range.start - above..range.end)?;
+            let is_here = |at: &usize| lines.get(*at..).is_some_and(|tail| tail.starts_with(known));
+            let mut places = (0..=lines.len()).filter(is_here);
+            let first = places.next()?;
+            places.next().is_none().then_some(first + above)
+        })?;
+        let replaced = place..place + range.len();
+        lines.splice(replaced, new_lines.get(change.new_range())?.iter().copied());
+    }
+    Some(lines.concat())
+}
+
+/// The keys whose values are secret, as clients call them.
+const PLACES: [&str; 4] = ["env", "environment", "headers", "http_headers"];
+/// What is shown in place of a secret.
+const MASK: &str = "••••";
+/// Shorter values are numbers and modes.
+const SHORTEST: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_as_they_are_written() {
+        let mut secrets = Secrets::default();
+        let entry = json!({
+            "command": "x", "args": ["--token", "abcdefghij", "--mode", "fast"],
+            "env": {"KEY": "a\"b\\c", "MODE": "${MODE}", "N": "1"},
+            "headers": {"Authorization": "Bearer abcdefgh"},
+            "url": "https://h/mcp?api_key=0123456789"
+        });
+        secrets.add("git", &entry);
+        let before = format!("{entry:#}\n");
+        let diff = secrets.diff("f", Some(&before), "{\"x\": \"\\u0061\"}\n");
+        for secret in ["abcdefghij", "a\\\"b", "abcdefgh", "0123456789", "u0061"] {
+            assert!(!diff.contains(secret), "{secret}: {diff}");
+        }
+        for shown in [
+            "--- f\n+++ f\n@@ -1,",
+            "\"KEY\": \"••••\"",
+            "${MODE}",
+            "\"fast\"",
+            "\"N\": \"1\"",
+        ] {
+            assert!(diff.contains(shown), "{shown}: {diff}");
+        }
+    }
+
+    #[test]
+    fn what_a_user_changed_stays_when_servers_are_added() {
+        let old = "servers:\n  a:\n    command: x\nvariants:\n  c:\n    tools: [a]\n";
+        let new = "servers:\n  a:\n    command: x\n  b:\n    command: x\nvariants:\n  c:\n    tools: [a, b]\n";
+        let current = "naming: always\n".to_owned() + &old.replace("  c:", "  # mine\n  c:");
+        let expected = "naming: always\n".to_owned() + &new.replace("  c:", "  # mine\n  c:");
+        assert_eq!(merged(old, new, &current), Some(expected));
+        assert_eq!(merged(old, new, old).as_deref(), Some(new));
+        assert_eq!(merged(old, new, &old.replace("[a]", "[a, q]")), None);
+        assert_eq!(merged(old, old, "anything"), Some("anything".to_owned()));
+    }
+}

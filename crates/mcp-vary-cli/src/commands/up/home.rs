@@ -1,0 +1,310 @@
+//! The clients of a user, and what is written so that they reach Vary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+use mcp_vary_config::{ClientText, Format, ImportSource, Imported, ImportedFile, import};
+use serde_json::{Map, Value, json};
+
+use super::journal::Journal;
+use super::operation::{Kind, Operation};
+use crate::commands::connect::client::{Client, ClientName, UserFile};
+use crate::commands::connect::endpoint::{Endpoint, with_variant};
+use crate::commands::connect::entry::entry;
+use crate::commands::connect::file::ClientFile;
+use crate::commands::connect::places::{self, System};
+use crate::commands::connect::record::{Record, Written, digest};
+use crate::commands::connect::write;
+use crate::failure::Failure;
+use crate::print::servers::first_names;
+
+/// The clients that have servers.
+pub(crate) struct Home {
+    pub(crate) clients: Vec<FoundClient>,
+    /// A line for each client that is left as it is.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A client, and its servers.
+pub(crate) struct FoundClient {
+    pub(crate) client: &'static Client,
+    pub(crate) file: ClientFile,
+    /// The file without what Vary wrote.
+    base: String,
+    /// What Vary wrote.
+    written: Vec<Written>,
+    /// The keys that lead to the servers.
+    container: Vec<String>,
+    /// The servers in `base`.
+    servers: Vec<(String, Value)>,
+}
+
+impl Home {
+    /// The clients whose user's files have servers. `variable` gives the values of environment variables.
+    pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
+        let (mut clients, mut notes) = (Vec::new(), Vec::new());
+        for client in ClientName::value_variants().iter().map(|it| it.client()) {
+            let Ok(path) = places::user_file(client, System::current(), variable) else {
+                continue;
+            };
+            notes.extend(servers_of_projects(client, &path));
+            match FoundClient::read(client, path, journal) {
+                Ok(found) => clients.extend(found),
+                Err(why) => notes.push(format!("{} is left as it is: {why}", client.title)),
+            }
+        }
+        Self { clients, notes }
+    }
+
+    /// The servers of all clients for which `is_served`, as one configuration, with a variant for each client that has
+    /// not all of them. One that has none is in it with no servers.
+    pub(crate) fn import(
+        &self,
+        is_served: &dyn Fn(&FoundClient, &str) -> bool,
+    ) -> Result<Imported, Failure> {
+        let read = self.clients.iter().map(|found| {
+            let path = found.file.path.display().to_string();
+            (found, path, found.source(is_served))
+        });
+        let all: Vec<_> = read.collect();
+        let mut sources = Vec::new();
+        for (found, path, text) in &all {
+            if let Some(text) = text {
+                let source = ImportSource::new(path, text).with_format(found.client.format);
+                sources.push(source.with_variant(found.client.name));
+            }
+        }
+        let outcome = import(&sources).map_err(|mistakes| Failure::command(mistakes.to_string()));
+        let mut imported = outcome?;
+        for (at, (_, _, text)) in all.iter().enumerate() {
+            if text.is_none() {
+                imported.files.insert(at, ImportedFile::default());
+            }
+        }
+        Ok(imported)
+    }
+}
+
+impl FoundClient {
+    /// The client whose file is at `path`; `None` if it has no servers.
+    fn read(
+        client: &'static Client,
+        path: PathBuf,
+        journal: &Journal,
+    ) -> Result<Option<Self>, Failure> {
+        let file = ClientFile::read(path)?;
+        if file.text.is_none() {
+            return Ok(None);
+        }
+        let (base, written) = write::base(client, &file)?;
+        if !written.is_empty() && !journal.has_client(client.name) {
+            let name = client.name;
+            return Err(Failure::command(format!(
+                "`vary connect` wrote to its file; to have it here, too: vary connect {name} --remove && vary up"
+            )));
+        }
+        let text = base.unwrap_or_default();
+        let located = |diagnostic| write::at(&file, &diagnostic);
+        let container = client.container_in(&text).map_err(located)?;
+        let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+        let entries = ClientText::new(client.syntax, &text).entries(&keys);
+        let servers = entries.map_err(located)?;
+        if servers.is_empty() {
+            return Ok(None);
+        }
+        file.check_writable()?;
+        let found = Self {
+            client,
+            file,
+            base: text,
+            written,
+            container,
+            servers,
+        };
+        found.check()?;
+        Ok(Some(found))
+    }
+
+    /// Fails if the servers cannot be read, or cannot be taken out.
+    fn check(&self) -> Result<(), Failure> {
+        let text = self.source(&|_, _| true).unwrap_or_default();
+        let source = ImportSource::new(self.client.title, &text).with_format(self.client.format);
+        import(&[source]).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
+        let names = self.servers.iter().map(|(name, _)| name.clone());
+        let whole = self.entry_for(json!({}), names.collect());
+        let applied = write::applied(self.client, &self.base, &[whole]);
+        applied.map_err(|diagnostic| write::at(&self.file, &diagnostic))?;
+        Ok(())
+    }
+
+    /// Vary in place of the servers `moved`.
+    fn entry_for(&self, entry: Value, moved: Vec<String>) -> Written {
+        Written {
+            name: NAME.to_owned(),
+            entry: Some(entry),
+            container: self.container.clone(),
+            moved,
+        }
+    }
+
+    /// Whether Vary has the server called `name` already.
+    pub(crate) fn has_moved(&self, name: &str) -> bool {
+        let mut moved = self.written.iter().flat_map(|written| &written.moved);
+        moved.any(|it| it == name)
+    }
+
+    /// Everything that the file has, to find the secrets in it.
+    pub(crate) fn values(&self) -> Vec<(String, Value)> {
+        let read = ClientText::new(self.client.syntax, &self.base).entries(&[]);
+        read.unwrap_or_default()
+    }
+
+    /// The servers for which `is_served` as a file of their own, since a client may store its history beside them;
+    /// `None` if there are none.
+    fn source(&self, is_served: &dyn Fn(&Self, &str) -> bool) -> Option<String> {
+        let servers = self.servers.iter();
+        let served = servers.filter(|(name, _)| is_served(self, name));
+        let table: Map<String, Value> = served.cloned().collect();
+        if table.is_empty() {
+            return None;
+        }
+        let keys = self.container.iter().rev();
+        let mut root = keys.fold(Value::Object(table), |inner, key| json!({key: inner}));
+        if self.client.format == Format::VsCode {
+            // What it asks its user for.
+            let mut beside = self.values().into_iter();
+            if let Some((key, inputs)) = beside.find(|(key, _)| key == "inputs") {
+                root[key] = inputs;
+            }
+        }
+        Some(root.to_string())
+    }
+
+    /// The entry that the client gets: the one for `reached`, unless its user chose another since `journal` got it.
+    fn new_entry(
+        &self,
+        previous: Option<&Written>,
+        reached: &Reached<'_>,
+        journal: &mut Journal,
+    ) -> Result<Value, Failure> {
+        let written_then = journal.entries.get(self.client.name);
+        let present = previous.and_then(|written| written.entry.as_ref());
+        if let Some(chosen) = present.filter(|entry| Some(*entry) != written_then) {
+            return Ok(chosen.clone());
+        }
+        let url = with_variant(reached.address, reached.variant)?;
+        let endpoint = match self.client.url {
+            Some(_) => Endpoint::Http {
+                url,
+                headers: Vec::new(),
+            },
+            None => Endpoint::Stdio {
+                program: reached.program.to_owned(),
+                args: vec!["serve".to_owned(), "--stdio".to_owned(), url],
+            },
+        };
+        let is_native = self.container.len() > self.client.container.len();
+        let new = entry(self.client, &endpoint, is_native)?;
+        let name = self.client.name.to_owned();
+        journal.entries.insert(name, new.clone());
+        Ok(new)
+    }
+
+    /// What is written so that the client has Vary in place of the servers in `moved`; nothing if that is so already.
+    pub(crate) fn operations(
+        &self,
+        reached: &Reached<'_>,
+        moved: &BTreeMap<String, String>,
+        journal: &mut Journal,
+    ) -> Result<Vec<Operation>, Failure> {
+        if moved.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_vary =
+            |written: &&Written| written.name == NAME && written.container == self.container;
+        let previous = self.written.iter().find(is_vary);
+        let new = self.new_entry(previous, reached, journal)?;
+        let servers = self.servers.iter().map(|(name, _)| name);
+        let names: Vec<String> = servers
+            .filter(|name| moved.contains_key(*name))
+            .cloned()
+            .collect();
+        let all = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+        let moved_then = previous.map(|written| all(&written.moved));
+        if moved_then == Some(all(&names)) && self.has(&new, &names) {
+            return Ok(Vec::new());
+        }
+        let mut entries = self.written.clone();
+        entries.retain(|written| !is_vary(&written));
+        entries.push(self.entry_for(new, names));
+        let applied = write::applied(self.client, &self.base, &entries);
+        let after = applied.map_err(|diagnostic| write::at(&self.file, &diagnostic))?;
+        let record = Record {
+            digest: digest(&after),
+            is_created: false,
+            entries,
+            other: None,
+        };
+        let beside = |path: PathBuf, text: String| Operation {
+            path,
+            kind: Kind::Beside(self.file.path.clone()),
+            before: None,
+            after: text,
+            mode: 0o600,
+            replaced: None,
+        };
+        Ok(vec![
+            beside(self.file.backup(), self.base.clone()),
+            beside(self.file.record(), record.to_json()),
+            Operation {
+                path: self.file.path.clone(),
+                kind: Kind::Client(self.client.name.to_owned()),
+                before: Some(self.base.clone()),
+                after,
+                mode: 0o600,
+                replaced: self.file.text.clone(),
+            },
+        ])
+    }
+
+    /// Whether the file has the `entry` of Vary, and none of the servers `moved`.
+    fn has(&self, entry: &Value, moved: &[String]) -> bool {
+        let keys: Vec<&str> = self.container.iter().map(String::as_str).collect();
+        let text = self.file.text.as_deref().unwrap_or_default();
+        let entries = ClientText::new(self.client.syntax, text).entries(&keys);
+        let now = entries.unwrap_or_default();
+        now.iter().any(|(name, it)| name == NAME && it == entry)
+            && !now.iter().any(|(name, _)| moved.contains(name))
+    }
+}
+
+/// A line about the servers that the file of `client` at `path` has for single projects: Vary would give them to all.
+fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
+    if !matches!(client.user, UserFile::HomeWithProjects(_)) {
+        return None;
+    }
+    let text = ClientFile::read(path.to_owned()).ok()?.text?;
+    let projects = ClientText::new(client.syntax, &text).entries(&["projects"]);
+    let mut names = Vec::new();
+    for (_, project) in projects.ok()? {
+        let servers = project["mcpServers"].as_object().into_iter().flatten();
+        names.extend(servers.map(|(name, _)| format!("`{name}`")));
+    }
+    let (title, shown) = (client.title, first_names(&names));
+    let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
+    (!names.is_empty()).then_some(line)
+}
+
+/// How a client reaches Vary.
+pub(crate) struct Reached<'a> {
+    /// The URL of the gateway.
+    pub(crate) address: &'a str,
+    /// The variant of the client; `None` for the default.
+    pub(crate) variant: Option<&'a str>,
+    /// The path of this program, for a client that cannot connect to a URL.
+    pub(crate) program: &'a str,
+}
+
+/// The name of Vary in clients' files.
+const NAME: &str = "vary";

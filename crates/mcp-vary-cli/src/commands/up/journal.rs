@@ -1,0 +1,154 @@
+//! What `vary up` wrote, so that the next command finishes or takes back what one began that was killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mcp_vary_base::private_files;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::operation::{Kind, Operation};
+use crate::commands::connect::file;
+use crate::failure::Failure;
+use crate::file::{unreadable, unwritable};
+use crate::print::notice;
+
+/// What `vary up` wrote, with the files as they were.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Journal {
+    /// Whether a command is at work on the files, or was killed at it.
+    pub(crate) is_unfinished: bool,
+    /// The processes that were at work since nothing was unfinished.
+    processes: BTreeSet<u32>,
+    /// The name of what runs the service.
+    pub(crate) manager: String,
+    /// The configuration as it was written, without what its user changed since.
+    pub(crate) generated: String,
+    /// The variables that the servers need.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The entry that each client got, by the client's name.
+    pub(crate) entries: BTreeMap<String, Value>,
+    /// The files in the order in which they are written.
+    pub(crate) operations: Vec<Operation>,
+}
+
+impl Journal {
+    /// The journal in `directory`; an empty one if nothing was written.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
+        let path = directory.join(NAME);
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let checked = private_files::check_regular(&path);
+        let read = checked.and_then(|()| fs::read(&path));
+        let bytes = read.map_err(|error| unreadable(&path, &error))?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::command(format!(
+                "{} is not a journal of this Vary: {error}; beside each client's file, its `.vary-backup` is as it was",
+                path.display()
+            ))
+        })
+    }
+
+    /// Stores it in one step, for its user alone.
+    pub(crate) fn store(&mut self, directory: &Path) -> Result<(), Failure> {
+        if !self.is_unfinished {
+            self.processes.clear();
+        }
+        self.processes.insert(std::process::id());
+        let path = directory.join(NAME);
+        let failed = |error: std::io::Error| unwritable(&path, &error);
+        let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
+        let draft = path.with_extension("draft");
+        private_files::create_directory(directory).map_err(failed)?;
+        let written = private_files::replace(&draft).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)
+        });
+        written.map_err(failed)
+    }
+
+    /// Removes the journal in `directory`.
+    pub(crate) fn delete(directory: &Path) -> Result<(), Failure> {
+        file::delete(&directory.join(NAME))
+    }
+
+    /// What a later `vary up` has to know once everything is given back.
+    pub(crate) fn given_back(self) -> Self {
+        Self {
+            generated: self.generated,
+            ..Self::default()
+        }
+    }
+
+    /// Adds `operations`. One of a file that is here already takes its place.
+    pub(crate) fn add(&mut self, operations: &[Operation]) {
+        let is_replaced = |known: &Operation| operations.iter().any(|new| new.path == known.path);
+        self.operations.retain(|known| !is_replaced(known));
+        self.operations.extend(operations.iter().cloned());
+    }
+
+    /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first, and reports what
+    /// becomes of each. Returns whether all are given back; what is not stays in the journal.
+    pub(crate) fn take_back(&mut self, of_clients: bool, report: &dyn Fn(&str)) -> bool {
+        let mut left: Vec<Operation> = Vec::new();
+        let mut failed: Vec<PathBuf> = Vec::new();
+        for operation in std::mem::take(&mut self.operations).into_iter().rev() {
+            let is_of_client = matches!(operation.kind, Kind::Client(_) | Kind::Beside(_));
+            // Without what is beside it, the client's file cannot be given back later.
+            let is_needed = matches!(&operation.kind, Kind::Beside(file) if failed.contains(file));
+            if is_of_client != of_clients || is_needed {
+                left.push(operation);
+                continue;
+            }
+            match operation.take_back(&self.processes) {
+                Ok(note) => note.iter().for_each(|line| report(line)),
+                Err(failure) => {
+                    report(&format!("not given back: {failure}"));
+                    failed.push(operation.path.clone());
+                    left.push(operation);
+                }
+            }
+        }
+        left.reverse();
+        self.operations = left;
+        failed.is_empty()
+    }
+
+    /// Whether Vary wrote to the file of the client called `name`.
+    pub(crate) fn has_client(&self, name: &str) -> bool {
+        let is_its = |it: &Operation| matches!(&it.kind, Kind::Client(client) if client == name);
+        self.operations.iter().any(is_its)
+    }
+}
+
+/// Waits until no other command of this user is at work on the clients' files. The lock lasts as long as the file is
+/// open.
+pub(crate) async fn lock(directory: &Path) -> Result<File, Failure> {
+    let path = directory.join("up.lock");
+    let created = private_files::create_directory(directory);
+    let opened = created.and_then(|()| private_files::open(&path));
+    let file = opened.map_err(|error| unwritable(&path, &error))?;
+    let mut is_reported = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(unwritable(&path, &error)),
+        }
+        if !is_reported {
+            notice("another `vary up` or `vary down` is at work; waiting for it");
+            is_reported = true;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+const NAME: &str = "up.json";
+/// How often it is looked whether the other command has ended.
+const PAUSE: Duration = Duration::from_millis(50);

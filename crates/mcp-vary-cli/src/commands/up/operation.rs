@@ -1,0 +1,151 @@
+//! One file that `vary up` writes, and how it is given back.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::ValueEnum as _;
+use mcp_vary_config::ClientText;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::commands::connect::client::{Client, ClientName};
+use crate::commands::connect::file::ClientFile;
+use crate::commands::connect::record::Record;
+use crate::failure::Failure;
+
+/// A file that is written, as it was before and as it is after.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Operation {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    /// The text before, without what Vary wrote; `None` if there was no file.
+    pub(crate) before: Option<String>,
+    pub(crate) after: String,
+    /// The mode of a new file.
+    pub(crate) mode: u32,
+    /// The text that is replaced, which may have what Vary wrote earlier.
+    #[serde(skip)]
+    pub(crate) replaced: Option<String>,
+}
+
+/// What a file is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// The file of the client of this name.
+    Client(String),
+    /// What `vary connect` stores beside this file of a client.
+    Beside(PathBuf),
+    /// A file of the service.
+    Service,
+    /// The configuration, which stays.
+    Configuration,
+}
+
+impl Operation {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written, or if it is the file of a client that another program changed meanwhile.
+    pub(crate) fn apply(&self) -> Result<(), Failure> {
+        let file = ClientFile::read(self.path.clone())?.with_mode(self.mode);
+        let is_changed = file.text != self.replaced;
+        if is_changed && matches!(self.kind, Kind::Client(_)) {
+            return Err(Failure::command(format!(
+                "{} was changed by another program meanwhile; run `vary up` again",
+                self.path.display()
+            )));
+        }
+        file.check_writable()?;
+        file.write(&self.after)
+    }
+
+    /// Gives the file back as it was. If others changed it since, their change stays. What `processes` left
+    /// that were killed is removed. Returns what there is to say about it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or written.
+    pub(crate) fn take_back(&self, processes: &BTreeSet<u32>) -> Result<Option<String>, Failure> {
+        let file = ClientFile::read(self.path.clone())?.with_mode(self.mode);
+        processes
+            .iter()
+            .for_each(|process| file.remove_draft(*process));
+        if file.text == self.before || self.kind == Kind::Configuration {
+            return Ok(None);
+        }
+        let is_changed = file.text.as_ref() != Some(&self.after);
+        match &self.kind {
+            Kind::Client(name) if is_changed => {
+                let named = ClientName::from_str(name, false).map_err(Failure::command)?;
+                self.merge_back(named.client(), &file).map(Some)
+            }
+            Kind::Service if is_changed => Ok(Some(format!(
+                "{} was changed since, and stays",
+                self.path.display()
+            ))),
+            _ => {
+                replace(&file, self.before.as_deref())?;
+                let shown = self.path.display();
+                let is_of_client = matches!(self.kind, Kind::Client(_));
+                Ok(is_of_client.then(|| format!("{shown} is as it was")))
+            }
+        }
+    }
+
+    /// Takes Vary out of a file that others changed, and puts back what it replaced.
+    fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<String, Failure> {
+        let shown = self.path.display();
+        let backup = ClientFile::read(file.backup())?.text;
+        // A file that is broken now stays as it is.
+        let undone = Record::read(file).ok().flatten().and_then(|record| {
+            let text = file.text.as_deref()?;
+            record.undo(client.syntax, text, backup.as_deref()).ok()
+        });
+        let text = undone.map_or_else(|| file.text.clone(), |undone| undone.text);
+        if text != file.text {
+            replace(file, text.as_deref())?;
+        }
+        if self.is_given_back(client, text.as_deref()) {
+            return Ok(format!(
+                "{shown} was changed since: that stays, and Vary is taken out"
+            ));
+        }
+        let beside = file.beside(BEFORE);
+        let before = self.before.as_deref();
+        replace(&ClientFile::read(beside.clone())?.with_mode(0o600), before)?;
+        Ok(format!(
+            "{shown} was changed since, and not everything could be put back; as it was before, it is {}",
+            beside.display()
+        ))
+    }
+
+    /// Whether `text` has every server that was replaced, and nothing that was added.
+    fn is_given_back(&self, client: &Client, text: Option<&str>) -> bool {
+        let entries = |text: Option<&str>| -> Option<Vec<(String, Value)>> {
+            let container = client.container_in(text?).ok()?;
+            let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+            ClientText::new(client.syntax, text?).entries(&keys).ok()
+        };
+        let [before, after, now] = [self.before.as_deref(), Some(&*self.after), text].map(entries);
+        let (Some(before), Some(after), Some(now)) = (before, after, now) else {
+            return false;
+        };
+        let is_back = |entry: &(String, Value)| after.contains(entry) || now.contains(entry);
+        let is_gone = |entry: &(String, Value)| before.contains(entry) || !now.contains(entry);
+        before.iter().all(is_back) && after.iter().all(is_gone)
+    }
+}
+
+/// Writes `text`, or removes the file without one.
+fn replace(file: &ClientFile, text: Option<&str>) -> Result<(), Failure> {
+    file.check_writable()?;
+    match text {
+        Some(text) => file.write(text),
+        None => file.delete(),
+    }
+}
+
+/// What ends the name of a file as it was before, if it could not be given back.
+const BEFORE: &str = ".vary-before";

@@ -1,0 +1,307 @@
+//! What `vary up` is going to write, and how it does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use mcp_vary_config::SecretFiles;
+use tokio::net::TcpStream;
+
+use super::diff::{Secrets, merged};
+use super::home::{FoundClient, Home, Reached};
+use super::journal::Journal;
+use super::operation::{Kind, Operation};
+use super::survey::Survey;
+use crate::commands::connect::client::Client;
+use crate::commands::connect::file::ClientFile;
+use crate::environment::variable;
+use crate::failure::Failure;
+use crate::file;
+use crate::print::{notice, sanitize};
+use crate::service::{self, Manager, ServiceFile, ServiceSpec};
+use crate::serving::LISTEN;
+use crate::stop::Stop;
+
+/// What is going to be written.
+pub(crate) struct Plan {
+    manager: Manager,
+    spec: ServiceSpec,
+    /// The configuration and the files of the service that are not as they are to be.
+    service: Vec<Operation>,
+    clients: Vec<PlannedClient>,
+    /// With the new entries of clients.
+    journal: Journal,
+}
+
+/// A client whose file is written.
+struct PlannedClient {
+    client: &'static Client,
+    operations: Vec<Operation>,
+}
+
+impl Plan {
+    /// What is missing of the servers that answered at the clients that have them.
+    pub(crate) fn new(
+        home: &Home,
+        survey: &Survey,
+        mut journal: Journal,
+        path: PathBuf,
+    ) -> Result<Self, Failure> {
+        let imported = home.import(&|found: &FoundClient, name: &str| {
+            found.has_moved(name) || survey.is_up(home, found, name)
+        })?;
+        if imported.files.iter().all(|file| file.servers.is_empty()) {
+            return Err(Failure::looked_at(
+                "no server answers, so nothing was changed",
+            ));
+        }
+        let configuration = configuration_operation(path, &imported.yaml, &mut journal)?;
+        let inherited = &imported.variables;
+        let (address, variables) =
+            address_and_variables(&configuration, inherited, &journal.variables)?;
+        let manager = match &*journal.manager {
+            "" => Manager::detect(),
+            name => Manager::named(name),
+        };
+        let executable = std::env::current_exe();
+        let program = executable.map_err(|error| {
+            Failure::command(format!("the path of this program cannot be found: {error}"))
+        })?;
+        let spec = ServiceSpec {
+            program,
+            configuration: configuration.path.clone(),
+            address,
+            variables,
+            log: service::directory()?.join("service.log"),
+        };
+        let url = format!("http://{}/mcp", spec.address);
+        let shown = spec.program.display().to_string();
+        let mut clients = Vec::new();
+        for (found, file) in home.clients.iter().zip(&imported.files) {
+            let reached = Reached {
+                address: &url,
+                variant: file.variant.as_deref(),
+                program: &shown,
+            };
+            let operations = found.operations(&reached, &file.servers, &mut journal)?;
+            let client = found.client;
+            clients.push(PlannedClient { client, operations });
+        }
+        clients.retain(|planned| !planned.operations.is_empty());
+        let mut service = vec![configuration];
+        for file in manager.files(&spec)? {
+            service.push(service_operation(file, &journal)?);
+        }
+        service.retain(|planned| planned.replaced.as_ref() != Some(&planned.after));
+        Ok(Self {
+            manager,
+            spec,
+            service,
+            clients,
+            journal,
+        })
+    }
+
+    /// Whether every file is as it is to be.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.clients.is_empty() && self.service.is_empty()
+    }
+
+    /// What is going to be done, in a sentence.
+    pub(crate) fn summary(&self) -> String {
+        let path = self.spec.configuration.display();
+        let how = self.manager.description();
+        let titles = self.clients.iter().map(|planned| planned.client.title);
+        let all: String = titles.map(|title| format!(", connect {title}")).collect();
+        format!("Write {path}, run Vary {how}{all}.")
+    }
+
+    /// What changes in each file, without secrets.
+    pub(crate) fn diff(&self, home: &Home) -> String {
+        let mut secrets = Secrets::default();
+        for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
+            secrets.add(&name, &value);
+        }
+        let values = self.spec.variables.values();
+        for value in values.filter(|value| !value.starts_with('/')) {
+            secrets.add_text(value);
+        }
+        let mut out = String::new();
+        let of_clients = self.clients.iter().flat_map(|it| &it.operations);
+        for operation in self.service.iter().chain(of_clients) {
+            let name = operation.path.display().to_string();
+            if matches!(operation.kind, Kind::Beside(_)) {
+                out.push_str(&format!("+++ {name} (for `vary down`)\n"));
+                continue;
+            }
+            let replaced = operation.replaced.as_deref();
+            out.push_str(&secrets.diff(&name, replaced, &operation.after));
+        }
+        out
+    }
+
+    /// Writes the files, and runs the service before a client is connected to it. Returns whether all clients are.
+    pub(crate) async fn carry_out(
+        mut self,
+        directory: &Path,
+        stop: &mut Stop,
+    ) -> Result<bool, Failure> {
+        let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
+        // Of its configuration, the service reads a change by itself.
+        let is_current = self.journal.manager == self.manager.name()
+            && self.journal.variables == self.spec.variables
+            && !self.service.iter().any(|it| it.kind == Kind::Service);
+        self.journal.manager = self.manager.name().to_owned();
+        self.journal.variables = self.spec.variables.clone();
+        self.journal.add(&self.service);
+        self.clients
+            .iter()
+            .for_each(|it| self.journal.add(&it.operations));
+        self.journal.is_unfinished = true;
+        self.journal.store(directory)?;
+        self.service.iter().try_for_each(Operation::apply)?;
+        if !(is_answering && is_current) {
+            let started = stop.unless_requested(self.manager.start(&self.spec)).await;
+            started.map_err(|why| {
+                why.with_line("no client's file was changed; to undo what was written: vary down")
+            })?;
+        }
+        let mut is_whole = true;
+        for planned in &self.clients {
+            let title = planned.client.title;
+            match planned.operations.iter().try_for_each(Operation::apply) {
+                Ok(()) => notice(&format!("{title} has Vary: {}", planned.client.see)),
+                Err(why) => {
+                    is_whole = false;
+                    notice(&sanitize(&format!("{title} is left as it is: {why}")));
+                }
+            }
+        }
+        self.journal.is_unfinished = false;
+        self.journal.store(directory)?;
+        self.report();
+        Ok(is_whole)
+    }
+
+    /// What a user may want to do next.
+    fn report(&self) {
+        let path = self.spec.configuration.display();
+        let address = &self.spec.address;
+        notice(&sanitize(&format!(
+            "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
+             for a client with a variant of its own: write `from: compact` there, in {path}"
+        )));
+        self.manager.note().iter().for_each(|note| notice(note));
+        notice("the page of Vary: vary open\nto undo everything: vary down");
+    }
+}
+
+/// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.
+fn configuration_operation(
+    path: PathBuf,
+    imported: &str,
+    journal: &mut Journal,
+) -> Result<Operation, Failure> {
+    let mut known = journal.generated.lines();
+    let listen = match known.find_map(|line| line.strip_prefix("listen: ")) {
+        Some(listen) => listen.to_owned(),
+        None => free_address()?,
+    };
+    // The first line says that another command wrote it.
+    let servers = imported.split_once('\n').map_or("", |(_, after)| after);
+    let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
+    let shown = path.display();
+    let replaced = ClientFile::read(path.clone())?.text;
+    let after = match &replaced {
+        None => generated.clone(),
+        Some(_) if journal.generated.is_empty() => {
+            return Err(Failure::command(format!(
+                "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
+            )));
+        }
+        Some(current) => merged(&journal.generated, &generated, current).ok_or_else(|| {
+            Failure::command(format!(
+                "{shown} was changed where servers or variants are to be added; move it away to have a new one"
+            ))
+        })?,
+    };
+    journal.generated = generated;
+    Ok(Operation {
+        path,
+        kind: Kind::Configuration,
+        before: None,
+        after,
+        // It has the secrets of the clients' files.
+        mode: 0o600,
+        replaced,
+    })
+}
+
+/// Where the configuration is served, and the variables that its servers need, with those that they inherit. What is
+/// not set here is as in `known`.
+fn address_and_variables(
+    configuration: &Operation,
+    inherited: &BTreeSet<String>,
+    known: &BTreeMap<String, String>,
+) -> Result<(String, BTreeMap<String, String>), Failure> {
+    let label = configuration.path.display().to_string();
+    let secrets = SecretFiles::beside(&configuration.path);
+    let parsed = file::parse_with_variables(&label, &configuration.after, &secrets);
+    let read = parsed.map_err(|mistakes| file::invalid_file(&mistakes))?;
+    let missing = read.missing.into_iter().map(|(name, _)| name);
+    let mut variables = BTreeMap::new();
+    for name in read.used.iter().chain(inherited).cloned().chain(missing) {
+        match variable(&name).or_else(|| known.get(&name).cloned()) {
+            Some(value) => {
+                variables.insert(name, value);
+            }
+            None => notice(&sanitize(&format!(
+                "not set here, and needed by a server: `{name}`"
+            ))),
+        }
+    }
+    if !variables.is_empty() {
+        let names: Vec<_> = variables.keys().map(|name| format!("`{name}`")).collect();
+        notice(&format!(
+            "the service gets the variables: {}",
+            names.join(", ")
+        ));
+    }
+    let listen = read
+        .file
+        .program
+        .listen
+        .unwrap_or_else(|| LISTEN.to_owned());
+    let address = match listen.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => listen,
+    };
+    Ok((address, variables))
+}
+
+/// A file of the service.
+fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, Failure> {
+    let replaced = ClientFile::read(file.path.clone())?.text;
+    let mut known = journal.operations.iter();
+    let earlier = known.find(|operation| operation.path == file.path);
+    Ok(Operation {
+        path: file.path,
+        kind: Kind::Service,
+        before: earlier.map_or_else(|| replaced.clone(), |operation| operation.before.clone()),
+        after: file.text,
+        mode: file.mode,
+        replaced,
+    })
+}
+
+/// The usual address for clients, or a free one if something listens there.
+fn free_address() -> Result<String, Failure> {
+    let usual = TcpListener::bind(LISTEN).or_else(|_| TcpListener::bind("127.0.0.1:0"));
+    let address = usual.and_then(|listener| listener.local_addr());
+    let found = address.map_err(|error| Failure::command(format!("no port is free: {error}")))?;
+    Ok(found.to_string())
+}
+
+/// How the configuration begins.
+const HEADER: &str =
+    "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";

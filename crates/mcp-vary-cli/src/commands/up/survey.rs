@@ -1,0 +1,237 @@
+//! What the servers of the clients answer, and what they cost each client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use mcp_vary::json::Members;
+use mcp_vary_config::{Imported, SecretFiles};
+use mcp_vary_gateway::{Gateway, ServedItem, Target};
+use mcp_vary_upstream::{ConnectionState, without_server};
+
+use super::home::{FoundClient, Home};
+use crate::credentials::{LoginMode, file_with_logins};
+use crate::failure::Failure;
+use crate::print::servers::{is_up, reason};
+use crate::print::table::table;
+use crate::serving::chain;
+use crate::stop::Stop;
+use crate::{file, serving, tokens};
+
+/// The servers of all clients, as they answered.
+pub(crate) struct Survey {
+    /// All of them as one configuration.
+    imported: Imported,
+    servers: BTreeMap<String, Server>,
+    costs: Vec<Cost>,
+}
+
+/// A server.
+#[derive(Default)]
+struct Server {
+    state: String,
+    is_up: bool,
+    tools: Vec<String>,
+    /// Why it is not up.
+    reason: Option<String>,
+    target: Option<Target>,
+}
+
+/// The tokens of a client's tools.
+struct Cost {
+    title: &'static str,
+    tools: usize,
+    /// As they are, in `compact` and in `directory`.
+    tokens: [usize; 3],
+}
+
+impl Survey {
+    /// Starts the servers of `home` as a configuration at `path` would, and ends them again.
+    pub(crate) async fn take(home: &Home, path: &Path, stop: &mut Stop) -> Result<Self, Failure> {
+        let imported = home.import(&|_, _| true)?;
+        let names = imported.files.iter().flat_map(|file| file.servers.values());
+        let mut survey = Self {
+            servers: names
+                .map(|name| (name.clone(), Server::default()))
+                .collect(),
+            imported,
+            costs: Vec::new(),
+        };
+        let name = path.display().to_string();
+        let secrets = SecretFiles::beside(path);
+        let yaml = survey.imported.yaml.clone();
+        let parse = |only: &[String]| file::parse(&name, &yaml, only, &secrets, None);
+        let mut usable = Vec::new();
+        for (server, found) in &mut survey.servers {
+            match parse(std::slice::from_ref(server)) {
+                Ok(_) => usable.push(server.clone()),
+                Err(mistakes) => {
+                    let variable = mistakes
+                        .all
+                        .iter()
+                        .find_map(|it| it.missing_variable.as_ref());
+                    let state = variable.map(|name| format!("needs `{name}`"));
+                    found.state = state.unwrap_or_else(|| "unusable".to_owned());
+                    let first = mistakes.all.first();
+                    found.reason = first.map(|it| format!("`{}` {}", it.key, it.what));
+                }
+            }
+        }
+        if usable.is_empty() {
+            return Ok(survey);
+        }
+        let parsed = parse(&usable).map_err(|mistakes| file::invalid_file(&mistakes))?;
+        let mut config = file::with_full_start_wait(file_with_logins(parsed, LoginMode::Stored)?);
+        config.allow_empty_start = true;
+        let targets = config.servers.iter();
+        for (server, target) in targets.map(|it| (it.name.clone(), it.target.clone())) {
+            survey.servers.entry(server).or_default().target = Some(target);
+        }
+        let gateway = Gateway::open(chain::with_ancestors(config)?).await;
+        serving::wait(&gateway, stop, |_| false).await?;
+        survey.read(&gateway);
+        survey.costs = costs(home, &survey.imported, &gateway);
+        gateway.close().await;
+        Ok(survey)
+    }
+
+    /// Reads the states and tools of the servers.
+    fn read(&mut self, gateway: &Gateway) {
+        for report in gateway.servers() {
+            let found = self.servers.entry(report.name.clone()).or_default();
+            let wants_login = match &report.state {
+                ConnectionState::Disconnected { error, .. } => error.is_unauthorized(),
+                _ => false,
+            };
+            found.is_up = is_up(&report.state);
+            found.state = match (found.is_up, wants_login) {
+                (true, _) => "up",
+                (false, true) => "wants a login",
+                (false, false) => "down",
+            }
+            .to_owned();
+            found.reason = reason(&report).map(|why| without_server(&why, &report.name).to_owned());
+            if let (true, Some(Target::Http { url, .. })) = (wants_login, &found.target) {
+                let address = url.to_string();
+                let shown = address.split('?').next().unwrap_or_default();
+                found.reason = Some(format!("run `vary login {shown}`, then `vary up` again"));
+            }
+            let tools = gateway.server_tools(&report.name).into_iter();
+            found.tools = tools.map(|(_, definition)| definition).collect();
+        }
+        let known: Vec<_> = self
+            .servers
+            .iter()
+            .map(|(name, it)| (name.clone(), it.target.clone()))
+            .collect();
+        for (name, found) in self.servers.iter_mut().filter(|(_, found)| found.is_up) {
+            let is_same =
+                |other: &&(String, Option<Target>)| other.0 < *name && other.1 == found.target;
+            if let Some((other, _)) = known.iter().find(is_same) {
+                found.state = format!("same as `{other}`");
+            }
+        }
+    }
+
+    /// Whether the server that the client `found` calls `name` answered.
+    pub(crate) fn is_up(&self, home: &Home, found: &FoundClient, name: &str) -> bool {
+        let mut files = home.clients.iter().zip(&self.imported.files);
+        let of_client = files.find(|(it, _)| std::ptr::eq(*it, found));
+        let server = of_client.and_then(|(_, file)| file.servers.get(name));
+        server.is_some_and(|server| self.servers.get(server).is_some_and(|it| it.is_up))
+    }
+
+    /// A row for each server, and below it why others stay with their clients.
+    pub(crate) fn table(&self, home: &Home) -> String {
+        let heading = ["server", "clients", "state", "tools", "tokens"];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        let mut reasons = String::new();
+        for (name, found) in &self.servers {
+            let files = home.clients.iter().zip(&self.imported.files);
+            let having = files.filter(|(_, file)| file.servers.values().any(|it| it == name));
+            let titles: Vec<&str> = having.map(|(found, _)| found.client.title).collect();
+            let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
+            let texts = [name.clone(), titles.join(", "), found.state.clone()];
+            let shown = counts.map(|count| {
+                if found.is_up {
+                    count.to_string()
+                } else {
+                    "-".to_owned()
+                }
+            });
+            rows.push([&texts[..], &shown].concat());
+            if let Some(reason) = found.reason.as_ref().filter(|_| !found.is_up) {
+                reasons.push_str(&format!("`{name}` stays with its clients: {reason}\n"));
+            }
+        }
+        table(&rows, 3) + &reasons
+    }
+
+    /// A line for each setting of a client that Vary does not have.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let notes = self.imported.notes.iter();
+        let left_out = notes.filter(|it| it.note.what.contains("left out"));
+        left_out.map(|it| format!("note: {}: `{}` {}", it.file, it.note.key, it.note.what))
+    }
+
+    /// A row for each client with what its tools cost.
+    pub(crate) fn costs(&self) -> String {
+        let heading = ["client", "tools", "tokens", "compact", "directory"];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        for cost in &self.costs {
+            let counts = [&[cost.tools][..], &cost.tokens].concat();
+            let cells = counts.iter().map(usize::to_string);
+            rows.push(
+                std::iter::once(cost.title.to_owned())
+                    .chain(cells)
+                    .collect(),
+            );
+        }
+        table(&rows, 1)
+    }
+}
+
+/// What the tools of each client cost.
+fn costs(home: &Home, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
+    let variants: BTreeMap<String, Vec<String>> = gateway
+        .tools()
+        .into_iter()
+        .map(|(id, tools)| (id.to_string(), tools))
+        .collect();
+    let served = gateway.served();
+    let is_tool = |item: &&ServedItem| item.list == "tools/list";
+    let all: BTreeSet<&str> = served
+        .iter()
+        .filter(is_tool)
+        .map(|item| &*item.id)
+        .collect();
+    let tools_of = |id: &str| variants.get(id).map_or(&[][..], Vec::as_slice);
+    let clients = home.clients.iter().zip(&imported.files);
+    let costs = clients.map(|(found, file)| {
+        let tools = tools_of(file.variant.as_deref().unwrap_or("standard"));
+        let names: BTreeSet<String> = tools.iter().filter_map(|tool| tool_name(tool)).collect();
+        // The gateway's own tools are in every `directory`.
+        let is_listed = |name: String| names.contains(&name) || !all.contains(&*name);
+        let count_in = |id: &str| {
+            let its_tools = tools_of(id).iter();
+            let listed: Vec<&String> = its_tools
+                .filter(|tool| tool_name(tool).is_some_and(is_listed))
+                .collect();
+            tokens::count_tools(&listed)
+        };
+        Cost {
+            title: found.client.title,
+            tools: tools.len(),
+            tokens: [
+                tokens::count_tools(tools),
+                count_in("compact"),
+                count_in("directory"),
+            ],
+        }
+    });
+    costs.collect()
+}
+
+/// The name of a tool.
+fn tool_name(tool: &str) -> Option<String> {
+    Members::parse(tool).ok()?.get_str("name")
+}

@@ -1,0 +1,412 @@
+//! Vary as a service of this user: under systemd, under launchd, or as a process in the background.
+
+mod files;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
+use std::{env, fs, io};
+
+use clap::ValueEnum;
+use http::Method;
+use mcp_vary_base::{io_error, private_files};
+use mcp_vary_operator::Command as OperatorCommand;
+use serde_json::{Value, json};
+
+use crate::environment::{path_variable, state_directory, variable};
+use crate::failure::Failure;
+use crate::file::unwritable;
+use crate::operator::client::{GatewayAddress, about, running, status_at};
+
+/// What runs as the service.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceSpec {
+    /// The absolute path of this program.
+    pub(crate) program: PathBuf,
+    /// The absolute path of the configuration.
+    pub(crate) configuration: PathBuf,
+    /// Where clients are served: HOST:PORT.
+    pub(crate) address: String,
+    /// The variables that servers need. Those that Vary itself needs, such as `PATH`, are added from the environment.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The file for standard error.
+    pub(crate) log: PathBuf,
+}
+
+/// What starts the service, and starts it again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Manager {
+    /// The systemd of the user.
+    Systemd,
+    /// The launchd of macOS.
+    Launchd,
+    /// Nothing: a process without a terminal, until the machine restarts.
+    Background,
+}
+
+/// A file by which a manager knows the service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ServiceFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    pub(crate) mode: u32,
+}
+
+impl Manager {
+    /// The manager that answers here.
+    pub(crate) fn detect() -> Self {
+        let answers = |program: &str, args: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(args).stdin(Stdio::null());
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if answers("systemctl", &["--user", "show-environment"]) {
+            Self::Systemd
+        } else if answers("launchctl", &["print", &launchd_domain()]) {
+            Self::Launchd
+        } else {
+            Self::Background
+        }
+    }
+
+    /// The name after `--service`, and in what is known of the running gateway.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd",
+            Self::Launchd => "launchd",
+            Self::Background => "background",
+        }
+    }
+
+    /// The manager of this name; without one, Vary runs in the background.
+    pub(crate) fn named(name: &str) -> Self {
+        Self::from_str(name, false).unwrap_or(Self::Background)
+    }
+
+    /// The files to write before [`Self::start`], and to remove after [`Self::stop`].
+    ///
+    /// # Errors
+    ///
+    /// If the user's home directory is not known.
+    pub(crate) fn files(self, spec: &ServiceSpec) -> Result<Vec<ServiceFile>, Failure> {
+        match self {
+            Self::Systemd => {
+                let directory = configuration_directory()?;
+                Ok(files::of_systemd(spec, &spec.variables(), &directory))
+            }
+            Self::Launchd => {
+                let agent = files::of_launchd(spec, &spec.variables(), &home()?);
+                Ok(vec![agent])
+            }
+            Self::Background => Ok(Vec::new()),
+        }
+    }
+
+    /// Starts the service, or starts it again, and waits until the gateway answers.
+    ///
+    /// # Errors
+    ///
+    /// If it does not within a minute, with the last line of its log.
+    pub(crate) async fn start(self, spec: &ServiceSpec) -> Result<(), Failure> {
+        prepare_log(&spec.log).map_err(|error| unwritable(&spec.log, &error))?;
+        let mut process = None;
+        let started = match self {
+            Self::Systemd => start_unit().await,
+            Self::Launchd => {
+                self.stop().await?;
+                let path = home()?.join(files::AGENT).display().to_string();
+                run("launchctl", &["bootstrap", &launchd_domain(), &path]).await
+            }
+            Self::Background => {
+                self.stop().await?;
+                process = Some(spawn(spec)?);
+                Ok(())
+            }
+        };
+        started.map_err(|why| with_log(why, &spec.log))?;
+        let ready = async {
+            while self.socket().is_none() {
+                if let Some(Ok(Some(_))) = process.as_mut().map(Child::try_wait) {
+                    return Err(Failure::command("Vary ended at once"));
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            Ok(())
+        };
+        let address = &spec.address;
+        let late = || Failure::command(format!("nothing answers at {address} after {START:?}"));
+        let answered = tokio::time::timeout(START, ready).await;
+        let outcome = answered.unwrap_or_else(|_| Err(late()));
+        outcome.map_err(|why| with_log(why, &spec.log))?;
+        // Those that take longer are not waited for: the others work.
+        let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
+        Ok(())
+    }
+
+    /// Waits until no server of the service is starting.
+    async fn servers_started(self) {
+        while let Some(socket) = self.socket() {
+            let status = status_at(&socket).await.unwrap_or_default();
+            let mut servers = status["servers"].as_array().into_iter().flatten();
+            if servers.all(|server| server["state"] != "starting") {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Ends the service for good, once requests in flight have finished. Does nothing if it does not run.
+    ///
+    /// # Errors
+    ///
+    /// If it still runs after a minute.
+    pub(crate) async fn stop(self) -> Result<(), Failure> {
+        // Managers also fail if they do not know the service.
+        let requested = match self {
+            Self::Systemd => systemctl(&["disable", "--now", files::UNIT]).await,
+            Self::Launchd => {
+                let agent = format!("{}/{}", launchd_domain(), files::LABEL);
+                run("launchctl", &["bootout", &agent]).await
+            }
+            Self::Background => {
+                // One that was just started has no socket yet.
+                let starting = async {
+                    while self.socket().is_none() && is_locked() {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                };
+                let _ = tokio::time::timeout(START, starting).await;
+                match self.socket() {
+                    Some(socket) => drain(GatewayAddress::Socket(socket)).await,
+                    None => Ok(()),
+                }
+            }
+        };
+        let ended = async {
+            while self.socket().is_some() || self == Self::Background && is_locked() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        if tokio::time::timeout(STOP, ended).await.is_ok() {
+            return Ok(());
+        }
+        let late = || Failure::command(format!("Vary has not ended after {STOP:?}"));
+        Err(requested.err().unwrap_or_else(late))
+    }
+
+    /// Has the manager forget the files of [`Self::files`], which were removed.
+    pub(crate) async fn removed(self) {
+        if self == Self::Systemd {
+            // A unit without its file does nothing.
+            let _ = systemctl(&["daemon-reload"]).await;
+        }
+    }
+
+    /// What a user has to know of this manager.
+    pub(crate) const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Systemd => Some(
+                "Vary runs while you are logged in; to keep it running after that: loginctl enable-linger",
+            ),
+            Self::Launchd => None,
+            Self::Background => Some(
+                "Vary runs in the background until this machine restarts; then type `vary up` again",
+            ),
+        }
+    }
+
+    /// How Vary runs under it.
+    pub(crate) const fn description(self) -> &'static str {
+        match self {
+            Self::Systemd => "as a systemd user service",
+            Self::Launchd => "as a launchd agent",
+            Self::Background => "in the background",
+        }
+    }
+
+    /// The command that starts the present program and configuration.
+    pub(crate) const fn restart_command(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemctl --user restart vary",
+            Self::Launchd => "launchctl kickstart -k gui/$UID/vary",
+            Self::Background => "vary drain && vary up",
+        }
+    }
+
+    /// The socket of the service, if its gateway answers.
+    fn socket(self) -> Option<PathBuf> {
+        let is_service = |socket: &PathBuf| about(socket)["manager"] == self.name();
+        running().into_iter().find(is_service)
+    }
+}
+
+/// What tells a program on disk from another one at the same path.
+pub(crate) fn program_file(path: &Path) -> Option<Value> {
+    let metadata = fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let microseconds = u64::try_from(modified.as_micros()).ok()?;
+    Some(json!({"path": path.to_str()?, "modified": microseconds, "length": metadata.len()}))
+}
+
+impl ServiceSpec {
+    /// The variables of the service.
+    fn variables(&self) -> BTreeMap<String, String> {
+        let set = |name: &str| Some((name.to_owned(), variable(name)?));
+        let mut variables: BTreeMap<_, _> = VARIABLES.split(' ').filter_map(set).collect();
+        variables.extend(self.variables.clone());
+        if let Some(path) = variables.get_mut("PATH") {
+            // The others depend on the current directory, in which anybody may have put a program.
+            let absolute = env::split_paths(&*path).filter(|folder| folder.is_absolute());
+            let joined = env::join_paths(absolute).ok();
+            *path = joined
+                .as_deref()
+                .and_then(OsStr::to_str)
+                .unwrap_or_default()
+                .to_owned();
+        }
+        variables
+    }
+}
+
+/// Makes the folder of the log, in which only the last start is kept beside this one.
+fn prepare_log(log: &Path) -> io::Result<()> {
+    private_files::create_directory(log.parent().unwrap_or(log))?;
+    match fs::rename(log, log.with_extension("log.1")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn start_unit() -> Result<(), Failure> {
+    systemctl(&["daemon-reload"]).await?;
+    systemctl(&["enable", files::UNIT]).await?;
+    systemctl(&["restart", files::UNIT]).await
+}
+
+/// Whether a process in the background holds the lock.
+fn is_locked() -> bool {
+    let path = directory().map(|directory| directory.join(LOCK));
+    let opened = path.ok().and_then(|path| File::open(path).ok());
+    opened.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Starts a process that has no terminal and holds the lock until it ends.
+fn spawn(spec: &ServiceSpec) -> Result<Child, Failure> {
+    if !cfg!(unix) {
+        let why =
+            "Vary runs in the background on Linux and macOS only; run `vary serve` at a terminal";
+        return Err(Failure::command(why));
+    }
+    let path = directory()?.join(LOCK);
+    let lock = private_files::open(&path).map_err(|error| unwritable(&path, &error))?;
+    let held = |_| Failure::command(format!("another Vary holds the lock {}", path.display()));
+    lock.try_lock().map_err(held)?;
+    let log = private_files::replace(&spec.log).map_err(|error| unwritable(&spec.log, &error))?;
+    let mut command = Command::new(&spec.program);
+    command
+        .args(["serve", "--service", Manager::Background.name()])
+        .arg(&spec.configuration)
+        .env_clear()
+        .envs(spec.variables())
+        .current_dir(home()?)
+        // Nothing is read there: the lock is that of the process.
+        .stdin(lock)
+        .stdout(Stdio::null())
+        .stderr(log);
+    command.spawn().map_err(|error| {
+        let program = spec.program.display();
+        let why = io_error::describe(&error);
+        Failure::command(format!("{program} cannot be started: {why}"))
+    })
+}
+
+/// Has a gateway end.
+async fn drain(gateway: GatewayAddress) -> Result<(), Failure> {
+    let path = OperatorCommand::Drain.path();
+    let answered = gateway.request(Method::POST, path, None).await;
+    answered.map(drop).map_err(Failure::command)
+}
+
+async fn systemctl(args: &[&str]) -> Result<(), Failure> {
+    run("systemctl", &[&["--user"], args].concat()).await
+}
+
+/// Runs a program of the system.
+async fn run(program: &str, args: &[&str]) -> Result<(), Failure> {
+    let line = format!("{program} {}", args.join(" "));
+    let mut command = tokio::process::Command::new(program);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    let ended = tokio::time::timeout(RUN, command.output()).await;
+    let late = |_| Failure::command(format!("`{line}` did not end within {RUN:?}"));
+    let failed = |why: &str| Failure::command(format!("`{line}` failed: {why}"));
+    let output = ended
+        .map_err(late)?
+        .map_err(|error| failed(&io_error::describe(&error)))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let first_line = printed.trim().lines().next().unwrap_or_default();
+    Err(failed(first_line.trim_end_matches('.')))
+}
+
+/// The failure with the last line of the log.
+fn with_log(failure: Failure, log: &Path) -> Failure {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    match text.trim().lines().next_back() {
+        Some(line) => failure.with_end(&format!(": {line} ({})", log.display())),
+        None => failure,
+    }
+}
+
+/// Where the journal of `vary up`, its lock, and the log and the lock of the service are.
+pub(crate) fn directory() -> Result<PathBuf, Failure> {
+    let why =
+        "there is no directory for the journal; set HOME, or XDG_STATE_HOME to an absolute path";
+    let state = state_directory(&path_variable).ok_or_else(|| Failure::command(why))?;
+    Ok(state.join("vary"))
+}
+
+/// The user's home directory.
+pub(crate) fn home() -> Result<PathBuf, Failure> {
+    let why = "`HOME` is not set; set it to your home directory";
+    path_variable("HOME").ok_or_else(|| Failure::command(why))
+}
+
+/// The directory for configurations, by the XDG base directory specification.
+pub(crate) fn configuration_directory() -> Result<PathBuf, Failure> {
+    let set = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    set.map_or_else(|| Ok(home()?.join(".config")), Ok)
+}
+
+/// The user's part of launchd.
+fn launchd_domain() -> String {
+    #[cfg(unix)]
+    let user = rustix::process::getuid().as_raw();
+    #[cfg(not(unix))]
+    let user = 0;
+    format!("gui/{user}")
+}
+
+/// The variables that every program needs, that name folders, and that name proxies and certificates.
+const VARIABLES: &str = "PATH HOME USER LOGNAME LANG TMPDIR DBUS_SESSION_BUS_ADDRESS XDG_CACHE_HOME XDG_CONFIG_HOME \
+                         XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY \
+                         http_proxy https_proxy all_proxy no_proxy SSL_CERT_DIR SSL_CERT_FILE";
+
+/// The file that a process in the background locks until it ends.
+const LOCK: &str = "service.lock";
+/// How often it is looked whether the gateway answers.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the gateway may take to answer.
+const START: Duration = Duration::from_secs(60);
+/// How long the start waits for servers.
+const SERVERS: Duration = Duration::from_secs(5);
+/// How long requests in flight may take to finish.
+const STOP: Duration = Duration::from_secs(60);
+/// How long a program of the system may take: systemd waits until the servers are ready.
+const RUN: Duration = Duration::from_secs(120);

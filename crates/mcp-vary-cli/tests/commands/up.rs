@@ -1,0 +1,378 @@
+//! `vary up` and `vary down`: what they say, what a hostile folder cannot do, and what is left when they are killed.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use mcp_vary_testkit::generate::random::Random;
+use mcp_vary_testkit::login_server::LoginServer;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::connect::Home;
+use crate::program::{Run, VARY};
+use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
+
+/// A user with three clients, whose service ends with the test.
+struct User {
+    home: Home,
+    /// The files of the clients as they were.
+    files: Vec<(&'static str, String)>,
+}
+
+/// Has the service of the user of `home` listen on a free port: tests run at the same time.
+pub(crate) fn with_free_port(home: &Home) {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("listen: {}\n", free.local_addr().unwrap());
+    home.write(
+        "state/vary/up.json",
+        &json!({"generated": listen}).to_string(),
+    );
+}
+
+impl User {
+    fn new(name: &str) -> Self {
+        // Not in the target directory: the path of a socket is short.
+        let path = std::env::temp_dir().join(format!("vary-up-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("project")).unwrap();
+        let home = Home(path);
+        with_free_port(&home);
+        let sky = json!({"command": VARY, "args": ["weather"], "env": {"TOKEN": "s3cret-token"}});
+        let dead = json!({"command": "/nonexistent/server"});
+        let files = [
+            (
+                ".claude.json",
+                json!({
+                    "mcpServers": {"sky": sky, "dead": dead},
+                    "projects": {"/p": {"mcpServers": {"alone": dead}}, "/q": {}}
+                }),
+            ),
+            (".cursor/mcp.json", json!({"mcpServers": {"sky": sky}})),
+            (
+                ".gemini/settings.json",
+                json!({"mcpServers": {"other": sky}}),
+            ),
+        ];
+        let written = files.into_iter().map(|(file, value)| {
+            let text = format!("{value:#}\n");
+            home.write(file, &text);
+            (file, text)
+        });
+        let files = written.collect();
+        Self { home, files }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command_of(args);
+        command.env("XDG_STATE_HOME", self.home.path("state"));
+        // The login of a test is not looked for in the keyring of whoever runs it.
+        command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        Run::of(&mut self.command(args))
+    }
+
+    /// Starts a command that is not waited for.
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.home.path(".config/vary/vary.yaml")
+    }
+
+    #[track_caller]
+    fn is_as_it_was(&self) {
+        for (file, text) in &self.files {
+            assert_eq!(self.home.read(file), *text, "{file}");
+            for ending in [".vary-backup", ".vary-record.json", ".vary-before"] {
+                assert!(
+                    !self.home.path(&format!("{file}{ending}")).exists(),
+                    "{file}{ending}"
+                );
+            }
+        }
+    }
+
+    #[track_caller]
+    fn servers(&self, file: &str) -> Value {
+        let read: Value = serde_json::from_str(&self.home.read(file)).unwrap();
+        read["mcpServers"].clone()
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.run(&["down", "--all"]);
+        // One that a killed command started a moment ago.
+        self.run(&["drain"]);
+        let _ = fs::remove_dir_all(&self.home.0);
+    }
+}
+
+#[test]
+fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
+    let user = User::new("dry");
+    let run = user.run(&["up", "--dry-run"]).exited(0);
+    let table = "server  clients              state            tools  tokens\n\
+                 dead    Claude Code          down                 -       -\n\
+                 other   Gemini CLI           up                   2  ";
+    assert_starts(&run.stdout, table);
+    let path = user.configuration().display().to_string();
+    assert_contains(
+        &run.stdout,
+        &[
+            "sky     Claude Code, Cursor  same as `other`      2  ",
+            "`dead` stays with its clients: ",
+            &format!("--- {path} (new)\n+++ {path}\n@@ -0,0 +1,"),
+            "+listen: 127.0.0.1:",
+            "-      \"env\": {\n-        \"TOKEN\": \"••••\"\n",
+            "+  gemini-cli:\n+    from: standard\n",
+            "/mcp/v/cursor\"",
+            ".vary-backup (for `vary down`)\n",
+        ],
+    );
+    let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
+    assert_contains(&run.stderr, &[stays]);
+    assert_lacks(&run.stdout, &["s3cret", "alone"]);
+    assert_lacks(&run.stderr, &["s3cret"]);
+    user.is_as_it_was();
+    assert!(!user.configuration().exists());
+}
+
+#[test]
+fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
+    let user = User::new("asked");
+    let run = user.run(&["up"]).exited(2);
+    let expected = "error: nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be \
+                    written\n";
+    assert_ends(&run.stderr, expected);
+    user.is_as_it_was();
+}
+
+#[test]
+fn every_client_gets_vary_and_its_servers_back() {
+    let user = User::new("round");
+    let run = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(
+        &run.stdout,
+        &["client       tools  tokens  compact  directory\nClaude Code      2  "],
+    );
+    let see =
+        "Cursor has Vary: Cursor Settings > MCP lists its servers; switch `vary` on if it is off\n";
+    assert_contains(
+        &run.stderr,
+        &[
+            see,
+            " --variant compact --write\nfor a client with a variant of its own: write `from: compact` there, in ",
+            "the page of Vary: vary open\nto undo everything: vary down\n",
+        ],
+    );
+    for private in [user.configuration(), user.home.path("state/vary/up.json")] {
+        let mode = fs::metadata(&private).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", private.display());
+    }
+    let servers = user.servers(".claude.json");
+    assert_eq!(servers["dead"], json!({"command": "/nonexistent/server"}));
+    assert!(servers["sky"].is_null(), "{servers}");
+    let url = servers["vary"]["url"].as_str().unwrap();
+    let listed = user.run(&["tools", url]).exited(0);
+    assert_contains(&listed.stdout, &["get_weather"]);
+    let again = user.run(&["up", "--yes"]).exited(0);
+    assert_contains(
+        &again.stderr,
+        &["nothing is new: these clients have Vary in place of their servers\n"],
+    );
+    assert_eq!(user.servers(".claude.json"), servers);
+    let down = user.run(&["down"]).exited(0);
+    assert_contains(
+        &down.stderr,
+        &[
+            ".cursor/mcp.json is as it was\n",
+            "to remove it: vary down --all\n",
+        ],
+    );
+    user.is_as_it_was();
+    assert!(user.configuration().exists());
+    user.run(&["status"]).exited(2);
+    user.run(&["down", "--all"]).exited(0);
+    assert!(!user.configuration().exists());
+}
+
+#[test]
+fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
+    let user = User::new("again");
+    user.run(&["up", "--yes"]).exited(0);
+    let path = user.configuration();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(
+        &path,
+        text.replacen("admin: 0\n", "admin: 0\nstart-wait: 20s  # mine\n", 1),
+    )
+    .unwrap();
+    let mut servers = user.servers(".cursor/mcp.json");
+    servers["new"] = json!({"command": VARY, "args": ["weather"], "env": {"N": "new"}});
+    user.home.write(
+        ".cursor/mcp.json",
+        &json!({"mcpServers": servers}).to_string(),
+    );
+    user.run(&["up", "--yes"]).exited(0);
+    let text = fs::read_to_string(&path).unwrap();
+    assert_contains(&text, &["start-wait: 20s  # mine\n", "  new:\n"]);
+    assert!(user.servers(".cursor/mcp.json")["new"].is_null());
+    user.run(&["down"]).exited(0);
+    let back = user.servers(".cursor/mcp.json");
+    assert_eq!(back["new"], servers["new"]);
+    assert_eq!(back["sky"]["command"], VARY);
+    assert!(back["vary"].is_null(), "{back}");
+}
+
+#[test]
+fn a_configuration_of_somebody_else_is_not_overwritten() {
+    let user = User::new("other");
+    fs::remove_file(user.home.path("state/vary/up.json")).unwrap();
+    user.home
+        .write(".config/vary/vary.yaml", "servers: {a: {command: x}}\n");
+    let run = user.run(&["up", "--yes"]).exited(2);
+    assert_contains(
+        &run.stderr,
+        &["vary.yaml is there, and not by `vary up`; move it away"],
+    );
+    user.is_as_it_was();
+}
+
+#[test]
+fn a_folder_from_elsewhere_brings_nothing_into_the_service() {
+    let user = User::new("hostile");
+    let evil = json!({"mcpServers": {"e\u{1b}[2Jvil\n": {"command": "touch", "args": [user.home.path("owned")]}}});
+    user.home.write("project/.mcp.json", &evil.to_string());
+    user.home
+        .write("project/.cursor/mcp.json", &evil.to_string());
+    user.home.write(
+        "project/vary.yaml",
+        "servers: {evil: {command: touch, args: [owned]}}\n",
+    );
+    let relative = json!({"mcpServers": {"relative": {"command": "./helper"}}});
+    let target = user
+        .home
+        .write(".gemini/settings.json", &relative.to_string());
+    let helper = user
+        .home
+        .write("project/helper", "#!/bin/sh\ntouch ../owned owned\n");
+    fs::set_permissions(helper, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(&target, user.home.path("project/.gemini")).unwrap();
+    for args in [&["up", "--dry-run"][..], &["up", "--yes"], &["up", "--yes"]] {
+        let run = user.run(args).exited(0);
+        let stay = "the files of this directory stay as they are: .mcp.json, .cursor/mcp.json\n";
+        assert_contains(&run.stderr, &[stay]);
+        assert_lacks(&run.stdout, &["vil", "touch"]);
+        assert_lacks(&run.stderr, &["vil", "\u{1b}"]);
+    }
+    let text = fs::read_to_string(user.configuration()).unwrap();
+    assert_lacks(&text, &["vil", "touch"]);
+    assert_eq!(user.home.read("project/.mcp.json"), evil.to_string());
+    for owned in ["owned", "project/owned"] {
+        assert!(!user.home.path(owned).exists(), "{owned}");
+    }
+}
+
+#[test]
+fn a_server_that_wants_a_login_stays_with_its_clients() {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(LoginServer::start());
+    let user = User::new("login");
+    let url = server.url("/mcp");
+    let remote = json!({"mcpServers": {"remote": {"url": url}}});
+    user.home.write(".cursor/mcp.json", &remote.to_string());
+    let run = user.run(&["up", "--dry-run"]).exited(0);
+    let stays =
+        format!("`remote` stays with its clients: run `vary login {url}`, then `vary up` again\n");
+    assert_contains(&run.stdout, &["  wants a login  ", &stays]);
+    assert_lacks(&run.stdout, &["+  remote:"]);
+}
+
+#[test]
+fn the_variables_of_servers_are_named() {
+    let user = User::new("variables");
+    let server =
+        |variable: &str| json!({"command": VARY, "args": ["weather"], "env": {"A": variable}});
+    let servers =
+        json!({"set": server("${env:VARY_TEST_SET}"), "unset": server("${env:VARY_TEST_UNSET}")});
+    let text = json!({"mcpServers": servers}).to_string();
+    user.home.write(".cursor/mcp.json", &text);
+    let mut command = user.command(&["up", "--dry-run"]);
+    let run = Run::of(command.env("VARY_TEST_SET", "s3cret")).exited(0);
+    assert_contains(
+        &run.stderr,
+        &["the service gets the variables: `VARY_TEST_SET`\n"],
+    );
+    let why = "`unset` stays with its clients: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
+               environment does not have\n";
+    assert_contains(&run.stdout, &["  needs `VARY_TEST_UNSET`  ", why]);
+    assert_lacks(&run.stdout, &["s3cret"]);
+}
+
+#[test]
+fn of_two_at_once_one_waits_and_says_so() {
+    let user = User::new("twice");
+    let both = [user.start(&["up", "--yes"]), user.start(&["up", "--yes"])];
+    let outputs = both.map(|child| child.wait_with_output().unwrap());
+    for output in &outputs {
+        assert!(output.status.success(), "{output:?}");
+    }
+    let texts = outputs.map(|output| String::from_utf8(output.stderr).unwrap());
+    let waiting = "another `vary up` or `vary down` is at work; waiting for it\n";
+    assert_contains(&texts.concat(), &[waiting]);
+    user.run(&["down"]).exited(0);
+    user.is_as_it_was();
+}
+
+/// Kills `up` or `down` at random moments; the next command finishes it, or takes it back.
+fn kills_are_taken_back(cases: usize) {
+    let user = User::new(&format!("kills-{cases}"));
+    let mut random = Random(64);
+    for case in 0..cases {
+        let is_down = random.chance(50);
+        if is_down {
+            user.run(&["up", "--yes"]).exited(0);
+        }
+        let args: &[&str] = if is_down { &["down"] } else { &["up", "--yes"] };
+        let longest = if is_down { 60 } else { 1500 };
+        let mut child = user.start(args);
+        let pause = random.below(longest) as u64;
+        std::thread::sleep(Duration::from_millis(pause));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for (file, _) in &user.files {
+            let _whole: Value = serde_json::from_str(&user.home.read(file)).unwrap();
+        }
+        if random.chance(50) {
+            user.run(&["up", "--yes"]).exited(0);
+            assert!(
+                user.servers(".cursor/mcp.json")["vary"].is_object(),
+                "{case}"
+            );
+        }
+        user.run(&["down"]).exited(0);
+        user.is_as_it_was();
+    }
+}
+
+#[test]
+fn a_killed_command_is_finished_or_taken_back() {
+    kills_are_taken_back(4);
+}
+
+#[test]
+#[ignore = "`cargo xtask test-extra properties` runs it"]
+fn sixty_killed_commands_are_finished_or_taken_back() {
+    kills_are_taken_back(60);
+}
