@@ -106,6 +106,17 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await undo.click();
   });
 
+  await check("another variant can be drafted from one", async () => {
+    await open("few");
+    await page.getByLabel("Another that starts from it").fill("fewer");
+    await button("Draft it").click();
+    await page.waitForFunction(() => location.hash.includes("variant=fewer"));
+    await settled();
+    equal(asked.at(-1), { id: "fewer", value: { from: "few" } }, "the draft");
+    holds((await region("YAML of the variant").innerText()).startsWith("fewer:"), "the YAML is another");
+    holds((await region("What changes in the file").innerText()).includes("fewer:"), "it is not added to the file");
+  });
+
   await check("a draft is saved where that is allowed, and the page says what came of it", async () => {
     await open("few");
     await page.getByText("admin-writes: on").waitFor({ timeout: 5_000 });

@@ -17,6 +17,8 @@ const PACE = 300;
 
 /** The changed values, by variant: they last until the page is loaded again. */
 const drafts = new Map();
+/** The ids of variants that are drafted and in no file yet. */
+const created = new Set();
 
 export class Draft extends Component {
   grid = createRef();
@@ -42,9 +44,13 @@ export class Draft extends Component {
     this.asked += 1;
   }
 
+  ids() {
+    return [...new Set([...this.state.catalog.variants.map((it) => it.id), ...created])];
+  }
+
   /** The variant of the address, or else the first one. */
   id() {
-    const ids = this.state.catalog.variants.map((it) => it.id);
+    const ids = this.ids();
     const named = this.props.params.get("variant");
     return ids.includes(named) ? named : ids[0];
   }
@@ -62,8 +68,11 @@ export class Draft extends Component {
 
   /** Reads the variant as the file has it; what was changed here stays. */
   async read(id) {
-    const { value, digest } = await get(`/api/variant?${new URLSearchParams({ id })}`);
-    if (this.id() === id) this.setState({ saved: value, digest, value: drafts.get(id) ?? value }, () => this.ask());
+    const { variants } = this.state.catalog;
+    const isNew = variants.every((it) => it.id !== id);
+    const { value, digest } = await get(`/api/variant?${new URLSearchParams({ id: isNew ? variants[0].id : id })}`);
+    const saved = isNew ? {} : value;
+    if (this.id() === id) this.setState({ saved, digest, value: drafts.get(id) ?? saved }, () => this.ask());
   }
 
   /** Reads everything again, for a file that was written. */
@@ -93,6 +102,13 @@ export class Draft extends Component {
     this.asked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), PACE);
+  };
+
+  /** Drafts another variant that starts from this one. */
+  create = (id) => {
+    if (!this.ids().includes(id)) drafts.set(id, { from: this.state.id });
+    created.add(id);
+    replace({ variant: id, tool: "" });
   };
 
   undo = () => {
@@ -143,7 +159,7 @@ export class Draft extends Component {
       <p class="note">
         Change a variant and see what that would save. Clients get nothing of it until it is in the file.
       </p>
-      <${Settings} ...${{ catalog, id, value, isChanged }} change=${this.change} undo=${this.undo} />
+      <${Settings} ...${{ id, value, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
       <${Totals} ...${{ answer, catalog, id, isPending, error }} />
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
       <div class=${row ? "split" : ""}>
@@ -178,16 +194,25 @@ function figures(id, answer, toggled) {
   };
 }
 
-function Settings({ catalog, id, value, isChanged, change, undo }) {
+function Settings({ ids, id, value, isChanged, change, create, undo }) {
+  const submit = (event) => {
+    event.preventDefault();
+    create(event.target.elements.id.value.trim());
+    event.target.reset();
+  };
   const choose = (event) => replace({ variant: event.target.value });
   const compact = (event) => change(setCompact(id, value, event.target.checked));
   return html`<div class="choices">
     <label class="field"
       >Variant
       <select onChange=${choose}>
-        ${catalog.variants.map((it) => html`<option value=${it.id} selected=${it.id === id}>${plain(it.id, 40)}</option>`)}
+        ${ids.map((it) => html`<option value=${it} selected=${it === id}>${plain(it, 40)}</option>`)}
       </select>
     </label>
+    <form class="buttons" onSubmit=${submit}>
+      <label class="field">Another that starts from it <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
+      <button>Draft it</button>
+    </form>
     <label class="choice"
       ><input type="checkbox" checked=${isCompact(id, value)} onChange=${compact} /> compact: first sentences and short schemas</label
     >
@@ -201,9 +226,10 @@ function Totals({ answer, catalog, id, isPending, error }) {
   const shown = answer.tools.filter((it) => it.shown !== null).length;
   const difference =
     answer.tokens === answer.before ? "as many as" : `${saving(answer.tokens, answer.before)} against the ${count(answer.before)} of`;
+  const isNew = catalog.variants.every((it) => it.id !== id);
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
   return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${count(answer.tokens)} tokens</strong>, ${difference} <${Name} value=${id} limit=${40} /> as it is ·${" "}
+    <strong>${count(answer.tokens)} tokens</strong>, ${isNew ? "new: " : difference} <${Name} value=${id} limit=${40} />${!isNew && " as it is"} ·${" "}
     ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
   </p>`;
 }
