@@ -66,6 +66,87 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(await undo.isDisabled(), "a rule is left");
   });
 
+  await check("a draft opens the first variant, with its tools by server", async () => {
+    await visitor.view("/now");
+    await visitor.view("/draft");
+    await settled();
+    equal(await page.getByLabel("Variant", { exact: true }).inputValue(), catalog.variants[0].id, "the variant");
+    const headings = await page.locator(".grid .group").allTextContents();
+    holds(headings[0].includes(catalog.servers[0]) && headings[0].includes(" of "), headings[0]);
+  });
+
+  const button = (name) => page.getByRole("button", { name });
+
+  await check("two clicks list the tools of a filter alone, and hide all", async () => {
+    await open("few", { q: "git_l*" });
+    await button("Only these").click();
+    await settled();
+    equal(asked.at(-1).value.tools, ["git_log"], "the rules");
+    const listed = (await ask("/api/draft", asked.at(-1))).tools.filter((it) => it.shown !== null);
+    equal(listed.map((it) => it.name), ["git_log"], "the tools");
+    await visitor.view("/draft?variant=few");
+    await button("Hide all").click();
+    await settled();
+    equal(asked.at(-1).value.tools, { exclude: ["*"] }, "the rules of none");
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    equal(asked.at(-1).value.tools, ["git_diff"], "the rules of one");
+    await undo.click();
+  });
+
+  await check("all tools of a server are listed and hidden at its heading", async () => {
+    await open("few", { server: "git" });
+    await page.locator(".grid .group th").click();
+    await settled();
+    const { tools } = await ask("/api/draft", asked.at(-1));
+    equal(tools.filter((it) => it.server === "git" && it.shown !== null).length, 0, "tools of the server");
+    await button("Only these").click();
+    await settled();
+    equal(asked.at(-1).value.tools, [{ server: "git" }], "the rules");
+    await undo.click();
+  });
+
+  await check("another variant can be drafted from one", async () => {
+    await open("few");
+    await page.getByLabel("Another that starts from it").fill("fewer");
+    await button("Draft it").click();
+    await page.waitForFunction(() => location.hash.includes("variant=fewer"));
+    await settled();
+    equal(asked.at(-1), { id: "fewer", value: { from: "few" } }, "the draft");
+    holds((await region("YAML of the variant").innerText()).startsWith("fewer:"), "the YAML is another");
+    holds((await region("What changes in the file").innerText()).includes("fewer:"), "it is not added to the file");
+  });
+
+  await check("a draft is saved where that is allowed, and the page says what came of it", async () => {
+    await open("few");
+    await page.getByText("admin-writes: on").waitFor({ timeout: 5_000 });
+    const status = await ask("/api/status");
+    await page.route("**/api/status", (route) => route.fulfill({ json: { ...status, writes: true } }));
+    const sent = [];
+    let answer = { status: 409, json: { error: "the file was changed since the page read it" } };
+    await page.route("**/api/save", (route) => {
+      sent.push(route.request().postDataJSON());
+      return route.fulfill(answer);
+    });
+    await row("git_diff").locator("td").first().click();
+    await settled();
+    const save = page.getByRole("button", { name: "Save", exact: true });
+    await save.click();
+    holds((await visitor.text("main .problem")).includes("was changed since"), "the reason is not there");
+    await button("Read the file again").click();
+    await settled();
+    answer = { json: { isUsed: true, outcome: "vary.yaml reloaded: <b>1 changed</b>" } };
+    await save.click();
+    await page.getByText("Saved.").waitFor({ timeout: 5_000 });
+    await page.getByText("reloaded: <b>1 changed</b>").waitFor({ timeout: 5_000 });
+    await button("Undo the last save").waitFor({ timeout: 5_000 });
+    const { value, digest } = await ask("/api/variant?id=few");
+    equal(sent.at(-1), { id: "few", value: { ...value, tools: { exclude: [...value.tools.exclude, "git_diff"] } }, digest }, "what was sent");
+    await page.unroute("**/api/save", { behavior: "wait" });
+    await page.unroute("**/api/status", { behavior: "wait" });
+    visitor.wanted(409);
+  });
+
   await check("a tool can be renamed and described", async () => {
     await open("few", { tool: "git:git_diff" });
     await page.locator(".panel").getByLabel("name", { exact: true }).first().fill("changes");
@@ -203,6 +284,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await page.evaluate(() => document.querySelector("h1").focus());
     await pressUntil("Tab", () => document.activeElement.matches("[data-cell]"));
     await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => document.activeElement.textContent === "hidden");

@@ -106,7 +106,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Diagnostic>> {
     }
 }
 
-fn has_ending(name: &str, ending: &str) -> bool {
+pub(super) fn has_ending(name: &str, ending: &str) -> bool {
     let start = name.len().saturating_sub(ending.len());
     name.get(start..)
         .is_some_and(|end| end.eq_ignore_ascii_case(ending))

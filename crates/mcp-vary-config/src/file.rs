@@ -102,6 +102,8 @@ pub struct ProgramSettings {
     pub admin_token: Option<AdminToken>,
     /// Whether the operator's page may call tools.
     pub admin_calls: bool,
+    /// Whether the operator's page may write variants into the file.
+    pub admin_writes: bool,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
     /// How long clients wait for servers that are starting.

@@ -71,6 +71,11 @@ impl FileVariants {
         Self(entries.collect())
     }
 
+    /// Their ids, in the order of the file.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|entry| &*entry.key)
+    }
+
     /// The entry of the variant `id`. Its variables are not replaced.
     #[must_use]
     pub fn value(&self, id: &str) -> Option<Json> {

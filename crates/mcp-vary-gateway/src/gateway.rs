@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary_auth::refresh::FetchReason;
+use mcp_vary_operator::Operator;
 use mcp_vary_store::{MAX_EXCHANGES, ReplicaCall};
 use mcp_vary_traces::TraceStats;
 use mcp_vary_upstream::ConnectError;
@@ -325,6 +326,12 @@ impl Gateway {
     /// How many spans were exported and lost; `None` if requests are not traced.
     pub fn trace_stats(&self) -> Option<TraceStats> {
         Some(self.services.observers.tracer.as_ref()?.stats())
+    }
+
+    /// Where the operator's commands go, if there are any.
+    #[must_use]
+    pub fn operator(&self) -> Option<&Operator> {
+        self.services.operator.as_ref()
     }
 
     /// Begins to record the last calls of clients, and the last errors.

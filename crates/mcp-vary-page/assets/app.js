@@ -20,7 +20,7 @@ const VIEWS = {
   calls: ["Compare calls", Compare],
   draft: ["Draft", Draft],
   who: ["Who gets what", Who],
-  review: ["What should go", Review],
+  review: ["Problems", Review],
   experiments: ["Experiments", Experiments],
 };
 

@@ -73,7 +73,7 @@ export class DraftTool extends Component {
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
       <label class="choice"
-        ><input type="checkbox" checked=${isShown} onChange=${(event) => toggle(tool, event.target.checked)} /> list this tool</label
+        ><input type="checkbox" checked=${isShown} onChange=${(event) => toggle([tool], event.target.checked)} /> list this tool</label
       >
       <p class="note">
         ${isShown

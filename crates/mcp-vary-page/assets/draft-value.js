@@ -8,24 +8,46 @@ export function configName(catalog, { server, name }) {
 }
 
 /** A name as a pattern that matches it alone. */
-const pattern = (name) => name.replace(/[*?{}[\]\\]/g, "\\$&");
+export const pattern = (name) => name.replace(/[*?{}[\]\\]/g, "\\$&");
 
-/** With a tool left out. */
-export function hide(value, name) {
-  const { include, exclude } = selection(value);
-  const listed = include?.filter((it) => it !== name && it !== pattern(name));
-  // What was listed by its name alone needs no second rule, but an empty list would show nothing of anything.
-  if (include && listed.length < include.length && listed.length > 0) return select(value, listed, exclude);
-  return select(value, include, [...exclude, pattern(name)]);
+/** With tools listed, or left out. */
+export function showOrHide(value, names, isShown) {
+  return isShown ? show(value, names) : hide(value, names);
 }
 
-/** With what leaves a tool out by its name taken away. */
-export function show(value, name) {
+/** The names and their patterns. */
+const written = (names) => new Set([...names, ...names.map(pattern)]);
+
+/** With tools left out. */
+function hide(value, names) {
   const { include, exclude } = selection(value);
-  const others = exclude.filter((it) => it !== name && it !== pattern(name));
-  if (others.length < exclude.length || !include) return select(value, include, others);
-  return select(value, [...include, pattern(name)], exclude);
+  if (exclude.includes(EVERYTHING)) return value;
+  const hidden = written(names);
+  if (!include) return select(value, undefined, [...exclude, ...names.map(pattern).filter((it) => !exclude.includes(it))]);
+  // What was listed by its name alone needs no second rule.
+  const listed = include.filter((it) => !hidden.has(it));
+  const byName = written(include.filter((it) => hidden.has(it)));
+  const others = names.map(pattern).filter((it) => !byName.has(it) && !exclude.includes(it));
+  // An empty list is not valid: that nothing is listed has a rule of its own.
+  if (listed.length === 0) return changed(value, { tools: NOTHING });
+  return select(value, listed, [...exclude, ...others]);
 }
+
+/** With what leaves tools out by their names taken away, and what does not include them added. */
+function show(value, names) {
+  const { include, exclude } = selection(value);
+  if (exclude.includes(EVERYTHING)) return select(value, names.map(pattern), []);
+  const shown = written(names);
+  const others = exclude.filter((it) => !shown.has(it));
+  const wereHidden = written(exclude.filter((it) => shown.has(it)));
+  const added = include ? names.map(pattern).filter((it) => !wereHidden.has(it) && !include.includes(it)) : [];
+  return select(value, include && [...include, ...added], others);
+}
+
+const EVERYTHING = "*";
+
+/** The `tools` of a variant that lists none. */
+export const NOTHING = { exclude: [EVERYTHING] };
 
 /** The rules of `tools`, which can be written as a list. `include` is absent if everything is included. */
 function selection({ tools }) {

@@ -1,14 +1,15 @@
-// The view of a draft: a variant that is changed here, and what that would save. Nothing is written.
+// The view of a draft: a variant that is changed here, and what that would save.
 
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
+import { DraftFile } from "./draft-file.js";
 import { DraftTool } from "./draft-tool.js";
-import { configName, hide, isCompact, same, setCompact, show } from "./draft-value.js";
+import { DraftTools } from "./draft-tools.js";
+import { configName, isCompact, same, setCompact, showOrHide } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
-import { Grid } from "./grid.js";
-import { Filter, Pending, Problem, matcher } from "./parts.js";
+import { Pending, Problem } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { Name, plain, visible } from "./text.js";
+import { Name, plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
@@ -16,6 +17,8 @@ const PACE = 300;
 
 /** The changed values, by variant: they last until the page is loaded again. */
 const drafts = new Map();
+/** The ids of variants that are drafted and in no file yet. */
+const created = new Set();
 
 export class Draft extends Component {
   grid = createRef();
@@ -41,11 +44,15 @@ export class Draft extends Component {
     this.asked += 1;
   }
 
-  /** The variant of the address, or else the last one: it is more often the one that somebody works on. */
+  ids() {
+    return [...new Set([...this.state.catalog.variants.map((it) => it.id), ...created])];
+  }
+
+  /** The variant of the address, or else the first one. */
   id() {
-    const ids = this.state.catalog.variants.map((it) => it.id);
+    const ids = this.ids();
     const named = this.props.params.get("variant");
-    return ids.includes(named) ? named : ids.at(-1);
+    return ids.includes(named) ? named : ids[0];
   }
 
   async load() {
@@ -53,13 +60,36 @@ export class Draft extends Component {
     if (id === undefined) return;
     this.setState({ id, saved: null, value: null, answer: null, error: null });
     try {
-      const { value } = await get(`/api/variant?${new URLSearchParams({ id })}`);
-      if (this.id() !== id) return;
-      this.setState({ saved: value, value: drafts.get(id) ?? value }, () => this.ask());
+      await this.read(id);
     } catch (error) {
       this.fail(error);
     }
   }
+
+  /** Reads the variant as the file has it; what was changed here stays. */
+  async read(id) {
+    const { variants } = this.state.catalog;
+    const isNew = variants.every((it) => it.id !== id);
+    const { value, digest } = await get(`/api/variant?${new URLSearchParams({ id: isNew ? variants[0].id : id })}`);
+    const saved = isNew ? {} : value;
+    if (this.id() === id) this.setState({ saved, digest, value: drafts.get(id) ?? saved }, () => this.ask());
+  }
+
+  /** Reads everything again, for a file that was written. */
+  reread = async () => {
+    try {
+      this.setState({ catalog: await get("/api/catalog") });
+      await this.read(this.id());
+    } catch (error) {
+      this.fail(error);
+    }
+  };
+
+  /** The file has this value. What was changed meanwhile stays. */
+  written = (id, value) => {
+    if (drafts.get(id) === value) drafts.delete(id);
+    return this.reread();
+  };
 
   fail(error) {
     this.setState({ error, isPending: false, toggled: new Map() });
@@ -72,6 +102,13 @@ export class Draft extends Component {
     this.asked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), PACE);
+  };
+
+  /** Drafts another variant that starts from this one. */
+  create = (id) => {
+    if (!this.ids().includes(id)) drafts.set(id, { from: this.state.id });
+    created.add(id);
+    replace({ variant: id, tool: "" });
   };
 
   undo = () => {
@@ -91,10 +128,18 @@ export class Draft extends Component {
     }
   }
 
-  toggle = (tool, isShown) => {
+  toggle = (tools, isShown) => {
     const { catalog, value, toggled } = this.state;
-    this.setState({ toggled: new Map(toggled).set(toolKey(tool), isShown) });
-    this.change((isShown ? show : hide)(value, configName(catalog, tool)));
+    const names = tools.map((it) => configName(catalog, it));
+    this.setState({ toggled: new Map([...toggled, ...tools.map((it) => [toolKey(it), isShown])]) });
+    this.change(showOrHide(value, names, isShown));
+  };
+
+  /** Lists these tools alone, by these `tools` of the variant. */
+  only = (tools, rules) => {
+    const others = this.state.catalog.tools.map((it) => [toolKey(it), false]);
+    this.setState({ toggled: new Map([...others, ...tools.map((it) => [toolKey(it), true])]) });
+    this.change({ ...this.state.value, tools: rules });
   };
 
   close = () => {
@@ -102,7 +147,7 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params }, { catalog, id, saved, value, answer, error, isPending, undone, toggled }) {
+  render({ params, status }, { catalog, id, saved, value, digest, answer, error, isPending, undone, toggled }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
@@ -112,19 +157,20 @@ export class Draft extends Component {
     const now = figures(id, answer, toggled);
     return html`
       <p class="note">
-        Change a variant and see what that would save. Nothing is written: at the end, copy the YAML into the configuration.
+        Change a variant and see what that would save. Clients get nothing of it until it is in the file.
       </p>
-      <${Settings} ...${{ catalog, id, value, isChanged }} change=${this.change} undo=${this.undo} />
+      <${Settings} ...${{ id, value, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
       <${Totals} ...${{ answer, catalog, id, isPending, error }} />
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
-      <${ToolFilter} params=${params} />
       <div class=${row ? "split" : ""}>
-        <${Tools} ...${{ catalog, id, now, params, tool, grid: this.grid, toggle: this.toggle }} />
+        <${DraftTools} ...${{ catalog, id, now, params, tool, grid: this.grid, toggle: this.toggle, only: this.only }} />
         ${row &&
         html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed: this.props.failed, close: this.close }}
           tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
       </div>
-      ${answer && html`<${Texts} ...${{ answer, isChanged }} />`}
+      ${answer &&
+      html`<${DraftFile} ...${{ answer, id, value, digest, status, isChanged, failed: this.props.failed }}
+        canSave=${isChanged && !error && !isPending} written=${this.written} reread=${this.reread} />`}
       <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
     `;
   }
@@ -148,16 +194,25 @@ function figures(id, answer, toggled) {
   };
 }
 
-function Settings({ catalog, id, value, isChanged, change, undo }) {
+function Settings({ ids, id, value, isChanged, change, create, undo }) {
+  const submit = (event) => {
+    event.preventDefault();
+    create(event.target.elements.id.value.trim());
+    event.target.reset();
+  };
   const choose = (event) => replace({ variant: event.target.value });
   const compact = (event) => change(setCompact(id, value, event.target.checked));
   return html`<div class="choices">
     <label class="field"
       >Variant
       <select onChange=${choose}>
-        ${catalog.variants.map((it) => html`<option value=${it.id} selected=${it.id === id}>${plain(it.id, 40)}</option>`)}
+        ${ids.map((it) => html`<option value=${it} selected=${it === id}>${plain(it, 40)}</option>`)}
       </select>
     </label>
+    <form class="buttons" onSubmit=${submit}>
+      <label class="field">Another that starts from it <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
+      <button>Draft it</button>
+    </form>
     <label class="choice"
       ><input type="checkbox" checked=${isCompact(id, value)} onChange=${compact} /> compact: first sentences and short schemas</label
     >
@@ -171,93 +226,12 @@ function Totals({ answer, catalog, id, isPending, error }) {
   const shown = answer.tools.filter((it) => it.shown !== null).length;
   const difference =
     answer.tokens === answer.before ? "as many as" : `${saving(answer.tokens, answer.before)} against the ${count(answer.before)} of`;
+  const isNew = catalog.variants.every((it) => it.id !== id);
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
   return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${count(answer.tokens)} tokens</strong>, ${difference} <${Name} value=${id} limit=${40} /> as it is ·${" "}
+    <strong>${count(answer.tokens)} tokens</strong>, ${isNew ? "new: " : difference} <${Name} value=${id} limit=${40} />${!isNew && " as it is"} ·${" "}
     ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
   </p>`;
-}
-
-function ToolFilter({ params }) {
-  return html`<div class="choices">
-    <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-    <p class="note">A click on “listed” or “hidden” switches it, except where what the variant starts from (“from”), or a condition in it, leaves the tool out; one on the tool changes its name, description and arguments.</p>
-  </div>`;
-}
-
-const COLUMNS = [
-  { id: "name", head: "tool", kind: "c-name" },
-  { id: "listed", head: "it is", kind: "c-short" },
-  { id: "shown", head: "shown as", kind: "c-client" },
-  { id: "tokens", head: "tokens", kind: "c-number" },
-  { id: "before", head: "before", kind: "c-number" },
-];
-
-function Tools({ catalog, id, now, params, tool, grid, toggle }) {
-  const matches = matcher(params.get("q") ?? "");
-  const rows = catalog.tools.filter((it) => it.name && matches(it.name));
-  if (rows.length === 0) return html`<p class="empty">No tool matches. Clear the filter.</p>`;
-  const cell = (row, { id: column }) => {
-    const { isShown, shown, tokens } = now(row);
-    if (column === "name") return html`<${Name} value=${row.name} />`;
-    if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
-    if (column === "listed") return isShown ? "listed" : html`<span class="hidden-tool">hidden</span>`;
-    if (!isShown) return "–";
-    if (typeof shown !== "string") return "…";
-    if (column === "tokens") return count(tokens);
-    return html`<span class=${shown === row.name ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
-  };
-  const open = (row, { id: column }) =>
-    column === "listed" ? toggle(row, !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
-  return html`<${Grid} handle=${grid} label="Tools of the draft" columns=${COLUMNS} ...${{ rows, cell, open }}
-    selected=${(row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool)} />`;
-}
-
-/** What to copy. */
-function Texts({ answer, isChanged }) {
-  return html`<div class="sides texts">
-    <${CopyText} title="YAML of the variant" button="Copy the YAML" text=${answer.yaml} />
-    <${CopyText} title="What changes" button="Copy the diff" text=${isChanged ? answer.diff : ""} isDiff />
-  </div>`;
-}
-
-class CopyText extends Component {
-  box = createRef();
-
-  copy = async () => {
-    try {
-      await navigator.clipboard.writeText(this.props.text);
-      this.setState({ said: "Copied." });
-    } catch {
-      // Without HTTPS, browsers let a page of another machine select the text, but not copy it.
-      getSelection().selectAllChildren(this.box.current);
-      this.setState({ said: "The text is selected. Press Ctrl+C or ⌘C." });
-    }
-  };
-
-  componentDidUpdate(before) {
-    if (before.text !== this.props.text && this.state.said) this.setState({ said: "" });
-  }
-
-  render({ title, button, text, isDiff }, { said }) {
-    if (!text) return html`<section><h2>${title}</h2><p class="empty">Nothing is changed yet.</p></section>`;
-    const lines = isDiff ? text.split(/(?<=\n)/).map(diffLine) : visible(text, true);
-    return html`<section>
-      <h2>${title}</h2>
-      <div class="definition code" tabindex="0" role="region" aria-label=${title}>
-        <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
-      </div>
-      <p class="buttons"><button type="button" onClick=${this.copy}>${button}</button><span role="status" class="note">${said}</span></p>
-    </section>`;
-  }
-}
-
-const DIFF_LINES = { "+": "ins", "-": "del" };
-
-/** A line of a unified diff. */
-function diffLine(line) {
-  const element = /^(\+\+\+|---) /.test(line) ? "span" : (DIFF_LINES[line[0]] ?? "span");
-  return html`<${element}>${visible(line, true)}</${element}>`;
 }
 
 /** The variant as JSON, for what has no field here. */

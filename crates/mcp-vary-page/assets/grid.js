@@ -11,7 +11,7 @@ const MARGIN = 12;
 /**
  * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
  * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
- * `open(row, column)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
+ * `open(row, column)`, `openHeading(row)`: Enter or a click, but on a link. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
  * `handle`: a reference that gets the table, since a component has no `ref`.
  */
 export class Grid extends Component {
@@ -109,8 +109,9 @@ export class Grid extends Component {
   }
 
   open(row, column) {
-    const { open, rows, columns } = this.props;
-    if (!this.isHeading(rows[row])) open?.(rows[row], columns[column]);
+    const { open, openHeading, rows, columns } = this.props;
+    const act = this.isHeading(rows[row]) ? openHeading : open;
+    act?.(rows[row], columns[column]);
   }
 
   clicked = (event) => {

@@ -1,4 +1,4 @@
-// The view of what should go: what is deprecated and still used, and what the configuration says in vain.
+// The view of problems: what is deprecated and still used, and what the configuration says in vain.
 
 import { get } from "./api.js";
 import { Diff } from "./diff.js";
@@ -29,17 +29,29 @@ export class Review extends Component {
 
   render(_, { review, error }) {
     if (!review) return html`<${Pending} what="review" error=${error} />`;
+    const tables = [...TABLES.map((table) => reviewTable(table, review)), counters(review)];
+    const found = tables.filter(({ rows }) => rows.length > 0);
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
-      ${TABLES.map((table) => html`<${ReviewTable} key=${table[0]} ...${{ table, review }} />`)}
-      <${Counters} review=${review} />
+      ${found.length === 0 && html`<p class="empty">Nothing to clean up.</p>`}
+      ${found.map((table) => html`<${Table} key=${table.title} ...${table} />`)}
+      <${Empty} tables=${tables.filter((it) => !found.includes(it))} />
     `;
   }
 }
 
-function ReviewTable({ table: [title, columns, member, row, none], review }) {
+function reviewTable([title, columns, member, row, none], review) {
   const rows = (review[member] ?? []).filter((it) => it.count !== 0).map(row);
-  return html`<${Table} ...${{ title, columns, rows }} empty=${review[member] ? none : NOT_COUNTED} />`;
+  return { title, columns, rows, empty: review[member] ? none : NOT_COUNTED };
+}
+
+/** What was looked for in vain, in a line each. */
+function Empty({ tables }) {
+  if (tables.length === 0) return null;
+  return html`<section>
+    <h2>Nothing to report</h2>
+    <dl>${tables.map(({ title, empty }) => html`<dt>${title}</dt><dd class="faint">${empty}</dd>`)}</dl>
+  </section>`;
 }
 
 const NOT_COUNTED = html`Only metrics count these. Set <code>probes</code> in the configuration to see them.`;
@@ -111,10 +123,9 @@ function removal(date, days) {
   return html`${date} <span class=${days < 30 ? "bad" : "faint"}>${days < 0 ? "passed" : `in ${plural(days, "day")}`}</span>`;
 }
 
-function Counters({ review }) {
-  const counters = Object.entries(review.counters ?? {}).filter(([, number]) => number > 0);
-  if (review.failedResults > 0) counters.push(["results with isError", review.failedResults]);
-  const rows = counters.map(([counter, number]) => [name(counter), count(number)]);
-  const empty = "Nothing was refused since the start.";
-  return html`<${Table} title="Refused and failed" columns=${["what", "#count"]} ...${{ rows, empty }} />`;
+function counters(review) {
+  const all = Object.entries(review.counters ?? {}).filter(([, number]) => number > 0);
+  if (review.failedResults > 0) all.push(["results with isError", review.failedResults]);
+  const rows = all.map(([counter, number]) => [name(counter), count(number)]);
+  return { title: "Refused and failed", columns: ["what", "#count"], rows, empty: "Nothing was refused since the start." };
 }

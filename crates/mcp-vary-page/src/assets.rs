@@ -38,7 +38,9 @@ const ASSETS: &[Asset] = assets! {
     "/page/compare.js" "compare.js" SCRIPT;
     "/page/diff.js" "diff.js" SCRIPT;
     "/page/dom.js" "dom.js" SCRIPT;
+    "/page/draft-file.js" "draft-file.js" SCRIPT;
     "/page/draft-tool.js" "draft-tool.js" SCRIPT;
+    "/page/draft-tools.js" "draft-tools.js" SCRIPT;
     "/page/draft-value.js" "draft-value.js" SCRIPT;
     "/page/draft.js" "draft.js" SCRIPT;
     "/page/experiments.js" "experiments.js" SCRIPT;

@@ -1,4 +1,4 @@
-//! Variants as the configuration writes them, and what a change of one would list. Nothing is written.
+//! Variants as the configuration writes them, what a change of one would list, and writing it.
 
 use std::time::Duration;
 
@@ -28,6 +28,20 @@ pub trait VariantSource: Send + Sync {
     /// What is wrong with it.
     fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String>;
 
+    /// Writes this value of the variant `id`, if the configuration still has the `digest`.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is written.
+    fn save(&self, id: &str, value: &Value, digest: &str) -> Result<(), String>;
+
+    /// Undoes the last save, if nothing was written since.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is written.
+    fn undo(&self) -> Result<(), String>;
+
     /// The rules of the configuration as they are written, without secrets: what reports call each, and its text.
     ///
     /// # Errors
@@ -46,6 +60,8 @@ pub struct WrittenVariant {
     pub value: Value,
     /// The same as YAML, with its id.
     pub yaml: String,
+    /// The digest of the configuration that has it.
+    pub digest: String,
 }
 
 /// A variant that is written nowhere.
@@ -56,6 +72,20 @@ pub struct DraftedVariant {
     pub config: VariantConfig,
     /// Its entry as YAML, with its id.
     pub yaml: String,
+    /// The file with it; or why that cannot be written.
+    pub file: Result<DraftedFile, String>,
+}
+
+/// What may be shown of a file in which a variant is changed.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct DraftedFile {
+    /// Its name.
+    pub name: String,
+    /// Its lines as they are.
+    pub before: String,
+    /// Its lines with the change.
+    pub after: String,
 }
 
 /// What the page sends.
@@ -66,6 +96,15 @@ struct Draft {
     value: Value,
 }
 
+/// What the page sends to write a variant.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Save {
+    id: String,
+    value: Value,
+    digest: String,
+}
+
 /// The response to `GET /api/variant`.
 pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
     match source.written(id) {
@@ -73,6 +112,7 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
             "id": id,
             "value": written.value,
             "yaml": written.yaml,
+            "digest": written.digest,
         })),
         Ok(None) => {
             let why = format!("the configuration has no variant `{id}`; send a draft to try one");
@@ -91,6 +131,22 @@ pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
             json_answer(&json!({"rules": all.collect::<Value>()}))
         }
         Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
+}
+
+/// The response to `POST /api/save` before the configuration is read again.
+pub(crate) fn save(source: &dyn VariantSource, body: &Bytes) -> PageAnswer {
+    match serde_json::from_slice::<Save>(body) {
+        Ok(save) => saved(source.save(&save.id, &save.value, &save.digest)),
+        Err(error) => failure(StatusCode::BAD_REQUEST, &format!("the request: {error}")),
+    }
+}
+
+/// The response to what was written, or was not.
+pub(crate) fn saved(outcome: Result<(), String>) -> PageAnswer {
+    match outcome {
+        Ok(()) => json_answer(&json!({})),
+        Err(why) => failure(StatusCode::CONFLICT, &why),
     }
 }
 
@@ -137,17 +193,24 @@ fn to_json(gateway: &Gateway, id: &str, written: &str, drafted: &DraftedVariant)
             })
         })
     });
-    let mut settings = TextDiff::configure();
-    let diff = settings
-        .timeout(DIFF_TIMEOUT)
-        .diff_lines(written, &drafted.yaml);
+    let (diff, unsavable) = match &drafted.file {
+        Ok(file) => (unified_diff(&file.name, &file.before, &file.after), None),
+        Err(why) => (unified_diff(id, written, &drafted.yaml), Some(why)),
+    };
     json!({
         "id": id,
         "tools": tools.collect::<Value>(),
         "tokens": counted.as_ref().map_or(0, |counted| counted.tokens),
         "yaml": drafted.yaml,
-        "diff": diff.unified_diff().header(id, id).to_string(),
+        "diff": diff,
+        "unsavable": unsavable,
     })
+}
+
+fn unified_diff(name: &str, before: &str, after: &str) -> String {
+    let mut settings = TextDiff::configure();
+    let diff = settings.timeout(DIFF_TIMEOUT).diff_lines(before, after);
+    diff.unified_diff().header(name, name).to_string()
 }
 
 /// The longest time in which the shortest difference is looked for.

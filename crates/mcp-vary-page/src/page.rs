@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::IF_NONE_MATCH;
 use http::{Method, Request, StatusCode};
 use mcp_vary_gateway::Gateway;
-use mcp_vary_operator::{Page, PageAccess, PageResponse};
+use mcp_vary_operator::{Command, Page, PageAccess, PageResponse};
 
 use crate::assets;
 use crate::call::{self, Calls};
@@ -41,6 +41,7 @@ pub struct GatewayPage {
     histories: Arc<Histories>,
     clock: Clock,
     calls: Calls,
+    may_write: bool,
     variants: Option<Arc<dyn VariantSource>>,
 }
 
@@ -54,6 +55,7 @@ impl GatewayPage {
             histories: Arc::default(),
             clock,
             calls: Calls::new(false),
+            may_write: false,
             variants: None,
         }
     }
@@ -62,6 +64,13 @@ impl GatewayPage {
     #[must_use]
     pub const fn with_calls(mut self, are_allowed: bool) -> Self {
         self.calls = Calls::new(are_allowed);
+        self
+    }
+
+    /// Whether the page may write variants into the configuration. It cannot without this.
+    #[must_use]
+    pub const fn with_writes(mut self, are_allowed: bool) -> Self {
+        self.may_write = are_allowed;
         self
     }
 
@@ -99,7 +108,8 @@ impl GatewayPage {
         let Some(data) = Data::at(path) else {
             return failure(StatusCode::NOT_FOUND, "the page has no such data");
         };
-        if data == Data::Call && access != PageAccess::Full {
+        let acts = matches!(data, Data::Call | Data::Save | Data::Undo);
+        if acts && access != PageAccess::Full {
             return failure(StatusCode::FORBIDDEN, ONLY_READS);
         }
         if *request.method() != data.method() {
@@ -115,12 +125,50 @@ impl GatewayPage {
         }
     }
 
-    /// The status, and whether the page may call tools.
+    /// The status, and whether the page may call tools and write variants.
     fn status(&self, gateway: &Gateway, access: PageAccess) -> PageAnswer {
         let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
         let may_call = self.calls.are_allowed() && access == PageAccess::Full;
         status["calls"] = may_call.into();
+        let may_write = self.may_write && access == PageAccess::Full;
+        status["writes"] = may_write.into();
         json(&status)
+    }
+
+    /// What is about variants as they are written.
+    async fn variants(
+        &self,
+        data: Data,
+        gateway: &Arc<Gateway>,
+        id: String,
+        body: Bytes,
+    ) -> PageAnswer {
+        let Some(variants) = self.variants.clone() else {
+            return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
+        };
+        let is_write = matches!(data, Data::Save | Data::Undo);
+        if is_write && !self.may_write {
+            return failure(StatusCode::FORBIDDEN, WRITES_ARE_OFF);
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let answered = apart(gateway, move |gateway| match data {
+            Data::Variant => draft::variant(&*variants, &id),
+            Data::Rules => draft::rules(&*variants),
+            Data::Save => draft::save(&*variants, &body),
+            Data::Undo => draft::saved(variants.undo()),
+            _ => draft::respond(&*variants, gateway, &catalog, &body),
+        });
+        let answer = answered.await;
+        let Some(operator) = gateway.operator() else {
+            return answer;
+        };
+        if !is_write || answer.status() != StatusCode::OK {
+            return answer;
+        }
+        let reloaded = operator.run(Command::Reload).await;
+        let is_used = reloaded.is_ok();
+        let outcome = reloaded.unwrap_or_else(|error| error.to_string());
+        json(&serde_json::json!({"isUsed": is_used, "outcome": outcome}))
     }
 
     async fn data(
@@ -171,19 +219,9 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
-            Data::Variant | Data::Draft | Data::Rules => {
-                let Some(variants) = self.variants.clone() else {
-                    return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
-                };
+            Data::Variant | Data::Draft | Data::Rules | Data::Save | Data::Undo => {
                 let id = parameter(query, "id");
-                let body = body.clone();
-                let catalog = Arc::clone(&self.catalog);
-                apart(gateway, move |gateway| match data {
-                    Data::Variant => draft::variant(&*variants, &id),
-                    Data::Rules => draft::rules(&*variants),
-                    _ => draft::respond(&*variants, gateway, &catalog, &body),
-                })
-                .await
+                self.variants(data, gateway, id, body.clone()).await
             }
         }
     }
@@ -220,6 +258,10 @@ enum Data {
     Variant,
     /// What a change of a variant would list.
     Draft,
+    /// Writing a change of a variant.
+    Save,
+    /// Undoing the last of them.
+    Undo,
     /// The rules as they are written.
     Rules,
 }
@@ -238,6 +280,8 @@ impl Data {
             "experiments" => Self::Experiments,
             "variant" => Self::Variant,
             "draft" => Self::Draft,
+            "save" => Self::Save,
+            "undo" => Self::Undo,
             "rules" => Self::Rules,
             _ => return None,
         })
@@ -245,7 +289,7 @@ impl Data {
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain | Self::Call | Self::Draft => Method::POST,
+            Self::Explain | Self::Call | Self::Draft | Self::Save | Self::Undo => Method::POST,
             _ => Method::GET,
         }
     }
@@ -270,6 +314,8 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
-const ONLY_READS: &str =
-    "an access token of `admin-readers` only reads; open the page with `vary open` to call tools";
+const ONLY_READS: &str = "an access token of `admin-readers` only reads; open the page with `vary open` to call tools and \
+     save drafts";
+const WRITES_ARE_OFF: &str = "saving from this page is off; write `admin-writes: on` into the configuration, and start Vary \
+     again";
 const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

@@ -1,6 +1,8 @@
 //! `vary open`, and the figures of the page.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -42,6 +44,29 @@ impl Opened {
     #[track_caller]
     fn data(&self, path: &str) -> Value {
         json_of(&answer(&self.address, "GET", path, &self.token))
+    }
+
+    /// What it answers to a `POST` of this body, as text.
+    fn post(&self, path: &str, body: &Value) -> String {
+        let Self { address, token } = self;
+        let body = body.to_string();
+        let length = body.len();
+        let mut socket = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    #[track_caller]
+    fn refuses(&self, path: &str, body: &Value, why: &str) {
+        let answer = self.post(path, body);
+        assert_starts(&answer, "HTTP/1.1 409");
+        assert!(answer.contains(why), "{answer}");
     }
 }
 
@@ -207,6 +232,68 @@ fn the_page_has_the_variants_of_the_file() {
     fs::write(&path, format!("{servers}{variants}{lines}")).unwrap();
     let few = page.data("/api/variant?id=few");
     assert_eq!(few["yaml"], "few:\n  tools: [\"*b*\"]\n");
+}
+
+/// OP-9
+#[cfg(unix)]
+#[test]
+fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let state = state("page-writes");
+    let audit = state.join("audit.jsonl");
+    fs::create_dir_all(&state).unwrap();
+    let log = audit.display();
+    let lines = format!("listen: 0\nadmin: 0\nadmin-writes: on\naudit: {{to: 'file {log}'}}\n");
+    let variants = "variants:\n  standard: {}\n  few: {tools: ['*a*']} # mine\n";
+    let before = format!("# Mine.\n{}{variants}{lines}", sky(""));
+    let path = file("page-writes.yaml", &before);
+    let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o640);
+    let link = state.join("vary.yaml");
+    symlink(&path, &link).unwrap();
+    let server = Server::with_state(&state, &["serve", link.to_str().unwrap()]);
+    let page = Opened::at(&printed(&state, &[&server.admin()]));
+    assert_eq!(page.data("/api/status")["writes"], true);
+    let digest = page.data("/api/variant?id=few")["digest"].clone();
+    let save = |value: Value| json!({"id": "few", "value": value, "digest": digest});
+    let text = || fs::read_to_string(&path).unwrap();
+
+    let unknown = save(json!({"tols": []}));
+    page.refuses("/api/save", &unknown, "did you mean `tools`?");
+    let lost = "there is no save to undo";
+    page.refuses("/api/undo", &json!({}), lost);
+    let change = save(json!({"tools": ["*b*"]}));
+    mode(0o440);
+    page.refuses("/api/save", &change, "is read-only");
+    mode(0o640);
+    let second = state.join("second");
+    fs::hard_link(&path, &second).unwrap();
+    page.refuses("/api/save", &change, "several names");
+    fs::remove_file(&second).unwrap();
+    assert_eq!(text(), before);
+
+    let saved = json_of(&page.post("/api/save", &change));
+    assert_eq!(saved["isUsed"], true, "{saved}");
+    let outcome = saved["outcome"].as_str().unwrap();
+    assert!(outcome.contains("reloaded: "), "{outcome}");
+    let after = before.replace("['*a*']", "[\"*b*\"]");
+    assert_eq!(text(), after);
+    assert!(link.is_symlink());
+    let kept_mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(kept_mode, 0o640);
+    let changed = "the file was changed since the page read it";
+    page.refuses("/api/save", &change, changed);
+
+    fs::write(&path, format!("{after}# More.\n")).unwrap();
+    page.refuses("/api/undo", &json!({}), changed);
+    fs::write(&path, &after).unwrap();
+    json_of(&page.post("/api/undo", &json!({})));
+    assert_eq!(text(), before);
+    assert_eq!(server.end().0, Some(0));
+    let records = fs::read_to_string(&audit).unwrap();
+    for record in ["POST /api/save", "POST /api/undo", "config.reloaded"] {
+        assert!(records.contains(record), "{record}: {records}");
+    }
 }
 
 /// OP-9: The page and the command count the same.

@@ -2,6 +2,7 @@
 
 mod json;
 mod toml;
+pub(crate) mod yaml;
 
 use super::Lines;
 use crate::diagnostic::Diagnostic;
@@ -169,7 +170,7 @@ fn edited(text: &str, mut edits: Vec<(std::ops::Range<usize>, String)>) -> Strin
 }
 
 /// The line end that `text` uses.
-fn line_end(text: &str) -> &'static str {
+pub(crate) fn line_end(text: &str) -> &'static str {
     match text.split_once('\n') {
         Some((first, _)) if first.ends_with('\r') => "\r\n",
         _ => "\n",

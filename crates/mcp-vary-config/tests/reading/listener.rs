@@ -56,10 +56,13 @@ fn the_listener_of_the_operator_can_be_off() {
 }
 
 #[test]
-fn the_page_calls_no_tool_unless_that_is_written() {
+fn the_page_calls_and_writes_nothing_unless_that_is_written() {
     let calls = |lines: &str| read_lines(lines).program.admin_calls;
     assert!(!calls(""));
     assert!(calls("admin-calls: on\n"));
+    let writes = |lines: &str| read_lines(lines).program.admin_writes;
+    assert!(!writes("admin-calls: on\n"));
+    assert!(writes("admin-writes: on\n"));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod server_auth;
 mod store;
 mod traces;
 mod variables;
+mod variant_edit;
 mod variants;
 
 use std::num::NonZeroUsize;

@@ -47,7 +47,7 @@ fn every_example_of_the_reference_can_be_read() {
 }
 
 /// The Markdown files below a directory.
-fn pages(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn pages(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let pages = paths.flat_map(|path| {

@@ -83,6 +83,8 @@ async fn an_access_token_only_reads() {
     let post = |path: &str| with(path, KEY_OF_CI).line(&format!("POST {path} HTTP/1.1"));
     for (request, status) in [
         (post("/api/call"), 403),
+        (post("/api/save"), 403),
+        (post("/api/undo"), 403),
         (post("/drain"), 401),
         (post("/reload"), 401),
         (post("/api/explain"), 200),

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use mcp_vary_config::{FileVariants, Source};
+use mcp_vary_config::{FileVariants, Source, VariantEdit};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
-use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
+use mcp_vary_page::{DraftedFile, DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
 
@@ -35,7 +35,7 @@ impl Shown {
         let file = Source::new("vary.yaml", &text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
-        let calls = file.program.admin_calls;
+        let (calls, writes) = (file.program.admin_calls, file.program.admin_writes);
         let mut config = file.into_config(environment);
         let (operator, requests) = channel(Some(&token()));
         config.operator = Some(operator.clone());
@@ -45,7 +45,8 @@ impl Shown {
         let gateway = Gateway::start(config).await.unwrap();
         let page = GatewayPage::new(&gateway, || 1_000_000_250_000);
         let variants = Arc::new(FileText(text));
-        let page = page.with_calls(calls).with_variants(variants);
+        let page = page.with_calls(calls).with_writes(writes);
+        let page = page.with_variants(variants);
         operator.set_page(Arc::new(page));
         let (mcp, address) = (listener().await, listener().await);
         let shown = Self {
@@ -107,7 +108,19 @@ impl FileText {
 impl VariantSource for FileText {
     fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String> {
         let written = self.read().value(id).zip(self.read().yaml(id));
-        Ok(written.map(|(value, yaml)| WrittenVariant { value, yaml }))
+        Ok(written.map(|(value, yaml)| WrittenVariant {
+            value,
+            yaml,
+            digest: mcp_vary_config::digest(&self.0),
+        }))
+    }
+
+    fn save(&self, id: &str, _: &Value, digest: &str) -> Result<(), String> {
+        Err(format!("nothing writes `{id}` to {digest}"))
+    }
+
+    fn undo(&self) -> Result<(), String> {
+        Err("nothing was written".to_owned())
     }
 
     fn rules(&self) -> Result<Vec<(String, String)>, String> {
@@ -115,10 +128,16 @@ impl VariantSource for FileText {
     }
 
     fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
+        let edit = VariantEdit::new("vary.yaml", &self.0, id, &value);
         let draft = self.read().draft(id, value)?;
         Ok(DraftedVariant {
             config: draft.config,
             yaml: draft.yaml,
+            file: edit.map(|edit| DraftedFile {
+                name: "vary.yaml".to_owned(),
+                before: edit.shown_before,
+                after: edit.shown_after,
+            }),
         })
     }
 }

@@ -49,8 +49,12 @@ pub(crate) struct OperatorAddresses {
     admin_token: Option<AdminToken>,
     /// Whether the page may call tools.
     admin_calls: bool,
+    /// Whether the page may write variants into the file.
+    admin_writes: bool,
     /// The configuration file.
     pub(crate) file: Option<PathBuf>,
+    /// The servers of the file that are served; all if there is none.
+    only: Vec<String>,
     /// What started this process as a service.
     service: Option<Manager>,
     /// Probes and metrics.
@@ -66,7 +70,9 @@ impl OperatorAddresses {
             admin: admin.filter(|address| address != OFF),
             admin_token: program.admin_token.clone(),
             admin_calls: program.admin_calls,
+            admin_writes: program.admin_writes,
             file: None,
+            only: args.target.servers.clone(),
             service: args.service,
             probes: args.probes.clone().or_else(|| program.probes.clone()),
         }
@@ -91,7 +97,9 @@ pub(crate) struct OperatorListeners {
     /// Whether the page can be opened.
     has_token: bool,
     page_calls: bool,
+    page_writes: bool,
     file: Option<PathBuf>,
+    only: Vec<String>,
     #[cfg(unix)]
     service: Option<Manager>,
     /// The address of clients, if it is the same after each start.
@@ -176,7 +184,9 @@ impl OperatorListeners {
             operator: operator.clone(),
             has_token: token.is_some(),
             page_calls: addresses.admin_calls,
+            page_writes: addresses.admin_writes,
             file: addresses.file.clone(),
+            only: addresses.only.clone(),
             #[cfg(unix)]
             service: addresses.service,
             clients,
@@ -216,6 +226,7 @@ impl OperatorListeners {
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
             let page = page.with_calls(self.page_calls);
+            let page = page.with_writes(self.page_writes);
             let recorded = page.record_experiments();
             tasks.push(ListenerTask::spawn(|until| async move {
                 tokio::select! {
@@ -224,9 +235,8 @@ impl OperatorListeners {
                 }
                 Ok(())
             }));
-            let variants = Arc::new(ServedVariants(self.file));
-            self.operator
-                .set_page(Arc::new(page.with_variants(variants)));
+            let page = page.with_variants(Arc::new(ServedVariants::new(self.file, self.only)));
+            self.operator.set_page(Arc::new(page));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await

@@ -1,20 +1,51 @@
 //! The variants and rules of the served file for the operator's page.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{FileVariants, file_rules};
-use mcp_vary_page::{DraftedVariant, VariantSource, WrittenVariant};
+use mcp_vary_config::{FileVariants, SecretFiles, VariantEdit, digest, file_rules};
+use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
 use serde_json::Value;
+
+use crate::commands::connect::file::ClientFile;
+use crate::file;
 
 /// The variants of the file as it is now; those that are built in without a file.
 #[derive(Debug)]
-pub(crate) struct ServedVariants(pub(crate) Option<PathBuf>);
+pub(crate) struct ServedVariants {
+    path: Option<PathBuf>,
+    /// The servers of the file that are served; all if there is none.
+    only: Vec<String>,
+    last_save: Mutex<Option<LastSave>>,
+}
+
+/// What undoes a save.
+struct LastSave {
+    before: String,
+    /// The digest of the file that was written.
+    digest: String,
+}
+
+/// Omits the text, which may contain secrets.
+impl std::fmt::Debug for LastSave {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.digest)
+    }
+}
 
 impl ServedVariants {
+    pub(crate) fn new(path: Option<PathBuf>, only: Vec<String>) -> Self {
+        Self {
+            path,
+            only,
+            last_save: Mutex::default(),
+        }
+    }
+
     /// The name of the file and its text; `None` without one.
     fn text(&self) -> Result<Option<(String, String)>, String> {
-        let Some(path) = &self.0 else {
+        let Some(path) = &self.path else {
             return Ok(None);
         };
         let name = path.display().to_string();
@@ -27,19 +58,52 @@ impl ServedVariants {
         }
     }
 
-    fn read(&self) -> Result<FileVariants, String> {
-        match self.text()? {
-            Some((name, text)) => FileVariants::read(&name, &text).map_err(|all| all.to_string()),
-            None => Ok(FileVariants::built_in()),
+    /// The file, if it has this digest and can be replaced.
+    fn unchanged(&self, expected: &str) -> Result<ClientFile, String> {
+        let path = self.path.clone().ok_or(NO_FILE)?;
+        let file = ClientFile::read(path).map_err(|failure| failure.to_string())?;
+        if file.text.as_deref().map(digest).as_deref() != Some(expected) {
+            return Err(CHANGED.to_owned());
         }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            if std::fs::metadata(&file.path).is_ok_and(|metadata| metadata.nlink() > 1) {
+                return Err(LINKED.to_owned());
+            }
+        }
+        Ok(file)
+    }
+
+    /// Replaces the file, if the gateway can use the text.
+    fn write(&self, file: &ClientFile, text: &str) -> Result<(), String> {
+        let name = file.path.display().to_string();
+        let secrets = SecretFiles::beside(&file.path);
+        file::parse(&name, text, &self.only, &secrets, None)
+            .map_err(|all| file::invalid_file(&all).to_string())?;
+        file.replace(text).map_err(|failure| failure.to_string())
+    }
+}
+
+/// The variants of the file with this name and text.
+fn read(file: Option<&(String, String)>) -> Result<FileVariants, String> {
+    match file {
+        Some((name, text)) => FileVariants::read(name, text).map_err(|all| all.to_string()),
+        None => Ok(FileVariants::built_in()),
     }
 }
 
 impl VariantSource for ServedVariants {
     fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String> {
-        let variants = self.read()?;
-        let value = variants.value(id).zip(variants.yaml(id));
-        Ok(value.map(|(value, yaml)| WrittenVariant { value, yaml }))
+        let file = self.text()?;
+        let variants = read(file.as_ref())?;
+        let digest = file.map_or_else(String::new, |(_, text)| digest(&text));
+        let written = variants.value(id).zip(variants.yaml(id));
+        Ok(written.map(|(value, yaml)| WrittenVariant {
+            value,
+            yaml,
+            digest,
+        }))
     }
 
     fn rules(&self) -> Result<Vec<(String, String)>, String> {
@@ -50,10 +114,52 @@ impl VariantSource for ServedVariants {
     }
 
     fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
-        let draft = self.read()?.draft(id, value)?;
+        let file = self.text()?;
+        let edited = match &file {
+            Some((name, text)) => {
+                VariantEdit::new(name, text, id, &value).map(|edit| DraftedFile {
+                    name: name.clone(),
+                    before: edit.shown_before,
+                    after: edit.shown_after,
+                })
+            }
+            None => Err(NO_FILE.to_owned()),
+        };
+        let draft = read(file.as_ref())?.draft(id, value)?;
         Ok(DraftedVariant {
             config: draft.config,
             yaml: draft.yaml,
+            file: edited,
         })
     }
+
+    fn save(&self, id: &str, value: &Value, expected: &str) -> Result<(), String> {
+        let last = self.last_save.lock();
+        let mut last = last.unwrap_or_else(PoisonError::into_inner);
+        let file = self.unchanged(expected)?;
+        let before = file.text.clone().unwrap_or_default();
+        let edit = VariantEdit::new(&file.path.display().to_string(), &before, id, value)?;
+        self.write(&file, &edit.text)?;
+        let digest = digest(&edit.text);
+        *last = Some(LastSave { before, digest });
+        Ok(())
+    }
+
+    fn undo(&self) -> Result<(), String> {
+        let last = self.last_save.lock();
+        let mut last = last.unwrap_or_else(PoisonError::into_inner);
+        let save = last.as_ref().ok_or(NO_SAVE)?;
+        let file = self.unchanged(&save.digest)?;
+        self.write(&file, &save.before)?;
+        *last = None;
+        Ok(())
+    }
 }
+
+const NO_FILE: &str = "this gateway has no file to write to; copy the entry into one";
+const NO_SAVE: &str = "there is no save to undo, since Vary started or the last one was undone";
+const CHANGED: &str =
+    "the file was changed since the page read it; read it again, and look at the difference";
+#[cfg(unix)]
+const LINKED: &str =
+    "the file has several names (hard links), which saving would make two files; edit it by hand";

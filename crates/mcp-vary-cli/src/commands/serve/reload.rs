@@ -53,6 +53,7 @@ impl StartupSettings {
             ("probes", args.probes.is_none() && then.probes != now.probes),
             ("admin-token", then.admin_token != now.admin_token),
             ("admin-calls", then.admin_calls != now.admin_calls),
+            ("admin-writes", then.admin_writes != now.admin_writes),
             ("log", then.log != now.log),
         ];
         let changed = settings.into_iter().filter(|(_, is_changed)| *is_changed);

@@ -1,0 +1,115 @@
+// The tools of a draft by server: which are listed, and the choice of many at once.
+
+import { html } from "./dom.js";
+import { NOTHING, configName, pattern } from "./draft-value.js";
+import { count, plural } from "./format.js";
+import { Grid } from "./grid.js";
+import { Filter, matcher } from "./parts.js";
+import { go, linkWith, replace } from "./route.js";
+import { Name, plain } from "./text.js";
+import { toolKey } from "./variants.js";
+
+const COLUMNS = [
+  { id: "name", head: "tool", kind: "c-name" },
+  { id: "listed", head: "it is", kind: "c-short" },
+  { id: "shown", head: "shown as", kind: "c-client" },
+  { id: "tokens", head: "tokens", kind: "c-number" },
+  { id: "before", head: "before", kind: "c-number" },
+];
+
+/** Which tools are in the table. */
+const STATES = { "": "all", listed: "listed", hidden: "hidden" };
+
+/**
+ * `now(tool)`: what the draft makes of it. `toggle(tools, isShown)` lists or hides them, and `only(tools, rules)` lists them
+ * alone, by the rules.
+ */
+export function DraftTools({ catalog, id, now, params, tool, grid, toggle, only }) {
+  const groups = grouped(catalog, params, now);
+  const rows = groups.flatMap((group) => [group, ...group.tools]);
+  const tools = groups.flatMap((group) => group.tools);
+  const isAll = tools.length === catalog.tools.filter((it) => it.name).length;
+  const cell = (row, column) => (row.tools ? headingCell(row, now) : toolCell(row, column, now(row), id));
+  const open = (row, { id: column }) =>
+    column === "listed" ? toggle([row], !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
+  const set = (tools, isShown) => toggle(tools.filter((it) => now(it).isShown !== isShown), isShown);
+  const selected = (row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool);
+  return html`<section aria-label="Tools">
+    <${ToolChoices} ...${{ catalog, params, isAll, count: tools.length }}
+      list=${() => (isAll ? only(tools, undefined) : set(tools, true))}
+      hide=${() => (isAll ? only([], NOTHING) : set(tools, false))}
+      only=${() => only(tools, rules(catalog, params, tools))} />
+    ${tools.length === 0
+      ? html`<p class="empty">No tool matches. Clear the filter, or choose all servers.</p>`
+      : html`<${Grid} handle=${grid} label="Tools of the draft" columns=${COLUMNS} isHeading=${(row) => row.tools}
+          openHeading=${({ tools }) => set(tools, !tools.every((it) => now(it).isShown))} ...${{ rows, cell, open, selected }} />`}
+  </section>`;
+}
+
+/** The tools that the filters leave, by server. A tool is found by the name that the draft gives it, too. */
+function grouped(catalog, params, now) {
+  const matches = matcher(params.get("q") ?? "");
+  const server = params.get("server");
+  const state = params.get("state");
+  const isIn = (it) => it.name && (matches(it.name) || matches(now(it).shown ?? "")) && (!state || now(it).isShown === (state === "listed"));
+  const servers = catalog.servers.filter((it) => !server || it === server);
+  const groups = servers.map((name) => ({ server: name, tools: catalog.tools.filter((it) => it.server === name && isIn(it)) }));
+  return groups.filter((it) => it.tools.length > 0);
+}
+
+/** Rules of a variant that list these tools alone. */
+function rules(catalog, params, tools) {
+  const server = params.get("server");
+  const isWhole = server && tools.length === catalog.tools.filter((it) => it.server === server && it.name).length;
+  return isWhole ? [{ server: pattern(server) }] : tools.map((it) => pattern(configName(catalog, it)));
+}
+
+function ToolChoices({ catalog, params, isAll, count: shown, list, hide, only }) {
+  const server = params.get("server");
+  const state = params.get("state") ?? "";
+  return html`<div class="choices">
+      <${Filter} label="Filter tools" hint="*issue*" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
+      <label class="field">Server
+        <select onChange=${(event) => replace({ server: event.target.value })}>
+          <option value="">all servers</option>
+          ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
+        </select>
+      </label>
+      <label class="field">Show
+        <select onChange=${(event) => replace({ state: event.target.value })}>
+          ${Object.entries(STATES).map(([it, name]) => html`<option value=${it} selected=${it === state}>${name}</option>`)}
+        </select>
+      </label>
+      <div class="buttons" role="group" aria-label=${`${plural(shown, "tool")} of the filter`}>
+        <button type="button" disabled=${shown === 0 || isAll} onClick=${only}>Only these ${isAll ? "" : count(shown)}</button>
+        <button type="button" disabled=${shown === 0} onClick=${hide}>Hide all</button>
+        <button type="button" disabled=${shown === 0} onClick=${list}>List all</button>
+      </div>
+    </div>
+    <p class="note">Check a tool to list it, or a server for all of its tools. Choose a name to change it, its description and its arguments.</p>`;
+}
+
+function headingCell({ server, tools }, now) {
+  const listed = tools.filter((it) => now(it).isShown).length;
+  return html`<span class="group-name"
+    ><${Box} label=${`all tools of ${plain(server, 40)}`} isChecked=${listed === tools.length} isSome=${listed > 0} /><${Name} value=${server} limit=${60} />
+    <span class="faint"> ${count(listed)} of ${plural(tools.length, "tool")}</span></span>`;
+}
+
+function toolCell(row, { id: column }, { isShown, shown, tokens }, id) {
+  if (column === "name") return html`<${Name} value=${row.name} />`;
+  if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
+  if (column === "listed") {
+    return html`<${Box} label=${plain(row.name, 60)} isChecked=${isShown} />
+      ${isShown ? "listed" : html`<span class="hidden-tool">hidden</span>`}`;
+  }
+  if (!isShown) return "–";
+  if (typeof shown !== "string") return "…";
+  if (column === "tokens") return count(tokens);
+  return html`<span class=${shown === row.name ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
+}
+
+/** A check box in a cell: the cell is what Tab and Enter reach, and its table what a click does. */
+function Box({ label, isChecked, isSome }) {
+  return html`<input type="checkbox" tabindex="-1" aria-label=${label} checked=${isChecked} indeterminate=${!isChecked && !!isSome} />`;
+}
