@@ -39,6 +39,7 @@ mod import;
 mod json_value;
 mod key_spec;
 mod limits;
+mod located;
 mod log;
 mod mcp_json;
 mod ranking;

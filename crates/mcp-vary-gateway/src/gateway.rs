@@ -23,7 +23,8 @@ use tokio_util::sync::DropGuard;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
-use mcp_vary_observation::request_feed::{FinishedCall, RequestWatch, Viewer};
+use mcp_vary_observation::finished_call::FinishedCall;
+use mcp_vary_observation::request_feed::{RequestWatch, Viewer};
 use mcp_vary_observation::savings::Cost;
 use mcp_vary_settings::config::{Config, OnlyClient};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_audit::Outcome;
 use mcp_vary_base::lock::Lock;
 
-use crate::request_feed::FinishedCall;
+use crate::finished_call::FinishedCall;
 
 /// The last calls of a gateway, and the last errors.
 ///

@@ -7,6 +7,7 @@ mod audit_service;
 pub mod call_counters;
 mod call_history;
 mod events;
+pub mod finished_call;
 mod observation;
 mod origin;
 mod outcome;

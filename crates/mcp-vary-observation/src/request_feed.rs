@@ -10,6 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::call_history::CallHistory;
+use crate::finished_call::{FinishedCall, WatchedClient};
 use crate::request_line::{milliseconds, without_secrets};
 
 /// Sends what is known of calls to those who watch, and records the last ones. Lists and other requests are no calls.
@@ -64,64 +65,6 @@ pub enum WatchEvent {
     Finished(Arc<FinishedCall>),
     /// Further calls have ended, so many that they were dropped.
     Dropped(u64),
-}
-
-/// A call that has ended. It has no result but the text of an error, and nothing of a URI that may be a secret.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct FinishedCall {
-    /// Its number since the start of the gateway.
-    pub id: u64,
-    /// When it ended.
-    #[serde(skip)]
-    pub ended: Instant,
-    /// Its method.
-    pub method: String,
-    /// The name or URI of what it is about, as the client sent it.
-    pub target: Option<String>,
-    /// The server that worked on it.
-    pub server: Option<String>,
-    /// The name of its target there.
-    pub upstream_name: Option<String>,
-    /// The beginning of its arguments, JSON text. Only where the audit log has it, too.
-    pub arguments: Option<String>,
-    /// The program that the client says it is.
-    pub client: Option<WatchedClient>,
-    /// The name of the person that the operator gave, or else an id from which nobody learns a name.
-    pub principal: Option<String>,
-    /// The variant that it ran under.
-    pub variant: Option<String>,
-    /// What selected that.
-    pub reason: Option<String>,
-    /// The rule or experiment that selected it.
-    pub variant_rule: Option<String>,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// The code of the JSON-RPC error that the client got.
-    pub code: Option<i64>,
-    /// The beginning of what the client reads of an error, or of a tool that failed.
-    pub error: Option<String>,
-    /// The access rule or rate limit that decided.
-    pub rule: Option<String>,
-    /// From its arrival to its outcome.
-    pub duration_ms: Option<f64>,
-    /// What of that the server took.
-    pub server_ms: Option<f64>,
-    /// The length of its message.
-    pub bytes_in: Option<u64>,
-    /// The length of the response.
-    pub bytes_out: Option<u64>,
-}
-
-/// What a client says that it is.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct WatchedClient {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
 }
 
 impl Default for RequestFeed {

@@ -21,10 +21,11 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use crate::audit_service::{AuditService, ClientKey};
+use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
 use crate::outcome::{failure_text, outcome, result_length};
 use crate::people::Person;
-use crate::request_feed::{FinishedCall, ReportedCall};
+use crate::request_feed::ReportedCall;
 use crate::{request_line, subject};
 
 /// A request that is to be recorded.

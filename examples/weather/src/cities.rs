@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::server::JsonObject;
+use crate::refusal::JsonObject;
 
 /// One city and its weather.
 #[derive(Debug, Deserialize)]

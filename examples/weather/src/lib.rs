@@ -27,6 +27,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 
 mod cities;
 mod prompts;
+mod refusal;
 mod resources;
 mod server;
 mod tools;

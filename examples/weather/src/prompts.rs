@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use crate::cities;
-use crate::server::{JsonObject, Refusal};
+use crate::refusal::{JsonObject, Refusal};
 
 /// The prompts as listed.
 pub(crate) fn all() -> &'static Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{RESOURCE_NOT_FOUND, Refusal};
+use crate::refusal::{RESOURCE_NOT_FOUND, Refusal};
 
 /// The resources as listed.
 pub(crate) fn all() -> Value {

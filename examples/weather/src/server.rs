@@ -1,38 +1,10 @@
 //! The answers to a client's messages, in both eras.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::refusal::{INVALID_PARAMS, JsonObject, RESOURCE_NOT_FOUND, Refusal};
 use crate::{prompts, resources, tools};
-
-pub(crate) type JsonObject = Map<String, Value>;
-
-/// Why a request is refused: a JSON-RPC error.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    code: i64,
-    message: String,
-    data: Option<Value>,
-}
-
-impl Refusal {
-    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
-    }
-
-    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
-        Self::new(INVALID_PARAMS, message)
-    }
-
-    pub(crate) fn with_data(mut self, data: Value) -> Self {
-        self.data = Some(data);
-        self
-    }
-}
 
 /// The response to one line of the client; none to a notification or a response.
 pub(crate) fn respond(line: &str) -> Option<Value> {
@@ -164,9 +136,6 @@ const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2
 
 const PARSE_ERROR: i64 = -32700;
 const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-/// 2026-07-28 has invalid parameters in its place.
-pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
 const INSTRUCTIONS: &str = "\

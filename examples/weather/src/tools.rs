@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use crate::cities::{self, City, DAYS};
-use crate::server::{JsonObject, Refusal};
+use crate::refusal::{JsonObject, Refusal};
 
 /// The tools as listed.
 pub(crate) fn all() -> &'static Value {

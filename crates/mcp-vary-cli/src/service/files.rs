@@ -134,10 +134,10 @@ mod tests {
     fn spec() -> (ServiceSpec, BTreeMap<String, String>) {
         let spec = ServiceSpec {
             program: "/opt/a $b/vary".into(),
-            configuration: "/home/50% <ann>/$x/vary.yaml".into(),
+            configuration: "/srv/50% <ann>/$x/vary.yaml".into(),
             address: "127.0.0.1:8800".to_owned(),
             variables: BTreeMap::new(),
-            log: "/home/50% <ann>/service.log".into(),
+            log: "/srv/50% <ann>/service.log".into(),
         };
         let token = ("TOKEN".to_owned(), "a \"b\" \\ $c `d` %e & <f>".to_owned());
         (spec, BTreeMap::from([token]))
@@ -146,13 +146,13 @@ mod tests {
     #[test]
     fn a_unit_of_systemd_quotes_what_systemd_would_replace() {
         let (spec, variables) = spec();
-        let files = of_systemd(&spec, &variables, Path::new("/home/ann/.config"));
+        let files = of_systemd(&spec, &variables, Path::new("/srv/ann/.config"));
         let [unit, values] = &files[..] else {
             panic!("{files:?}");
         };
         assert_eq!(
             unit.path,
-            Path::new("/home/ann/.config/systemd/user/vary.service")
+            Path::new("/srv/ann/.config/systemd/user/vary.service")
         );
         assert_eq!(unit.mode, 0o644);
         insta::assert_snapshot!(unit.text, @r#"
@@ -163,9 +163,9 @@ mod tests {
         [Service]
         Type=notify
         WatchdogSec=60
-        EnvironmentFile=/home/50%% <ann>/$x/service.env
-        ExecStart="/opt/a $b/vary" serve --service systemd "/home/50%% <ann>/$$x/vary.yaml"
-        StandardError=append:/home/50%% <ann>/service.log
+        EnvironmentFile=/srv/50%% <ann>/$x/service.env
+        ExecStart="/opt/a $b/vary" serve --service systemd "/srv/50%% <ann>/$$x/vary.yaml"
+        StandardError=append:/srv/50%% <ann>/service.log
         Restart=on-failure
         RestartSec=10
         TimeoutStopSec=40
@@ -173,7 +173,7 @@ mod tests {
         [Install]
         WantedBy=default.target
         "#);
-        assert_eq!(values.path, Path::new("/home/50% <ann>/$x/service.env"));
+        assert_eq!(values.path, Path::new("/srv/50% <ann>/$x/service.env"));
         assert_eq!(values.mode, 0o600);
         assert_eq!(
             values.text,
@@ -184,10 +184,10 @@ mod tests {
     #[test]
     fn an_agent_of_launchd_is_xml_that_only_the_user_reads() {
         let (spec, variables) = spec();
-        let agent = of_launchd(&spec, &variables, Path::new("/Users/ann"));
+        let agent = of_launchd(&spec, &variables, Path::new("/srv/ann"));
         assert_eq!(
             agent.path,
-            Path::new("/Users/ann/Library/LaunchAgents/vary.plist")
+            Path::new("/srv/ann/Library/LaunchAgents/vary.plist")
         );
         assert_eq!(agent.mode, 0o600);
         insta::assert_snapshot!(agent.text, @r#"
@@ -195,12 +195,12 @@ mod tests {
         <!-- Written by `vary up`; `vary down` removes it. -->
         <plist version="1.0"><dict>
           <key>Label</key><string>vary</string>
-          <key>ProgramArguments</key><array><string>/opt/a $b/vary</string><string>serve</string><string>--service</string><string>launchd</string><string>/home/50% &lt;ann&gt;/$x/vary.yaml</string></array>
+          <key>ProgramArguments</key><array><string>/opt/a $b/vary</string><string>serve</string><string>--service</string><string>launchd</string><string>/srv/50% &lt;ann&gt;/$x/vary.yaml</string></array>
           <key>EnvironmentVariables</key><dict>
             <key>TOKEN</key><string>a "b" \ $c `d` %e &amp; &lt;f&gt;</string>
           </dict>
-          <key>WorkingDirectory</key><string>/Users/ann</string>
-          <key>StandardErrorPath</key><string>/home/50% &lt;ann&gt;/service.log</string>
+          <key>WorkingDirectory</key><string>/srv/ann</string>
+          <key>StandardErrorPath</key><string>/srv/50% &lt;ann&gt;/service.log</string>
           <key>RunAtLoad</key><true/>
           <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
           <key>ExitTimeOut</key><integer>40</integer>
