@@ -12,7 +12,7 @@ use mcp_vary::variant::Date;
 use super::units;
 use super::variables::{self, Fault, Part, Variables};
 use crate::diagnostic::{Diagnostic, Position, nearest};
-use crate::document::{Entry, Node, Value, join, key_without_space};
+use crate::document::{Entry, Value, key_without_space};
 pub(super) use crate::located::{Located, Placed};
 use crate::vary_entries::VaryEntries;
 

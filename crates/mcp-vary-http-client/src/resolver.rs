@@ -1,11 +1,11 @@
 //! What looks up the names of hosts.
 
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::{fmt, io};
 
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;

@@ -1,8 +1,7 @@
 //! Calls for those who watch them as they end, and for those who look later.
 
-use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
+use mcp_vary_audit::{Record, TargetKind, Text};
 use mcp_vary_base::lock::ScopedLock;
-use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::broadcast;

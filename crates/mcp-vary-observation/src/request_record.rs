@@ -509,7 +509,7 @@ mod tests {
     #[tokio::test]
     async fn the_first_outcome_counts() {
         let lines = records(|record| {
-            record.cancelled();
+            record.end(Outcome::Cancelled);
             record.finish(&RpcError::internal("late").reply(Some("7"), Era::Modern));
             drop(record);
         });

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
-use mcp_vary_config::{FileVariants, Source};
+use mcp_vary_config::{FileVariants, Source, VariantEdit};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{Page as _, PageAccess};
 use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
@@ -24,7 +24,7 @@ struct Shown {
 pub fn page(data: &[u8]) {
     static SHOWN: OnceLock<Shown> = OnceLock::new();
     let Shown { runtime, page, .. } = SHOWN.get_or_init(Shown::open);
-    for path in ["/api/explain", "/api/call", "/api/draft"] {
+    for path in ["/api/explain", "/api/call", "/api/draft", "/api/save"] {
         let request = Request::post(path).body(Bytes::copy_from_slice(data));
         let request = request.expect("a request");
         let status = runtime
@@ -48,7 +48,9 @@ impl Shown {
         let config = file.expect("a file").into_config(environment);
         let gateway = runtime.block_on(Gateway::start(config));
         let gateway = gateway.expect("the server answers");
-        let page = GatewayPage::new(&gateway, || 1).with_calls(true);
+        let page = GatewayPage::new(&gateway, || 1)
+            .with_calls(true)
+            .with_writes(true);
         Self {
             runtime,
             page: page.with_variants(Arc::new(Written)),
@@ -66,6 +68,14 @@ impl VariantSource for Written {
         Ok(None)
     }
 
+    fn save(&self, id: &str, value: &Value, _: &str) -> Result<(), String> {
+        VariantEdit::new("vary.yaml", FILE, id, value).map(drop)
+    }
+
+    fn undo(&self) -> Result<(), String> {
+        Err("nothing was written".to_owned())
+    }
+
     fn rules(&self) -> Result<Vec<(String, String)>, String> {
         Ok(Vec::new())
     }
@@ -76,6 +86,7 @@ impl VariantSource for Written {
         Ok(DraftedVariant {
             config: draft.config,
             yaml: draft.yaml,
+            file: Err("this is not a file".to_owned()),
         })
     }
 }

@@ -153,10 +153,10 @@ mod tests {
         variant.tokens = Some(7);
         status.missing_keys.push("the keys are missing".to_owned());
         status.people.push(PersonUse::default());
-        let mut used = mcp_vary_gateway::DirectoryUse::default();
+        let mut used = DirectoryUse::default();
         used.reason = Some("it is not valid".to_owned());
         status.directory_use.push(used);
-        let mut ranking = mcp_vary_gateway::ModelRankingStatus::default();
+        let mut ranking = ModelRankingStatus::default();
         ranking.failures.insert("timeout".into(), 1);
         status.model_ranking = Some(ranking);
         status.audit = Some(AuditStats {

@@ -363,7 +363,7 @@ fn refusal(connection: &SupervisedConnection) -> Option<RpcError> {
 /// Waits until each server's lists were read or its connection failed, or for `limit`.
 pub(crate) async fn first_readings(sources: &[Arc<ServerSource>], limit: Duration) {
     let readings = sources.iter().map(|source| source.first_reading());
-    let readings = tokio::time::timeout(limit, join_all(readings)).await;
+    let readings = timeout(limit, join_all(readings)).await;
     if readings.is_err() {
         let is_late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
         for source in sources.iter().filter(is_late) {
