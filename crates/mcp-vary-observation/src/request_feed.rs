@@ -271,7 +271,10 @@ mod tests {
     use super::*;
 
     fn call() -> FinishedCall {
-        FinishedCall::new(&Record::new(Event::Request, Outcome::Allowed), None)
+        FinishedCall::new(
+            &Record::new(Event::Request, mcp_vary_audit::Outcome::Allowed),
+            None,
+        )
     }
 
     /// OP-9
