@@ -266,15 +266,12 @@ pub type Viewer = Option<u128>;
 mod tests {
     use std::time::Duration;
 
-    use mcp_vary_audit::Event;
+    use mcp_vary_audit::{Event, Outcome};
 
     use super::*;
 
     fn call() -> FinishedCall {
-        FinishedCall::new(
-            &Record::new(Event::Request, mcp_vary_audit::Outcome::Allowed),
-            None,
-        )
+        FinishedCall::new(&Record::new(Event::Request, Outcome::Allowed), None)
     }
 
     /// OP-9
