@@ -216,9 +216,13 @@ impl PageData {
         match (status, answer["error"].as_str()) {
             (StatusCode::OK, _) if answer.is_object() => Ok(answer),
             (StatusCode::UNAUTHORIZED, _) => Err(wrong_token(address)),
-            (StatusCode::NOT_FOUND, Some(_)) => Err(Failure::command(format!(
-                "the gateway at {address} has no page, which records calls; start it again with `--admin 8801` added"
-            ))),
+            (StatusCode::NOT_FOUND, error)
+                if error.is_some() || matches!(address, GatewayAddress::Socket(_)) =>
+            {
+                Err(Failure::command(format!(
+                    "the gateway at {address} has no page, which records calls; start it again with `--admin 8801` added"
+                )))
+            }
             (_, Some(why)) => Err(Failure::command(sanitize(why))),
             _ => {
                 let why = not_the_operators(status, "suggest");

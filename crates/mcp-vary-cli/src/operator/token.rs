@@ -13,20 +13,28 @@ use crate::environment::{path_variable, state_directory};
 
 /// A file with the token of a running gateway, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct TokenFile(PathBuf);
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    token: AdminToken,
+}
 
 impl TokenFile {
     /// Writes the token of the gateway that answers its operator at `address`.
     pub(crate) fn write(address: SocketAddr, token: &AdminToken) -> io::Result<Self> {
         // The gateway that wrote it is gone, since this one has its address.
-        write_private(&file_name(address, TOKEN), token.expose()).map(Self)
+        let path = write_private(&file_name(address, TOKEN), token.expose())?;
+        let token = token.clone();
+        Ok(Self { path, token })
     }
 }
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
-        // Nobody is to send the token to what has the address next.
-        let _ = fs::remove_file(&self.0);
+        // Nobody is to send the token to what has the address next. A gateway that has it already wrote its own.
+        let written = fs::read_to_string(&self.path);
+        if written.is_ok_and(|written| written == self.token.expose()) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -61,10 +69,12 @@ pub(crate) fn read(address: SocketAddr) -> Option<String> {
     read_private(&file_name(address, TOKEN))
 }
 
-/// Removes the token that a gateway at `address` left which was killed.
+/// Removes the token that a gateway at `address` left which was killed, unless another one has the address now.
 #[cfg(unix)]
 pub(crate) fn remove(address: SocketAddr) {
-    if let Some(directory) = directory() {
+    if !is_open(&address)
+        && let Some(directory) = directory()
+    {
         let _ = fs::remove_file(directory.join(file_name(address, TOKEN)));
     }
 }
@@ -100,8 +110,11 @@ pub(crate) fn running() -> Vec<SocketAddr> {
         .flatten()
         .filter_map(|file| file.ok()?.file_name().into_string().ok());
     let addresses = names.filter_map(|name| address_of(&name));
-    let is_open = |address: &SocketAddr| TcpStream::connect_timeout(address, PROBE).is_ok();
     addresses.filter(is_open).collect()
+}
+
+fn is_open(address: &SocketAddr) -> bool {
+    TcpStream::connect_timeout(address, PROBE).is_ok()
 }
 
 /// Where running gateways of this user are found.

@@ -163,6 +163,7 @@ mod tests {
             error: Some("the disk is full".to_owned()),
             ..AuditStats::default()
         });
+        status.config = Some("sha256:7".to_owned());
         status.rate_limits.insert("calls".to_owned(), 1);
         status.counters.insert("refused-for-memory", 1);
     }
