@@ -56,7 +56,7 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     );
     beside(
         "zzzzzz: 1",
-        "`zzzzzz` is not a known key; `vary config schema` describes the 47 keys",
+        "`zzzzzz` is not a known key; `vary config schema` describes the 48 keys",
     );
     for (key, value, example) in [
         ("variants", "{safe: {}}", "{...}"),
