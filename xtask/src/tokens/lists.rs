@@ -309,7 +309,7 @@ mod tests {
             (
                 "README.md",
                 format!(
-                    "costs {} tokens alone, {} in `compact`",
+                    "alone costs {} tokens, {} in `compact`",
                     in_prose(notion.standard),
                     in_prose(notion.compact)
                 ),
