@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcp_vary::variant::Date;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
+use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -53,13 +54,33 @@ pub struct ClientSaving {
 ///
 /// # Properties
 ///
-/// Counting takes no lock. The last [`MAX_CLIENTS`] clients and [`MAX_DAYS`] days are known.
+/// Requests of a known client allocate nothing and share their locks; counting takes none. The last [`MAX_CLIENTS`] clients
+/// and [`MAX_DAYS`] days are known.
 #[derive(Debug)]
 pub struct Savings {
-    /// By the names of client and person.
-    clients: Cache<(String, Option<String>), Arc<CostCounters>>,
+    clients: Cache<ClientKey, Arc<CostCounters>>,
     total: Arc<CostCounters>,
     days: Lock<Days>,
+}
+
+/// What is counted together: the requests of a client and a person with these names.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct ClientKey {
+    client: String,
+    person: Option<String>,
+}
+
+/// A [`ClientKey`] that is borrowed from a request.
+#[derive(Hash)]
+struct ClientKeyRef<'a> {
+    client: &'a str,
+    person: Option<&'a str>,
+}
+
+impl Equivalent<ClientKey> for ClientKeyRef<'_> {
+    fn equivalent(&self, key: &ClientKey) -> bool {
+        self.client == key.client && self.person == key.person.as_deref()
+    }
 }
 
 /// What one client of one person cost, or all clients, in bytes.
@@ -93,7 +114,16 @@ impl Savings {
     /// Where the cost of a client counts.
     pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<CostCounters> {
         let known = principal.filter(|it| !it.is_anonymous());
-        let person = known.map(|it| it.name().unwrap_or(it.id_text()).to_owned());
+        let person = known.map(|it| it.name().unwrap_or(it.id_text()));
+        let key = ClientKeyRef { client, person };
+        self.clients.get(&key).unwrap_or_else(|| self.add(&key))
+    }
+
+    fn add(&self, key: &ClientKeyRef<'_>) -> Arc<CostCounters> {
+        let key = ClientKey {
+            client: key.client.to_owned(),
+            person: key.person.map(str::to_owned),
+        };
         let new = || {
             let total = Some(Arc::clone(&self.total));
             let counters = CostCounters {
@@ -102,11 +132,8 @@ impl Savings {
             };
             Ok::<_, Infallible>(Arc::new(counters))
         };
-        let key = (client.to_owned(), person);
-        match self.clients.get_or_insert_with(&key, new) {
-            Ok(client) => client,
-            Err(never) => match never {},
-        }
+        let Ok(counters) = self.clients.get_or_insert_with(&key, new);
+        counters
     }
 
     /// The last days at `now`, in seconds since 1970-01-01 UTC: the bytes by the days since then. What was counted since the
@@ -134,9 +161,9 @@ impl Savings {
     /// What was saved until `now`, in seconds since 1970-01-01 UTC.
     pub fn status(&self, now: u64) -> SavingsStatus {
         let clients = self.clients.iter();
-        let clients = clients.map(|((client, person), cost)| ClientSaving {
-            client,
-            person,
+        let clients = clients.map(|(key, cost)| ClientSaving {
+            client: key.client,
+            person: key.person,
             cost: cost.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
