@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcp_vary::variant::Date;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
+use mcp_vary_metrics::BYTES_PER_TOKEN;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
@@ -146,7 +147,7 @@ impl Savings {
             without: total.without - counted.without,
             with: total.with - counted.with,
         };
-        days.add(now / SECONDS_OF_DAY, new);
+        days.add(now / SECONDS_PER_DAY, new);
         days.days.clone()
     }
 
@@ -170,7 +171,7 @@ impl Savings {
         clients.sort_by_key(|it| Reverse(it.cost.saved()));
         clients.truncate(MAX_REPORTED);
         let days = self.days(now).into_iter().map(|(day, cost)| {
-            let date = Date::from_unix(day.saturating_mul(SECONDS_OF_DAY));
+            let date = Date::from_unix(day.saturating_mul(SECONDS_PER_DAY));
             (date.to_string(), cost.tokens())
         });
         SavingsStatus {
@@ -190,8 +191,8 @@ impl Cost {
 
     const fn tokens(self) -> Self {
         Self {
-            without: self.without / BYTES_OF_TOKEN,
-            with: self.with / BYTES_OF_TOKEN,
+            without: self.without / BYTES_PER_TOKEN,
+            with: self.with / BYTES_PER_TOKEN,
         }
     }
 }
@@ -234,9 +235,8 @@ pub const MAX_CLIENTS: usize = 1024;
 const MAX_REPORTED: usize = 256;
 /// The days that are known.
 pub const MAX_DAYS: usize = 30;
-const SECONDS_OF_DAY: u64 = 86_400;
-/// As the metrics estimate tokens.
-const BYTES_OF_TOKEN: u64 = 4;
+/// The seconds of a day in UTC.
+pub const SECONDS_PER_DAY: u64 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    const DAY: u64 = SECONDS_OF_DAY;
+    const DAY: u64 = SECONDS_PER_DAY;
 
     fn add(savings: &Savings, client: &str, person: Option<&str>, without: usize, with: usize) {
         let key = |name| Principal::key(name, Claims::default()).unwrap();
