@@ -8,6 +8,13 @@ pub trait Limit {
     fn of(quantity: u32) -> Self;
 }
 
+/// A number of bytes.
+pub type Size = usize;
+/// A number of things.
+pub type Count = usize;
+/// A time; zero if it is `off`.
+pub type DurationOrOff = Duration;
+
 impl Limit for usize {
     fn of(quantity: u32) -> Self {
         quantity as Self

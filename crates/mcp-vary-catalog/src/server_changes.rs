@@ -17,8 +17,8 @@ use crate::listing::{ListKind, ListedItem, Listing};
 pub struct ServerChange {
     /// The server's name in the configuration.
     pub server: Arc<str>,
-    /// `tool`, `prompt` or `instructions`.
-    pub subject: &'static str,
+    /// What changed.
+    pub subject: ChangeSubject,
     /// The server's name of the tool or prompt; empty for instructions.
     pub name: Arc<str>,
     /// What was there before, as JSON; `None` if it is new.
@@ -27,6 +27,29 @@ pub struct ServerChange {
     pub after: Option<Arc<str>>,
     /// The members that differ, in the order of their names; empty if it is new or gone.
     pub members: Vec<String>,
+}
+
+/// What a server changed.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum ChangeSubject {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+    /// The instructions.
+    Instructions,
+}
+
+impl ChangeSubject {
+    /// `tool`, `prompt` or `instructions`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Instructions => "instructions",
+        }
+    }
 }
 
 /// Reports what servers change, and what is wrong with their lists: in the log, to an observer, and to those who ask
@@ -67,7 +90,7 @@ pub struct SeenChange {
 struct State {
     kept: VecDeque<SeenChange>,
     /// A digest of what was reported last of each item.
-    reported: BTreeMap<(Arc<str>, &'static str, Arc<str>), u64>,
+    reported: BTreeMap<(Arc<str>, ChangeSubject, Arc<str>), u64>,
     /// The faults that were logged last of each list.
     faults: BTreeMap<(Arc<str>, ListKind), ListFaults>,
 }
@@ -96,8 +119,13 @@ impl ServerChanges {
         before: &[ListedItem],
         after: &[ListedItem],
     ) {
-        if matches!(kind, ListKind::Tools | ListKind::Prompts) && before != after {
-            self.report(server, differences(server, kind, before, after));
+        let subject = match kind {
+            ListKind::Tools => ChangeSubject::Tool,
+            ListKind::Prompts => ChangeSubject::Prompt,
+            ListKind::Resources | ListKind::Templates => return,
+        };
+        if before != after {
+            self.report(server, differences(server, subject, before, after));
         }
     }
 
@@ -118,7 +146,7 @@ impl ServerChanges {
             let name = "".into();
             let found = change(
                 server,
-                "instructions",
+                ChangeSubject::Instructions,
                 &name,
                 before.as_ref(),
                 after.as_ref(),
@@ -152,7 +180,7 @@ impl ServerChanges {
         let now = self.observer.get().map_or(0, |observer| (observer.now)());
         let new = self.state.lock().add(changes, now);
         for change in new.iter().take(MAX_LINES) {
-            let subject = change.subject;
+            let subject = change.subject.as_str();
             let name = excerpt(change.name.as_bytes(), MAX_NAME);
             let change = change.summary();
             warn!(
@@ -230,7 +258,7 @@ impl ServerChange {
 
 fn differences(
     server: &Arc<str>,
-    kind: ListKind,
+    subject: ChangeSubject,
     before: &[ListedItem],
     after: &[ListedItem],
 ) -> Vec<ServerChange> {
@@ -238,17 +266,16 @@ fn differences(
     let listed: BTreeMap<_, _> = after.iter().map(|item| (&*item.id, &item.json)).collect();
     let new = after.iter().filter_map(|item| {
         let before = known.get(&*item.id).copied();
-        change(server, kind.noun(), &item.id, before, Some(&item.json))
+        change(server, subject, &item.id, before, Some(&item.json))
     });
     let gone = before.iter().filter(|item| !listed.contains_key(&*item.id));
-    let gone =
-        gone.filter_map(|item| change(server, kind.noun(), &item.id, Some(&item.json), None));
+    let gone = gone.filter_map(|item| change(server, subject, &item.id, Some(&item.json), None));
     new.chain(gone).collect()
 }
 
 fn change(
     server: &Arc<str>,
-    subject: &'static str,
+    subject: ChangeSubject,
     name: &Arc<str>,
     before: Option<&Arc<str>>,
     after: Option<&Arc<str>>,

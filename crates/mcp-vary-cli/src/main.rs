@@ -5,6 +5,7 @@
 //! Standard output is for data, standard error for messages.
 
 mod args;
+mod audit_log;
 #[cfg(test)]
 mod book_tests;
 mod client;

@@ -400,7 +400,7 @@ const VARIABLES: &str = "PATH HOME USER LOGNAME LANG TMPDIR DBUS_SESSION_BUS_ADD
 
 /// The file that a process in the background locks until it ends.
 const LOCK: &str = "service.lock";
-/// How often it is looked whether the gateway answers.
+/// The pause between two checks whether the gateway answers.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the gateway may take to answer.
 const START: Duration = Duration::from_secs(60);

@@ -37,12 +37,8 @@ pub struct VariantEdit {
     pub shown_after: String,
 }
 
-/// Omits the texts, which may contain secrets.
-impl std::fmt::Debug for VariantEdit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VariantEdit").finish_non_exhaustive()
-    }
-}
+// Omits the texts, which may contain secrets.
+mcp_vary_base::debug_by_name!(VariantEdit);
 
 impl VariantEdit {
     /// Gives the variant `id` of the file `name` this value, or adds the variant. Whether the value is valid is not checked.
@@ -107,12 +103,12 @@ fn change(
     if file.is_in_brackets("variants") {
         return Err(IN_BRACKETS.to_owned());
     }
-    let mut changed = file.changed(before, after);
+    let changed = file.changed(before, after);
     if file.comments() != YamlText::read(&changed).comments() {
         return Err(ELSEWHERE.to_owned());
     }
-    changed.truncate(changed.len() - end.len());
-    Ok(changed)
+    let without_end = changed.strip_suffix(end).ok_or(ELSEWHERE)?;
+    Ok(without_end.to_owned())
 }
 
 /// The text of which only the lines of `variants` are shown.

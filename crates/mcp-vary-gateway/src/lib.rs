@@ -100,7 +100,7 @@ pub use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, Js
 pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient};
 pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
-pub use mcp_vary_catalog::server_changes::{SeenChange, ServerChange};
+pub use mcp_vary_catalog::server_changes::{ChangeSubject, SeenChange, ServerChange};
 pub use mcp_vary_catalog::tool_listing::VariantTool;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 pub use mcp_vary_observation::finished_call::{FinishedCall, WatchedClient};

@@ -223,7 +223,7 @@ impl OutgoingClient {
             proxy: proxy.as_ref().map(|it| it.host().to_ascii_lowercase()),
         };
         let files = TlsFiles { ca, client: None };
-        let connector = tls::connector(url, CONNECT_TIMEOUT, (files, proxy), resolver)?;
+        let connector = tls::connector(url, CONNECT_TIMEOUT, files, proxy, resolver)?;
         Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             authorization,

@@ -45,7 +45,8 @@ pub type Connector = HttpsConnector<ProxyConnector>;
 pub fn connector(
     url: &Uri,
     connect: Duration,
-    (files, proxy): (TlsFiles<'_>, Option<Proxy>),
+    files: TlsFiles<'_>,
+    proxy: Option<Proxy>,
     resolver: Resolver,
 ) -> Result<Connector, String> {
     let mut http = HttpConnector::new_with_resolver(resolver);

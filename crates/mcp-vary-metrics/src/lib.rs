@@ -43,4 +43,4 @@ pub use metrics::Metrics;
 pub use request_labels::RequestLabels;
 pub use request_meter::{ExchangeMeter, PendingRequest, RequestMeter, RequestOutcome};
 pub use server_metrics::{ClientOperation, ServerMetrics};
-pub use variant_metrics::VariantMetrics;
+pub use variant_metrics::{BYTES_PER_TOKEN, VariantMetrics};

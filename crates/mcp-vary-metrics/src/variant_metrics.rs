@@ -22,8 +22,8 @@ pub struct VariantMetrics {
     result_bytes: [AtomicU64; 2],
 }
 
-/// The bytes of a token, as figures of results count them.
-const BYTES_OF_TOKEN: u64 = 4;
+/// The bytes of a token, as figures of results estimate them.
+pub const BYTES_PER_TOKEN: u64 = 4;
 
 impl Default for VariantMetrics {
     fn default() -> Self {
@@ -101,7 +101,7 @@ impl VariantMetrics {
         let series = stages.map(|(stage, bytes)| {
             let mut labels = of_variant(variant);
             labels.push(("stage", stage.to_owned()));
-            let tokens = bytes.load(Ordering::Relaxed) / BYTES_OF_TOKEN;
+            let tokens = bytes.load(Ordering::Relaxed) / BYTES_PER_TOKEN;
             (labels, Value::Counter(tokens))
         });
         let is_used = self.result_bytes[0].load(Ordering::Relaxed) > 0;

@@ -9,6 +9,7 @@ use mcp_vary_audit::{
     Arguments, Event, LongText, ModelRanking, Outcome, Record, Target, TargetKind, Text,
 };
 use mcp_vary_auth::authenticator::Admission;
+use mcp_vary_catalog::server_changes::{ChangeSubject, ServerChange};
 
 use crate::audit_service::{AuditService, CredentialKey};
 use crate::origin::{Origin, actor};
@@ -61,18 +62,18 @@ impl AuditService {
         self.record(record);
     }
 
-    /// Records that `server` changed its tool or prompt `name`, or its instructions.
-    pub fn server_changed(&self, server: &str, subject: &str, name: &str, change: &str) {
-        let (kind, name) = match subject {
-            "tool" => (TargetKind::Tool, name),
-            "prompt" => (TargetKind::Prompt, name),
-            _ => (TargetKind::Server, server),
+    /// Records that a server changed a tool, a prompt or its instructions.
+    pub fn server_changed(&self, change: &ServerChange) {
+        let (kind, name) = match change.subject {
+            ChangeSubject::Tool => (TargetKind::Tool, &change.name),
+            ChangeSubject::Prompt => (TargetKind::Prompt, &change.name),
+            ChangeSubject::Instructions => (TargetKind::Server, &change.server),
         };
         let mut target = Target::new(kind, LongText::new(name));
-        target.server = Some(Text::new(server));
+        target.server = Some(Text::new(&change.server));
         let mut record = Record::new(Event::ServerChanged, Outcome::Allowed);
         record.target = Some(target);
-        record.change = Some(Text::new(change));
+        record.change = Some(Text::new(change.summary()));
         self.record(record);
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{Outcome, Record, Text};
+use mcp_vary_metrics::BYTES_PER_TOKEN;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,8 @@ pub struct PersonUse {
 ///
 /// # Properties
 ///
-/// At most [`MAX_PEOPLE`] are known; those that made one request only are forgotten first. Anonymous clients are no
-/// people.
+/// At most [`MAX_PEOPLE`] are known; those that made one request only are forgotten first. Anonymous clients do
+/// not count.
 #[derive(Debug)]
 pub struct People(Cache<PrincipalId, Arc<Person>>);
 
@@ -76,10 +77,7 @@ impl People {
             })
         };
         let first = || Ok::<_, Infallible>(new(Arc::default()));
-        let mut person = match self.0.get_or_insert_with(&id, first) {
-            Ok(person) => person,
-            Err(never) => match never {},
-        };
+        let Ok(mut person) = self.0.get_or_insert_with(&id, first);
         // The operator has chosen another claim, or the claim says something else.
         if person.name.as_str() != name && person.name != Text::new(name) {
             person = new(Arc::clone(&person.counts));
@@ -126,7 +124,7 @@ impl Person {
             requests: counts.requests.load(Ordering::Relaxed),
             calls: counts.calls.load(Ordering::Relaxed),
             refused: counts.refused.load(Ordering::Relaxed),
-            tokens: counts.result_bytes.load(Ordering::Relaxed) / BYTES_OF_TOKEN,
+            tokens: counts.result_bytes.load(Ordering::Relaxed) / BYTES_PER_TOKEN,
             last: counts.last.load(Ordering::Relaxed),
         }
     }
@@ -136,8 +134,6 @@ impl Person {
 pub const MAX_PEOPLE: usize = 4096;
 /// The people in a status.
 const MAX_REPORTED: usize = 256;
-/// As the metrics estimate tokens.
-const BYTES_OF_TOKEN: u64 = 4;
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcp_vary::variant::Date;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
+use mcp_vary_metrics::BYTES_PER_TOKEN;
+use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -53,13 +55,33 @@ pub struct ClientSaving {
 ///
 /// # Properties
 ///
-/// Counting takes no lock. The last [`MAX_CLIENTS`] clients and [`MAX_DAYS`] days are known.
+/// Requests of a known client allocate nothing and share their locks; counting takes none. The last [`MAX_CLIENTS`] clients
+/// and [`MAX_DAYS`] days are known.
 #[derive(Debug)]
 pub struct Savings {
-    /// By the names of client and person.
-    clients: Cache<(String, Option<String>), Arc<CostCounters>>,
+    clients: Cache<ClientKey, Arc<CostCounters>>,
     total: Arc<CostCounters>,
     days: Lock<Days>,
+}
+
+/// What is counted together: the requests of a client and a person with these names.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct ClientKey {
+    client: String,
+    person: Option<String>,
+}
+
+/// A [`ClientKey`] that is borrowed from a request.
+#[derive(Hash)]
+struct ClientKeyRef<'a> {
+    client: &'a str,
+    person: Option<&'a str>,
+}
+
+impl Equivalent<ClientKey> for ClientKeyRef<'_> {
+    fn equivalent(&self, key: &ClientKey) -> bool {
+        self.client == key.client && self.person == key.person.as_deref()
+    }
 }
 
 /// What one client of one person cost, or all clients, in bytes.
@@ -93,7 +115,16 @@ impl Savings {
     /// Where the cost of a client counts.
     pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<CostCounters> {
         let known = principal.filter(|it| !it.is_anonymous());
-        let person = known.map(|it| it.name().unwrap_or(it.id_text()).to_owned());
+        let person = known.map(|it| it.name().unwrap_or(it.id_text()));
+        let key = ClientKeyRef { client, person };
+        self.clients.get(&key).unwrap_or_else(|| self.add(&key))
+    }
+
+    fn add(&self, key: &ClientKeyRef<'_>) -> Arc<CostCounters> {
+        let key = ClientKey {
+            client: key.client.to_owned(),
+            person: key.person.map(str::to_owned),
+        };
         let new = || {
             let total = Some(Arc::clone(&self.total));
             let counters = CostCounters {
@@ -102,11 +133,8 @@ impl Savings {
             };
             Ok::<_, Infallible>(Arc::new(counters))
         };
-        let key = (client.to_owned(), person);
-        match self.clients.get_or_insert_with(&key, new) {
-            Ok(client) => client,
-            Err(never) => match never {},
-        }
+        let Ok(counters) = self.clients.get_or_insert_with(&key, new);
+        counters
     }
 
     /// The last days at `now`, in seconds since 1970-01-01 UTC: the bytes by the days since then. What was counted since the
@@ -119,7 +147,7 @@ impl Savings {
             without: total.without - counted.without,
             with: total.with - counted.with,
         };
-        days.add(now / SECONDS_OF_DAY, new);
+        days.add(now / SECONDS_PER_DAY, new);
         days.days.clone()
     }
 
@@ -134,16 +162,16 @@ impl Savings {
     /// What was saved until `now`, in seconds since 1970-01-01 UTC.
     pub fn status(&self, now: u64) -> SavingsStatus {
         let clients = self.clients.iter();
-        let clients = clients.map(|((client, person), cost)| ClientSaving {
-            client,
-            person,
+        let clients = clients.map(|(key, cost)| ClientSaving {
+            client: key.client,
+            person: key.person,
             cost: cost.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
         clients.sort_by_key(|it| Reverse(it.cost.saved()));
         clients.truncate(MAX_REPORTED);
         let days = self.days(now).into_iter().map(|(day, cost)| {
-            let date = Date::from_unix(day.saturating_mul(SECONDS_OF_DAY));
+            let date = Date::from_unix(day.saturating_mul(SECONDS_PER_DAY));
             (date.to_string(), cost.tokens())
         });
         SavingsStatus {
@@ -163,8 +191,8 @@ impl Cost {
 
     const fn tokens(self) -> Self {
         Self {
-            without: self.without / BYTES_OF_TOKEN,
-            with: self.with / BYTES_OF_TOKEN,
+            without: self.without / BYTES_PER_TOKEN,
+            with: self.with / BYTES_PER_TOKEN,
         }
     }
 }
@@ -207,9 +235,8 @@ pub const MAX_CLIENTS: usize = 1024;
 const MAX_REPORTED: usize = 256;
 /// The days that are known.
 pub const MAX_DAYS: usize = 30;
-const SECONDS_OF_DAY: u64 = 86_400;
-/// As the metrics estimate tokens.
-const BYTES_OF_TOKEN: u64 = 4;
+/// The seconds of a day in UTC.
+pub const SECONDS_PER_DAY: u64 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -217,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    const DAY: u64 = SECONDS_OF_DAY;
+    const DAY: u64 = SECONDS_PER_DAY;
 
     fn add(savings: &Savings, client: &str, person: Option<&str>, without: usize, with: usize) {
         let key = |name| Principal::key(name, Claims::default()).unwrap();

@@ -137,13 +137,13 @@ pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
 /// The response to `POST /api/save` before the configuration is read again.
 pub(crate) fn save(source: &dyn VariantSource, body: &Bytes) -> PageAnswer {
     match serde_json::from_slice::<Save>(body) {
-        Ok(save) => saved(source.save(&save.id, &save.value, &save.digest)),
+        Ok(save) => answer_to_write(source.save(&save.id, &save.value, &save.digest)),
         Err(error) => failure(StatusCode::BAD_REQUEST, &format!("the request: {error}")),
     }
 }
 
-/// The response to what was written, or was not.
-pub(crate) fn saved(outcome: Result<(), String>) -> PageAnswer {
+/// The response to `POST /api/save` and `POST /api/undo`, after the file was written or was not.
+pub(crate) fn answer_to_write(outcome: Result<(), String>) -> PageAnswer {
     match outcome {
         Ok(()) => json_answer(&json!({})),
         Err(why) => failure(StatusCode::CONFLICT, &why),

@@ -155,7 +155,7 @@ impl GatewayPage {
             Data::Variant => draft::variant(&*variants, &id),
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
-            Data::Undo => draft::saved(variants.undo()),
+            Data::Undo => draft::answer_to_write(variants.undo()),
             _ => draft::respond(&*variants, gateway, &catalog, &body),
         });
         let answer = answered.await;

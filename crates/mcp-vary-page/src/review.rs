@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::json::{edit, unquoted};
-use mcp_vary_gateway::{DeprecatedUse, Gateway, SeenChange, Status};
+use mcp_vary_gateway::{ChangeSubject, DeprecatedUse, Gateway, SeenChange, Status};
 use serde_json::{Value, json};
 
 use crate::response::{PageAnswer, json as json_answer};
@@ -47,8 +47,9 @@ fn change_json(SeenChange { at, change }: &SeenChange) -> Value {
         Some(unquoted(value).map_or_else(|| value.to_owned(), Cow::into_owned))
     };
     let description = ["description".to_owned()];
+    let instructions = ["instructions".to_owned()];
     let members = match &change.members[..] {
-        [] if change.subject == INSTRUCTIONS => &[INSTRUCTIONS.to_owned()][..],
+        [] if change.subject == ChangeSubject::Instructions => &instructions[..],
         [] => &description,
         members => members,
     };
@@ -61,7 +62,7 @@ fn change_json(SeenChange { at, change }: &SeenChange) -> Value {
     json!({
         "at": at,
         "server": &*change.server,
-        "subject": change.subject,
+        "subject": change.subject.as_str(),
         "name": &*change.name,
         "summary": change.summary(),
         "members": texts.collect::<Value>(),
@@ -86,7 +87,6 @@ fn around_difference(before: &str, after: &str) -> (String, String) {
 const MAX_BEFORE: usize = 200;
 /// Characters of a text that are shown.
 const MAX_SHOWN: usize = 4_000;
-const INSTRUCTIONS: &str = "instructions";
 
 fn deprecated_json(used: &DeprecatedUse, status: &Status) -> Value {
     let mut variants = status.variants.iter();

@@ -180,10 +180,8 @@ impl ClientUses {
                 ..CountedUse::default()
             };
             let new = || Ok::<_, Infallible>(known.unwrap_or_else(|| Arc::new(new())));
-            match self.all.get_or_insert_with(&key, new) {
-                Ok(used) => used,
-                Err(never) => match never {},
-            }
+            let Ok(used) = self.all.get_or_insert_with(&key, new);
+            used
         })
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
+use mcp_vary_observation::savings::SECONDS_PER_DAY;
 use mcp_vary_wire::client_name::ClientName;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
@@ -53,7 +54,7 @@ impl DeprecationLog {
         } else {
             (key.0, None)
         };
-        let today = now / DAY;
+        let today = now / SECONDS_PER_DAY;
         let client = key.1.clone();
         let used = uses.entry(key).or_insert(UsesOfClient {
             requests: 0,
@@ -98,9 +99,6 @@ fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
 
 /// Clients that are counted separately, in all variants together.
 pub const MAX_CLIENTS: usize = 256;
-
-/// Seconds.
-const DAY: u64 = 86_400;
 
 #[cfg(test)]
 mod tests {

@@ -40,7 +40,7 @@ mcp_vary_base::defaults! {
         pub fn new(target: AuditTarget);
         /// Where the records go.
         pub target: AuditTarget = target,
-        /// What is written of principals; their ids by default.
+        /// What is written of principals; their names by default.
         pub identities: IdentityDetail = IdentityDetail::Name,
         /// What is written of the arguments of calls; digests by default.
         pub arguments: ArgumentsDetail = ArgumentsDetail::Digest,

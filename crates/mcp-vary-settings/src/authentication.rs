@@ -27,8 +27,8 @@ pub struct Authentication {
     pub metadata: Option<Metadata>,
     /// Where the keys of each issuer are, in the order of the issuers.
     pub key_sources: Vec<IssuerKeySource>,
-    /// How often it is looked whether the credential that opened a stream is still good; 30 seconds. A stream ends at
-    /// most this long after its credential.
+    /// The pause between two checks whether the credential that opened a stream is still good; 30 seconds. A stream ends
+    /// at most this long after its credential.
     pub stream_check: Duration,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_vary_base::limit::{Limit as _, quantity};
+use mcp_vary_base::limit::{Count, DurationOrOff, Limit as _, Size, quantity};
 use mcp_vary_base::setters;
 
 /// Passes all limits to the macro `$with`: what each bounds, its key under `limits`, its default, its field and its kind.
@@ -95,12 +95,6 @@ macro_rules! fields {
 }
 
 limits!(fields);
-
-/// A number of bytes.
-type Size = usize;
-type Count = usize;
-/// Zero if it is `off`.
-type DurationOrOff = Duration;
 
 impl Limits {
     setters! {

@@ -28,7 +28,7 @@ fn reported(
     let line = |seen: &SeenChange| {
         format!(
             "{} {} {}",
-            seen.change.subject,
+            seen.change.subject.as_str(),
             seen.change.name,
             seen.change.summary()
         )

@@ -1,21 +1,15 @@
 //! `vary audit`: reads audit logs as a table.
 
-use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Parser;
-use flate2::bufread::MultiGzDecoder;
 use mcp_vary::variant::Date;
 use mcp_vary_access::{Claims, Principal};
-use mcp_vary_audit::SCHEMA_VERSION;
 use serde_json::Value;
 
+use crate::audit_log::LogFile;
 use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
-use crate::file;
-use crate::print::servers::plural;
 use crate::print::table::table;
 use crate::print::{self, notice, sanitize};
 use crate::stop::Stop;
@@ -66,7 +60,7 @@ pub(crate) async fn run(args: Audit, mut stop: Stop) -> Result<Verdict, Failure>
 fn read(args: &Audit) -> Result<Verdict, Failure> {
     let opened = args.files.iter().map(|path| LogFile::open(path));
     let mut logs = opened.collect::<Result<Vec<_>, _>>()?;
-    logs.sort_by(|one, other| one.began.cmp(&other.began));
+    logs.sort_by(|one, other| one.start_time().cmp(other.start_time()));
     let conditions = conditions(args);
     let since = args.since.as_deref().unwrap_or_default();
     let is_wanted = |record: &Value| {
@@ -92,108 +86,6 @@ fn read(args: &Audit) -> Result<Verdict, Failure> {
         notice("no record matches");
     }
     Ok(Verdict::Fine)
-}
-
-/// A file that is read.
-struct LogFile {
-    path: PathBuf,
-    lines: Box<dyn BufRead>,
-    /// The time of its first record.
-    began: String,
-}
-
-impl LogFile {
-    fn open(path: &Path) -> Result<Self, Failure> {
-        if path.is_dir() {
-            let (directory, log) = (path.display(), path.join("audit.jsonl"));
-            let fix = format!("name the log in it, such as `{}`", log.display());
-            return Err(Failure::command(format!(
-                "{directory} is a directory; {fix}"
-            )));
-        }
-        let unreadable = |error: io::Error| file::unreadable(path, &error);
-        let mut plain = BufReader::new(File::open(path).map_err(unreadable)?);
-        let is_compressed = plain.fill_buf().map_err(unreadable)?.starts_with(GZIP);
-        let mut lines: Box<dyn BufRead> = if is_compressed {
-            Box::new(BufReader::new(MultiGzDecoder::new(plain)))
-        } else {
-            Box::new(plain)
-        };
-        let start = lines.fill_buf().map_err(unreadable)?;
-        let first = start.split(|byte| *byte == b'\n').next().and_then(record);
-        let began = first.map(|first| text(&first, &["/time"]).to_owned());
-        Ok(Self {
-            path: path.to_owned(),
-            lines,
-            began: began.unwrap_or_default(),
-        })
-    }
-
-    /// Hands each record on, and reports the lines that cannot be read.
-    fn read(mut self, mut each: impl FnMut(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
-        let (mut newer, mut others) = (SkippedLines::default(), SkippedLines::default());
-        let mut has_record = false;
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            let mut piece = self.lines.by_ref().take(MAX_LINE);
-            let read = piece.read_until(b'\n', &mut line);
-            if read.map_err(|error| file::unreadable(&self.path, &error))? == 0 {
-                break;
-            }
-            match record(&line) {
-                None if line.trim_ascii().is_empty() => {}
-                None => others.add(number),
-                Some(record) if record["v"] != SCHEMA_VERSION => newer.add(number),
-                Some(record) => {
-                    has_record = true;
-                    each(&record)?;
-                }
-            }
-        }
-        let name = self.path.display();
-        if !has_record && others.count > 0 {
-            let fix = "name the file of `audit.to`";
-            let why = format!("{name} has no record of an audit log; {fix}");
-            return Err(Failure::command(why));
-        }
-        others.report(&name, "that are not records");
-        newer.report(&name, "of another version, which this Vary does not know");
-        Ok(())
-    }
-}
-
-/// Lines that are not shown.
-#[derive(Default)]
-struct SkippedLines {
-    count: usize,
-    /// The number of the first one.
-    first: u64,
-}
-
-impl SkippedLines {
-    const fn add(&mut self, number: u64) {
-        if self.count == 0 {
-            self.first = number;
-        }
-        self.count += 1;
-    }
-
-    fn report(&self, file: &dyn Display, what: &str) {
-        if self.count > 0 {
-            let (lines, first) = (plural(self.count, "line"), self.first);
-            let note = format!("note: {file}: skipped {lines} {what}; the first is line {first}");
-            notice(&sanitize(&note));
-        }
-    }
-}
-
-/// The record that a line ends with: syslog writes something before it.
-fn record(line: &[u8]) -> Option<Value> {
-    let start = line.iter().position(|byte| *byte == b'{')?;
-    let record: Value = serde_json::from_slice(line.get(start..)?).ok()?;
-    let is_record = record["v"].is_u64() && record["time"].is_string();
-    is_record.then_some(record)
 }
 
 /// What a record must have: one of the values at one of the places.
@@ -276,7 +168,8 @@ fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
 fn since(text: &str) -> Result<String, &'static str> {
     let is_utc = text.len() == "2027-01-31".len() || text.ends_with('Z');
     if is_utc && text.parse::<Date>().is_ok() {
-        return Ok(text.trim_end_matches('Z').to_owned());
+        // Records have a `T` before the time; people may write a space.
+        return Ok(text.trim_end_matches('Z').replace(['t', ' '], "T"));
     }
     let age = UNITS.iter().find_map(|(unit, seconds)| {
         let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
@@ -308,10 +201,6 @@ const COLUMNS: [(&str, &[&str]); 9] = [
     ("outcome", &["/outcome"]),
     ("rule", &["/rule"]),
 ];
-/// How a compressed file begins.
-const GZIP: &[u8] = &[0x1f, 0x8b];
-/// A line of an audit log is shorter, also with arguments.
-const MAX_LINE: u64 = 1 << 20;
 /// The rows of one table; the next one has its own widths.
 const MOST_ROWS: usize = 1000;
 /// The longest text in a cell.

@@ -1,17 +1,15 @@
 //! `vary suggest`: a variant with the tools that were used.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
-use mcp_vary_base::io_error;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use crate::audit_log::LogFile;
 use crate::commands::operate::{written_token, wrong_token};
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
@@ -88,34 +86,14 @@ async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
 /// The calls in audit logs.
 fn read_logs(logs: &[PathBuf], mut usage: Usage) -> Result<Usage, Failure> {
     for path in logs {
-        read_log(path, &mut usage)?;
+        LogFile::open(path)?.read(|record| {
+            if let Some(call) = UsedCall::of_record(record) {
+                usage.add(call);
+            }
+            Ok(())
+        })?;
     }
     Ok(usage)
-}
-
-/// Adds the calls in an audit log.
-fn read_log(path: &Path, usage: &mut Usage) -> Result<(), Failure> {
-    let name = path.display();
-    let unreadable = |error| {
-        let why = io_error::describe_at(path, &error);
-        Failure::command(format!("{name} cannot be read: {why}"))
-    };
-    let mut is_log = false;
-    for line in BufReader::new(File::open(path).map_err(unreadable)?).split(b'\n') {
-        // The last line may be half of one.
-        let read = serde_json::from_slice::<Value>(&line.map_err(unreadable)?);
-        let record = read.unwrap_or_default();
-        is_log |= record["event"].is_string();
-        if let Some(call) = UsedCall::of_record(&record) {
-            usage.add(call);
-        }
-    }
-    if is_log {
-        return Ok(());
-    }
-    Err(Failure::command(format!(
-        "{name} has no record of an audit log; `audit: {{to: file PATH}}` writes one"
-    )))
 }
 
 /// Why no variant can be proposed without a call.

@@ -173,7 +173,10 @@ fn rotated_logs(name: &str) -> [String; 2] {
     let ann = json!({"id": id_of("ann"), "name": "ann"});
     let stopped =
         r#"{"v":1,"run":"r","seq":2,"time":"2026-11-21T06:03:00.000000Z","event":"audit.stopped"}"#;
-    let after = call_at(2, &ann, "git_push", "denied") + stopped + "\n";
+    // The first record is longer than what is read at once.
+    let padded = format!(r#"{{"pad":"{}","#, "x".repeat(20_000));
+    let denied = call_at(2, &ann, "git_push", "denied").replacen('{', &padded, 1);
+    let after = denied + stopped + "\n";
     [file(name, &after), rotated]
 }
 
@@ -193,7 +196,7 @@ fn logs_are_shown_as_a_table_in_the_order_of_their_times() {
 fn records_are_chosen_by_who_when_what_and_outcome() {
     let [latest, rotated] = rotated_logs("chosen.jsonl");
     let ann = format!("--who {}", id_of("ann"));
-    let choices: [(&str, &[&str]); 9] = [
+    let choices: [(&str, &[&str]); 10] = [
         ("--who ann", &["git_push"]),
         // The log has the id of bob's key alone.
         ("--who bob", &["git_log"]),
@@ -202,6 +205,7 @@ fn records_are_chosen_by_who_when_what_and_outcome() {
         ("--server git --tool git_log", &["git_log"]),
         ("--outcome denied", &["git_push"]),
         ("--since 2026-11-21T06:01:30Z", &["git_push"]),
+        ("--since 2026-11-21t06:01:30Z", &["git_push"]),
         ("--since 2026-11-21 --outcome allowed", &["git_log"]),
         ("--since 36500d --who ann", &["git_push"]),
     ];
@@ -225,7 +229,8 @@ fn lines_that_are_not_shown_are_counted_and_named() {
     let ann = json!({"id": "x", "name": "a\u{1b}nn\nb"});
     let good = call_at(1, &ann, "git_log", "allowed");
     let newer = good.replace("\"v\":1", "\"v\":2");
-    let text = format!("{newer}<110>1 vary - - {good}\n{{\"v\":1,\nnot one\n{newer}");
+    let long = "x".repeat((2 << 20) + 5);
+    let text = format!("{newer}<110>1 vary - - {good}\n{{\"v\":1,\n{long}\n{newer}");
     let path = file("skipped.jsonl", &text);
     let shown = run(&["audit", &path]).exited(0);
     assert_eq!(shown.stdout.lines().count(), 2, "{}", shown.stdout);

@@ -114,7 +114,8 @@ fn log<'t>(name: &str, tasks: impl Iterator<Item = (usize, &'t Vec<Call>)>) -> S
     for (session, calls) in tasks {
         for Call { tool, arguments } in calls {
             let record = json!({
-                "v": 1, "event": "request", "outcome": "allowed", "client": {"name": "robot"}, "session": session.to_string(),
+                "v": 1, "time": "2026-11-21T06:00:00.000000Z", "event": "request", "outcome": "allowed",
+                "client": {"name": "robot"}, "session": session.to_string(),
                 "method": "tools/call", "target": {"kind": "tool", "name": tool, "server": "forge", "upstream_name": tool},
                 "arguments": {"bytes": 1, "text": arguments.to_string()},
             });

@@ -160,6 +160,8 @@ fn what_cannot_be_written_is_refused_with_its_reason() {
         "the file would not read as before",
     );
     refuses("x", "a: [", &value, "x:");
+    let mixed = "servers: {}\r\nvariants:\n  few:\n    from: compact # ü\n    priority: 1";
+    refuses("x", mixed, &value, "the file would not read as before");
 }
 
 /// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.

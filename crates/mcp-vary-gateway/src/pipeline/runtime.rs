@@ -304,12 +304,7 @@ fn observe_changes(
     let changes = &pool.context.shared_lists.changes;
     changes.observe(environment.now, move |change| {
         if let Some(audit) = &audit {
-            audit.server_changed(
-                &change.server,
-                change.subject,
-                &change.name,
-                &change.summary(),
-            );
+            audit.server_changed(change);
         }
     });
 }

@@ -40,7 +40,7 @@ impl Watched {
         assert_eq!(all.len(), count, "{all:#?}");
         let one = |seen: &SeenChange| {
             let change = &seen.change;
-            json!([change.subject, &*change.name, change.summary()])
+            json!([change.subject.as_str(), &*change.name, change.summary()])
         };
         all.iter().rev().map(one).collect()
     }

@@ -240,7 +240,7 @@ impl AuthenticationService {
         self.settings.metadata.as_ref()?.document(path)
     }
 
-    /// How often it is looked whether a stream may go on.
+    /// The pause between two checks whether a stream may go on.
     pub(super) const fn stream_check(&self) -> Duration {
         self.settings.stream_check
     }

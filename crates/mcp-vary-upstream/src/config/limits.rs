@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_vary_base::limit::{Limit as _, quantity};
+use mcp_vary_base::limit::{Count, DurationOrOff, Limit as _, Size, quantity};
 
 /// Passes the limits of a server that operators set to the macro `$with`, in groups: what each bounds, its key, its default, its
 /// field and its kind.
@@ -101,12 +101,6 @@ macro_rules! fields {
 }
 
 server_limits!(fields);
-
-/// A number of bytes.
-type Size = usize;
-type Count = usize;
-/// Zero if it is `off`.
-type DurationOrOff = Duration;
 
 impl Limits {
     /// How long the `ping` after `initialize` may take: at most half of the time limit of the handshake, so that a server

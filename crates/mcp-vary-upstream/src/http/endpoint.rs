@@ -71,7 +71,7 @@ impl Endpoint {
             client: config.client_certificate.as_ref(),
         };
         let limit = config.limits.connect;
-        let connector = tls::connector(url, limit, (files, proxy.clone()), Resolver::default())
+        let connector = tls::connector(url, limit, files, proxy.clone(), Resolver::default())
             .map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
         let pool = Arc::new(Pool::new(connector, &uri));

@@ -128,7 +128,7 @@ impl ClientFile {
         self.beside(".vary-backup")
     }
 
-    /// Where it is stored what was written.
+    /// The file that records what was written.
     pub(crate) fn record(&self) -> PathBuf {
         self.beside(".vary-record.json")
     }

@@ -1,9 +1,9 @@
 //! The variants and rules of the served file for the operator's page.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use mcp_vary_base::io_error;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_config::{FileVariants, SecretFiles, VariantEdit, digest, file_rules};
 use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) struct ServedVariants {
     path: Option<PathBuf>,
     /// The servers of the file that are served; all if there is none.
     only: Vec<String>,
-    last_save: Mutex<Option<LastSave>>,
+    last_save: Lock<Option<LastSave>>,
 }
 
 /// What undoes a save.
@@ -27,19 +27,15 @@ struct LastSave {
     digest: String,
 }
 
-/// Omits the text, which may contain secrets.
-impl std::fmt::Debug for LastSave {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.digest)
-    }
-}
+// Omits the text, which may contain secrets.
+mcp_vary_base::debug_by_name!(LastSave);
 
 impl ServedVariants {
     pub(crate) fn new(path: Option<PathBuf>, only: Vec<String>) -> Self {
         Self {
             path,
             only,
-            last_save: Mutex::default(),
+            last_save: Lock::default(),
         }
     }
 
@@ -134,8 +130,7 @@ impl VariantSource for ServedVariants {
     }
 
     fn save(&self, id: &str, value: &Value, expected: &str) -> Result<(), String> {
-        let last = self.last_save.lock();
-        let mut last = last.unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_save.lock();
         let file = self.unchanged(expected)?;
         let before = file.text.clone().unwrap_or_default();
         let edit = VariantEdit::new(&file.path.display().to_string(), &before, id, value)?;
@@ -146,8 +141,7 @@ impl VariantSource for ServedVariants {
     }
 
     fn undo(&self) -> Result<(), String> {
-        let last = self.last_save.lock();
-        let mut last = last.unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_save.lock();
         let save = last.as_ref().ok_or(NO_SAVE)?;
         let file = self.unchanged(&save.digest)?;
         self.write(&file, &save.before)?;

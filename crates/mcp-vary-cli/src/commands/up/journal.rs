@@ -150,5 +150,5 @@ pub(crate) async fn lock(directory: &Path) -> Result<File, Failure> {
 }
 
 const NAME: &str = "up.json";
-/// How often it is looked whether the other command has ended.
+/// The pause between two checks whether the other command has ended.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -4,6 +4,7 @@ use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::json::{self, edit};
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::View;
 use mcp_vary_wire::response::{self, RpcError};
 
 use crate::pipeline::gateway_tools::with_gateway_tools;
@@ -38,32 +39,47 @@ pub(crate) async fn list(
     let following = page.next().map(|next| list.cursor_at(next));
     let next = following.map(|position| seal_cursor(scope, kind, &position));
     let (start, end) = page.result(next.as_deref());
-    let is_tools = kind == ListKind::Tools;
-    if is_tools && position.is_none() {
-        // What all tools of the servers would cost a client that begins to read a list, and what those of the list cost.
-        let lengths = list.lengths();
-        let observation = &scope.client.observation;
-        observation.costs(lengths.merged, lengths.shown);
-    }
-    let unread = is_tools.then(|| view::missing_servers(&scope));
-    let missing = unread.unwrap_or_default();
-    let has_own_tools = next.is_none() && !list.gateway_tools.is_empty();
-    if !missing.is_empty() || has_own_tools {
-        let mut text = format!("{}{end}", String::from_utf8_lossy(start));
-        if !missing.is_empty() {
-            text = with_missing(&text, &missing);
+    if kind == ListKind::Tools {
+        if position.is_none() {
+            // What all tools of the servers would cost a client that begins to read a list, and what those of the list cost.
+            let lengths = list.lengths();
+            let observation = &scope.client.observation;
+            observation.costs(lengths.merged, lengths.shown);
         }
-        if has_own_tools {
-            let length = text.len();
-            text = with_gateway_tools(list, &text);
-            let added = text.len().saturating_sub(length);
-            scope.client.observation.costs(0, added);
+        let text = || format!("{}{end}", String::from_utf8_lossy(start));
+        if let Some(extended) = extended_page(scope, list, next.is_none(), text) {
+            return Ok(scope.respond(extended.as_bytes()));
         }
-        return Ok(scope.respond(text.as_bytes()));
     }
     let parts = [start, end.as_bytes()];
     let reply = response::result_of_parts(scope.request.id, &parts);
     Ok(Dispatch::Done(reply))
+}
+
+/// A page of tools with what the gateway adds: the names of the servers whose tools are missing, and on the last page its
+/// own tools. `None` if it adds nothing.
+fn extended_page(
+    scope: ViewScope<'_>,
+    list: &View,
+    is_last: bool,
+    text: impl FnOnce() -> String,
+) -> Option<String> {
+    let missing = view::missing_servers(&scope);
+    let has_own_tools = is_last && !list.gateway_tools.is_empty();
+    if missing.is_empty() && !has_own_tools {
+        return None;
+    }
+    let mut page = text();
+    if !missing.is_empty() {
+        page = with_missing(&page, &missing);
+    }
+    if has_own_tools {
+        let extended = with_gateway_tools(list, &page);
+        let added = extended.len().saturating_sub(page.len());
+        scope.client.observation.costs(0, added);
+        page = extended;
+    }
+    Some(page)
 }
 
 /// A list that lacks the tools of some servers, with their names beside what it has in `_meta`.
