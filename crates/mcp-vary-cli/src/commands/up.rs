@@ -31,7 +31,11 @@ use crate::stop::Stop;
 /// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
 pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     let directory = service::directory()?;
-    let _lock = stop.unless_requested(journal::lock(&directory)).await?;
+    let _lock = if args.dry_run {
+        None
+    } else {
+        Some(stop.unless_requested(journal::lock(&directory)).await?)
+    };
     let mut journal = Journal::read(&directory)?;
     if journal.is_unfinished && !args.dry_run {
         resume(&mut journal, &directory)?;

@@ -141,11 +141,13 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         ],
     );
     let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
-    assert_contains(&run.stderr, &[stays]);
+    let secret = ".env.TOKEN` looks like a secret, and the configuration contains it; write `${TOKEN}` in its place";
+    assert_contains(&run.stderr, &[stays, secret]);
     assert_lacks(&run.stdout, &["s3cret", "alone"]);
     assert_lacks(&run.stderr, &["s3cret"]);
     user.is_as_it_was();
     assert!(!user.configuration().exists());
+    assert!(!user.home.path("state/vary/up.lock").exists());
 }
 
 #[test]

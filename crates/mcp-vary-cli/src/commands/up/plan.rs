@@ -122,20 +122,23 @@ impl Plan {
         for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
-        let values = self.spec.variables.values();
-        for value in values.filter(|value| !value.starts_with('/')) {
-            secrets.add_text(value);
-        }
+        let variables = self.spec.variables.values();
+        variables.for_each(|value| secrets.add_text(value));
         let mut out = String::new();
         let of_clients = self.clients.iter().flat_map(|it| &it.operations);
         for operation in self.service.iter().chain(of_clients) {
             let name = operation.path.display().to_string();
-            if matches!(operation.kind, Kind::Beside(_)) {
-                out.push_str(&format!("+++ {name} (for `vary down`)\n"));
-                continue;
-            }
-            let replaced = operation.replaced.as_deref();
-            out.push_str(&secrets.diff(&name, replaced, &operation.after));
+            let purpose = match operation.kind {
+                Kind::Beside(_) => "for `vary down`",
+                // Its variables are written with other escapes.
+                Kind::Service => "for the service",
+                Kind::Client(_) | Kind::Configuration => {
+                    let replaced = operation.replaced.as_deref();
+                    out.push_str(&secrets.diff(&name, replaced, &operation.after));
+                    continue;
+                }
+            };
+            out.push_str(&format!("+++ {name} ({purpose})\n"));
         }
         out
     }
