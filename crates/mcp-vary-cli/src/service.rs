@@ -14,6 +14,7 @@ use clap::ValueEnum;
 use http::Method;
 use mcp_vary_base::{io_error, private_files};
 use mcp_vary_operator::Command as OperatorCommand;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::environment::{path_variable, state_directory, variable};
@@ -37,7 +38,8 @@ pub(crate) struct ServiceSpec {
 }
 
 /// What starts the service, and starts it again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Manager {
     /// The systemd of the user.
     Systemd,
@@ -57,16 +59,13 @@ pub(crate) struct ServiceFile {
 
 impl Manager {
     /// The manager that answers here.
-    pub(crate) fn detect() -> Self {
-        let answers = |program: &str, args: &[&str]| {
-            let mut command = Command::new(program);
-            command.args(args).stdin(Stdio::null());
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        };
-        if answers("systemctl", &["--user", "show-environment"]) {
+    pub(crate) async fn detect() -> Self {
+        if systemctl(&["show-environment"]).await.is_ok() {
             Self::Systemd
-        } else if answers("launchctl", &["print", &launchd_domain()]) {
+        } else if run("launchctl", &["print", &launchd_domain()])
+            .await
+            .is_ok()
+        {
             Self::Launchd
         } else {
             Self::Background
@@ -80,11 +79,6 @@ impl Manager {
             Self::Launchd => "launchd",
             Self::Background => "background",
         }
-    }
-
-    /// The manager of this name; without one, Vary runs in the background.
-    pub(crate) fn named(name: &str) -> Self {
-        Self::from_str(name, false).unwrap_or(Self::Background)
     }
 
     /// The files to write before [`Self::start`], and to remove after [`Self::stop`].
