@@ -138,7 +138,8 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     let machine = Machine::new("service-systemd", SYSTEMD, ABSENT);
     machine.run(&["up", "--yes"]).exited(0);
     machine.runs("as a systemd user service");
-    let started = "--user daemon-reload\n--user enable vary.service\n--user restart vary.service\n";
+    let started = "--user daemon-reload\n--user enable vary.service\n--user reset-failed vary.service\n\
+                   --user restart vary.service\n";
     assert_ends(&machine.calls(), started);
     let unit = machine.0.path(".config/systemd/user/vary.service");
     let mut verify = Command::new("systemd-analyze");
