@@ -158,6 +158,12 @@ fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
                     written\n";
     assert_ends(&run.stderr, expected);
     user.is_as_it_was();
+    let mut journal: Value = serde_json::from_str(&user.home.read("state/vary/up.json")).unwrap();
+    journal["manager"] = json!("background");
+    journal["is_unfinished"] = json!(true);
+    user.home.write("state/vary/up.json", &journal.to_string());
+    let run = user.run(&["up"]).exited(2);
+    assert_contains(&run.stderr, &["so nothing else was changed; add --yes"]);
 }
 
 #[test]
