@@ -5,15 +5,17 @@ mod files;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
-use std::{env, fs, io};
+use std::{env, fs};
 
 use clap::ValueEnum;
 use http::Method;
 use mcp_vary_base::{io_error, private_files};
 use mcp_vary_operator::Command as OperatorCommand;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::environment::{path_variable, state_directory, variable};
@@ -37,7 +39,8 @@ pub(crate) struct ServiceSpec {
 }
 
 /// What starts the service, and starts it again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Manager {
     /// The systemd of the user.
     Systemd,
@@ -57,16 +60,13 @@ pub(crate) struct ServiceFile {
 
 impl Manager {
     /// The manager that answers here.
-    pub(crate) fn detect() -> Self {
-        let answers = |program: &str, args: &[&str]| {
-            let mut command = Command::new(program);
-            command.args(args).stdin(Stdio::null());
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        };
-        if answers("systemctl", &["--user", "show-environment"]) {
+    pub(crate) async fn detect() -> Self {
+        if systemctl(&["show-environment"]).await.is_ok() {
             Self::Systemd
-        } else if answers("launchctl", &["print", &launchd_domain()]) {
+        } else if run("launchctl", &["print", &launchd_domain()])
+            .await
+            .is_ok()
+        {
             Self::Launchd
         } else {
             Self::Background
@@ -80,11 +80,6 @@ impl Manager {
             Self::Launchd => "launchd",
             Self::Background => "background",
         }
-    }
-
-    /// The manager of this name; without one, Vary runs in the background.
-    pub(crate) fn named(name: &str) -> Self {
-        Self::from_str(name, false).unwrap_or(Self::Background)
     }
 
     /// The files to write before [`Self::start`], and to remove after [`Self::stop`].
@@ -284,6 +279,8 @@ fn prepare_log(log: &Path) -> io::Result<()> {
 async fn start_unit() -> Result<(), Failure> {
     systemctl(&["daemon-reload"]).await?;
     systemctl(&["enable", files::UNIT]).await?;
+    // Starts that failed before do not count.
+    let _ = systemctl(&["reset-failed", files::UNIT]).await;
     systemctl(&["restart", files::UNIT]).await
 }
 
@@ -356,12 +353,22 @@ async fn run(program: &str, args: &[&str]) -> Result<(), Failure> {
 
 /// The failure with the last line of the log.
 fn with_log(failure: Failure, log: &Path) -> Failure {
-    let bytes = fs::read(log).unwrap_or_default();
+    let bytes = log_end(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     match text.trim().lines().next_back() {
         Some(line) => failure.with_end(&format!(": {line} ({})", log.display())),
         None => failure,
     }
+}
+
+/// The end of the log, which may be long.
+fn log_end(log: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(log)?;
+    let start = file.metadata()?.len().saturating_sub(LOG_END);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_END).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Where the journal of `vary up`, its lock, and the log and the lock of the service are.
@@ -400,6 +407,8 @@ const VARIABLES: &str = "PATH HOME USER LOGNAME LANG TMPDIR DBUS_SESSION_BUS_ADD
 
 /// The file that a process in the background locks until it ends.
 const LOCK: &str = "service.lock";
+/// How much of the log is read for its last line.
+const LOG_END: u64 = 64 * 1024;
 /// The pause between two checks whether the gateway answers.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the gateway may take to answer.

@@ -97,7 +97,7 @@ impl Serving {
 }
 
 /// The URL of the endpoint: under the public URL if there is one.
-fn endpoint_url(config: &Config, address: SocketAddr) -> String {
+pub(crate) fn endpoint_url(config: &Config, address: SocketAddr) -> String {
     let scheme = match config.listener.tls {
         Some(_) => "https",
         None => "http",

@@ -8,7 +8,7 @@ use crate::commands::up::configuration;
 use crate::commands::up::journal::{self, Journal};
 use crate::failure::{Failure, Verdict};
 use crate::print::{notice, sanitize};
-use crate::service::{self, Manager};
+use crate::service;
 use crate::stop::Stop;
 
 /// Gives back the clients' files, ends the service, and removes its files.
@@ -16,25 +16,15 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
     let directory = service::directory()?;
     let _lock = stop.unless_requested(journal::lock(&directory)).await?;
     let mut journal = Journal::read(&directory)?;
-    let report = |line: &str| notice(&sanitize(line));
-    let mut is_whole = true;
-    if journal.manager.is_empty() {
-        notice("nothing to undo: `vary up` is not in use");
-    } else {
-        journal.is_unfinished = true;
-        journal.store(&directory)?;
-        is_whole = journal.take_back(true, &report);
-        journal.store(&directory)?;
-        let manager = Manager::named(&journal.manager);
-        stop.unless_requested(manager.stop()).await?;
-        is_whole &= journal.take_back(false, &report);
-        manager.removed().await;
+    if let Some(manager) = journal.manager {
+        let is_whole = journal.undo(manager, &directory, &mut stop).await?;
         notice(&format!("ended Vary, which ran {}", manager.description()));
-    }
-    if !is_whole {
-        journal.store(&directory)?;
-        notice("repair that, then type `vary down` again");
-        return Ok(Verdict::Failed);
+        if !is_whole {
+            notice("repair that, then type `vary down` again");
+            return Ok(Verdict::Failed);
+        }
+    } else {
+        notice("nothing to undo: `vary up` is not in use");
     }
     finish(journal.given_back(), &directory, args.all)?;
     Ok(Verdict::Fine)

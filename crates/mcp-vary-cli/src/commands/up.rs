@@ -31,10 +31,25 @@ use crate::stop::Stop;
 /// Shows the servers of all clients, and connects the clients to Vary once the user agrees.
 pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     let directory = service::directory()?;
-    let _lock = stop.unless_requested(journal::lock(&directory)).await?;
+    let _lock = if args.dry_run {
+        None
+    } else {
+        Some(stop.unless_requested(journal::lock(&directory)).await?)
+    };
     let mut journal = Journal::read(&directory)?;
-    if journal.is_unfinished && !args.dry_run {
-        resume(&mut journal, &directory)?;
+    let mut unchanged = "nothing";
+    if let Some(manager) = journal.manager
+        && journal.is_unfinished
+        && !args.dry_run
+    {
+        notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
+        if !journal.undo(manager, &directory, &mut stop).await? {
+            return Err(Failure::command("repair that, then type `vary up` again"));
+        }
+        journal.entries.clear();
+        journal.is_unfinished = false;
+        journal.store(&directory)?;
+        unchanged = "nothing else";
     }
     let home = Home::find(&variable, &journal);
     for note in home.notes.iter().chain(&left_in_project(&home)) {
@@ -48,7 +63,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     let survey = Survey::take(&home, &path, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     survey.notes().for_each(|note| notice(&sanitize(&note)));
-    let plan = Plan::new(&home, &survey, journal, path)?;
+    let plan = Plan::new(&home, &survey, journal, path).await?;
     if args.dry_run {
         print::data(&sanitize(&plan.diff(&home)))?;
         return Ok(Verdict::Fine);
@@ -56,42 +71,25 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if plan.is_empty() {
         notice("nothing is new: these clients have Vary in place of their servers");
     } else if !args.yes {
-        agree(&plan).await?;
+        agree(&plan, unchanged).await?;
     }
     let is_whole = plan.carry_out(&directory, &mut stop).await?;
     print::data(&sanitize(&survey.costs()))?;
     Ok(Verdict::fine_if(is_whole))
 }
 
-/// Returns once the user agrees to the plan.
-async fn agree(plan: &Plan) -> Result<(), Failure> {
+/// Returns once the user agrees to the plan; if not, `unchanged` says what was not changed.
+async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
     if !has_person() {
-        return Err(Failure::command(
-            "nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be written",
-        ));
+        return Err(Failure::command(format!(
+            "nobody can be asked here, so {unchanged} was changed; add --yes, or --dry-run to see what would be written"
+        )));
     }
     let question = format!("{} `vary down` undoes it. Go on? [y/N] ", plan.summary());
     if is_confirmed(&sanitize(&question)).await? {
         return Ok(());
     }
-    Err(Failure::command("nothing was changed"))
-}
-
-/// Takes back what a command began that was killed.
-fn resume(journal: &mut Journal, directory: &Path) -> Result<(), Failure> {
-    notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
-    journal.store(directory)?;
-    let report = |line: &str| notice(&sanitize(line));
-    let is_whole = journal.take_back(true, &report) && journal.take_back(false, &report);
-    if is_whole {
-        journal.entries.clear();
-        journal.is_unfinished = false;
-    }
-    journal.store(directory)?;
-    if is_whole {
-        return Ok(());
-    }
-    Err(Failure::command("repair that, then type `vary up` again"))
+    Err(Failure::command(format!("{unchanged} was changed")))
 }
 
 /// A line about the files of clients in the current directory: whoever wrote the project would choose what the service

@@ -24,7 +24,9 @@ pub(super) fn of_systemd(
     let unit = format!(
         "# Written by `vary up`; `vary down` removes it.\n\
          [Unit]\n\
-         Description=Vary, a gateway for MCP\n\n\
+         Description=Vary, a gateway for MCP\n\
+         StartLimitIntervalSec=600\n\
+         StartLimitBurst=10\n\n\
          [Service]\n\
          Type=notify\n\
          WatchdogSec=60\n\
@@ -159,6 +161,8 @@ mod tests {
         # Written by `vary up`; `vary down` removes it.
         [Unit]
         Description=Vary, a gateway for MCP
+        StartLimitIntervalSec=600
+        StartLimitBurst=10
 
         [Service]
         Type=notify

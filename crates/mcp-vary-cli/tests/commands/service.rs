@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::connect::Home;
 use crate::program::{Run, VARY, sky};
-use crate::text::{assert_contains, assert_ends};
+use crate::text::{assert_contains, assert_ends, assert_lacks};
 use crate::up::with_free_port;
 
 /// What a recorded manager does first: it writes down its arguments.
@@ -138,7 +138,8 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     let machine = Machine::new("service-systemd", SYSTEMD, ABSENT);
     machine.run(&["up", "--yes"]).exited(0);
     machine.runs("as a systemd user service");
-    let started = "--user daemon-reload\n--user enable vary.service\n--user restart vary.service\n";
+    let started = "--user daemon-reload\n--user enable vary.service\n--user reset-failed vary.service\n\
+                   --user restart vary.service\n";
     assert_ends(&machine.calls(), started);
     let unit = machine.0.path(".config/systemd/user/vary.service");
     let mut verify = Command::new("systemd-analyze");
@@ -158,6 +159,20 @@ fn systemd_starts_a_unit_with_the_variables_of_the_service() {
     );
     assert!(!variables.exists());
     assert!(!unit.exists());
+}
+
+#[test]
+fn a_dry_run_names_the_files_of_the_service_without_their_content() {
+    let machine = Machine::new("service-dry", SYSTEMD, ABSENT);
+    let shown = machine.run(&["up", "--dry-run"]).exited(0).stdout;
+    assert_contains(
+        &shown,
+        &[
+            "/vary.service (for the service)\n",
+            "/service.env (for the service)\n",
+        ],
+    );
+    assert_lacks(&shown, &["ExecStart", "PATH="]);
 }
 
 #[test]

@@ -141,11 +141,13 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         ],
     );
     let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
-    assert_contains(&run.stderr, &[stays]);
+    let secret = ".env.TOKEN` looks like a secret, and the configuration contains it; write `${TOKEN}` in its place";
+    assert_contains(&run.stderr, &[stays, secret]);
     assert_lacks(&run.stdout, &["s3cret", "alone"]);
     assert_lacks(&run.stderr, &["s3cret"]);
     user.is_as_it_was();
     assert!(!user.configuration().exists());
+    assert!(!user.home.path("state/vary/up.lock").exists());
 }
 
 #[test]
@@ -156,6 +158,12 @@ fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
                     written\n";
     assert_ends(&run.stderr, expected);
     user.is_as_it_was();
+    let mut journal: Value = serde_json::from_str(&user.home.read("state/vary/up.json")).unwrap();
+    journal["manager"] = json!("background");
+    journal["is_unfinished"] = json!(true);
+    user.home.write("state/vary/up.json", &journal.to_string());
+    let run = user.run(&["up"]).exited(2);
+    assert_contains(&run.stderr, &["so nothing else was changed; add --yes"]);
 }
 
 #[test]

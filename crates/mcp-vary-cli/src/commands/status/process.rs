@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::document::StatusDocument;
@@ -13,7 +14,7 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
         // An older Vary did not write it.
         return String::new();
     };
-    let manager = about["manager"].as_str().map(Manager::named);
+    let manager = Manager::deserialize(&about["manager"]).ok();
     let place = match manager {
         Some(manager) => manager.description(),
         None if about["isTerminal"] == true => "at a terminal",

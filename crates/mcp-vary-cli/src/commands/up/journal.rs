@@ -14,7 +14,9 @@ use super::operation::{Kind, Operation};
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
-use crate::print::notice;
+use crate::print::{notice, sanitize};
+use crate::service::Manager;
+use crate::stop::Stop;
 
 /// What `vary up` wrote, with the files as they were.
 #[derive(Default, Deserialize, Serialize)]
@@ -24,8 +26,8 @@ pub(crate) struct Journal {
     pub(crate) is_unfinished: bool,
     /// The processes that were at work since nothing was unfinished.
     processes: BTreeSet<u32>,
-    /// The name of what runs the service.
-    pub(crate) manager: String,
+    /// What runs the service; `None` if `vary up` is not in use.
+    pub(crate) manager: Option<Manager>,
     /// The configuration as it was written, without what its user changed since.
     pub(crate) generated: String,
     /// The variables that the servers need.
@@ -91,6 +93,26 @@ impl Journal {
         let is_replaced = |known: &Operation| operations.iter().any(|new| new.path == known.path);
         self.operations.retain(|known| !is_replaced(known));
         self.operations.extend(operations.iter().cloned());
+    }
+
+    /// Gives back the clients' files, ends the service that `manager` runs, and gives back its files. Returns whether all
+    /// are given back; what is not stays in the journal.
+    pub(crate) async fn undo(
+        &mut self,
+        manager: Manager,
+        directory: &Path,
+        stop: &mut Stop,
+    ) -> Result<bool, Failure> {
+        self.is_unfinished = true;
+        self.store(directory)?;
+        let report = |line: &str| notice(&sanitize(line));
+        let are_clients_whole = self.take_back(true, &report);
+        self.store(directory)?;
+        stop.unless_requested(manager.stop()).await?;
+        let is_service_whole = self.take_back(false, &report);
+        manager.removed().await;
+        self.store(directory)?;
+        Ok(are_clients_whole && is_service_whole)
     }
 
     /// Gives back the files of clients if `of_clients`, or else the other ones, the last one first, and reports what

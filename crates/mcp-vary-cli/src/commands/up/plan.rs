@@ -1,7 +1,7 @@
 //! What `vary up` is going to write, and how it does.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 use mcp_vary_config::SecretFiles;
@@ -14,18 +14,20 @@ use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
 use crate::commands::connect::file::ClientFile;
-use crate::environment::variable;
+use crate::environment::{environment, variable};
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
 use crate::service::{self, Manager, ServiceFile, ServiceSpec};
-use crate::serving::LISTEN;
+use crate::serving::{LISTEN, endpoint_url};
 use crate::stop::Stop;
 
 /// What is going to be written.
 pub(crate) struct Plan {
     manager: Manager,
     spec: ServiceSpec,
+    /// The URL of the endpoint.
+    url: String,
     /// The configuration and the files of the service that are not as they are to be.
     service: Vec<Operation>,
     clients: Vec<PlannedClient>,
@@ -41,7 +43,7 @@ struct PlannedClient {
 
 impl Plan {
     /// What is missing of the servers that answered at the clients that have them.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         home: &Home,
         survey: &Survey,
         mut journal: Journal,
@@ -57,11 +59,10 @@ impl Plan {
         }
         let configuration = configuration_operation(path, &imported.yaml, &mut journal)?;
         let inherited = &imported.variables;
-        let (address, variables) =
-            address_and_variables(&configuration, inherited, &journal.variables)?;
-        let manager = match &*journal.manager {
-            "" => Manager::detect(),
-            name => Manager::named(name),
+        let settings = service_settings(&configuration, inherited, &journal.variables)?;
+        let manager = match journal.manager {
+            Some(manager) => manager,
+            None => Manager::detect().await,
         };
         let executable = std::env::current_exe();
         let program = executable.map_err(|error| {
@@ -70,16 +71,15 @@ impl Plan {
         let spec = ServiceSpec {
             program,
             configuration: configuration.path.clone(),
-            address,
-            variables,
+            address: settings.address.to_string(),
+            variables: settings.variables,
             log: service::directory()?.join("service.log"),
         };
-        let url = format!("http://{}/mcp", spec.address);
         let shown = spec.program.display().to_string();
         let mut clients = Vec::new();
         for (found, file) in home.clients.iter().zip(&imported.files) {
             let reached = Reached {
-                address: &url,
+                address: &settings.url,
                 variant: file.variant.as_deref(),
                 program: &shown,
             };
@@ -96,6 +96,7 @@ impl Plan {
         Ok(Self {
             manager,
             spec,
+            url: settings.url,
             service,
             clients,
             journal,
@@ -122,20 +123,23 @@ impl Plan {
         for (name, value) in home.clients.iter().flat_map(FoundClient::values) {
             secrets.add(&name, &value);
         }
-        let values = self.spec.variables.values();
-        for value in values.filter(|value| !value.starts_with('/')) {
-            secrets.add_text(value);
-        }
+        let variables = self.spec.variables.values();
+        variables.for_each(|value| secrets.add_text(value));
         let mut out = String::new();
         let of_clients = self.clients.iter().flat_map(|it| &it.operations);
         for operation in self.service.iter().chain(of_clients) {
             let name = operation.path.display().to_string();
-            if matches!(operation.kind, Kind::Beside(_)) {
-                out.push_str(&format!("+++ {name} (for `vary down`)\n"));
-                continue;
-            }
-            let replaced = operation.replaced.as_deref();
-            out.push_str(&secrets.diff(&name, replaced, &operation.after));
+            let purpose = match operation.kind {
+                Kind::Beside(_) => "for `vary down`",
+                // Its variables are written with other escapes.
+                Kind::Service => "for the service",
+                Kind::Client(_) | Kind::Configuration => {
+                    let replaced = operation.replaced.as_deref();
+                    out.push_str(&secrets.diff(&name, replaced, &operation.after));
+                    continue;
+                }
+            };
+            out.push_str(&format!("+++ {name} ({purpose})\n"));
         }
         out
     }
@@ -148,10 +152,10 @@ impl Plan {
     ) -> Result<bool, Failure> {
         let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
         // Of its configuration, the service reads a change by itself.
-        let is_current = self.journal.manager == self.manager.name()
+        let is_current = self.journal.manager == Some(self.manager)
             && self.journal.variables == self.spec.variables
             && !self.service.iter().any(|it| it.kind == Kind::Service);
-        self.journal.manager = self.manager.name().to_owned();
+        self.journal.manager = Some(self.manager);
         self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
         self.clients
@@ -186,9 +190,9 @@ impl Plan {
     /// What a user may want to do next.
     fn report(&self) {
         let path = self.spec.configuration.display();
-        let address = &self.spec.address;
+        let url = &self.url;
         notice(&sanitize(&format!(
-            "to save tokens: vary connect CLIENT {address} --variant compact --write\n\
+            "to save tokens: vary connect CLIENT {url} --variant compact --write\n\
              for a client with a variant of its own: write `from: compact` there, in {path}"
         )));
         self.manager.note().iter().for_each(|note| notice(note));
@@ -237,13 +241,22 @@ fn configuration_operation(
     })
 }
 
-/// Where the configuration is served, and the variables that its servers need, with those that they inherit. What is
-/// not set here is as in `known`.
-fn address_and_variables(
+/// What the configuration says about the service.
+struct ServiceSettings {
+    /// Where this machine reaches it.
+    address: SocketAddr,
+    /// The URL of the endpoint.
+    url: String,
+    /// The variables that its servers need.
+    variables: BTreeMap<String, String>,
+}
+
+/// Reads the configuration. Variables are also those that servers inherit; what is not set here is as in `known`.
+fn service_settings(
     configuration: &Operation,
     inherited: &BTreeSet<String>,
     known: &BTreeMap<String, String>,
-) -> Result<(String, BTreeMap<String, String>), Failure> {
+) -> Result<ServiceSettings, Failure> {
     let label = configuration.path.display().to_string();
     let secrets = SecretFiles::beside(&configuration.path);
     let parsed = file::parse_with_variables(&label, &configuration.after, &secrets);
@@ -267,16 +280,31 @@ fn address_and_variables(
             names.join(", ")
         ));
     }
-    let listen = read
-        .file
-        .program
-        .listen
-        .unwrap_or_else(|| LISTEN.to_owned());
-    let address = match listen.parse::<u16>() {
+    let address = reachable(read.file.program.listen.as_deref().unwrap_or(LISTEN))?;
+    let url = endpoint_url(&read.file.into_config(environment()?), address);
+    Ok(ServiceSettings {
+        address,
+        url,
+        variables,
+    })
+}
+
+/// Where this machine reaches what listens at `listen`.
+fn reachable(listen: &str) -> Result<SocketAddr, Failure> {
+    let written = match listen.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => listen,
+        Err(_) => listen.to_owned(),
     };
-    Ok((address, variables))
+    let mut found = written.to_socket_addrs().into_iter().flatten();
+    let unknown = || Failure::command(format!("`listen` is not an address: {written}"));
+    let mut address = found.next().ok_or_else(unknown)?;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    Ok(address)
 }
 
 /// A file of the service.
@@ -305,3 +333,20 @@ fn free_address() -> Result<String, Failure> {
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_listens_everywhere_is_reached_on_loopback() {
+        for (listen, expected) in [
+            ("8800", "127.0.0.1:8800"),
+            ("0.0.0.0:8800", "127.0.0.1:8800"),
+            ("[::]:8800", "[::1]:8800"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+        ] {
+            assert_eq!(reachable(listen).unwrap().to_string(), expected);
+        }
+    }
+}

@@ -166,11 +166,13 @@ impl Survey {
         table(&rows, 3) + &reasons
     }
 
-    /// A line for each setting of a client that Vary does not have.
+    /// A line for each setting of a client that Vary does not have, or has in another way.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        let notes = self.imported.notes.iter();
-        let left_out = notes.filter(|it| it.note.what.contains("left out"));
-        left_out.map(|it| format!("note: {}: `{}` {}", it.file, it.note.key, it.note.what))
+        self.imported.notes.iter().map(|it| {
+            let fix = it.note.fix.iter().map(|fix| format!("; {fix}"));
+            let what = it.note.what.clone() + &fix.collect::<String>();
+            format!("note: {}: `{}` {what}", it.file, it.note.key)
+        })
     }
 
     /// A row for each client with what its tools cost.

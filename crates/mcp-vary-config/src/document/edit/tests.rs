@@ -202,6 +202,19 @@ fn a_section_is_taken_out_with_those_below_it_and_no_other() {
 }
 
 #[test]
+fn names_of_tables_are_quoted_and_fractions_are_numbers() {
+    let entry = json!({"url": "u", "http_headers": {"a.b": "c"}, "startup_timeout_sec": 20.5});
+    let added = ClientText::new(Syntax::Toml, "").insert(TOML, "my \"git\" 1.0", &entry);
+    let text = added.unwrap();
+    assert!(
+        text.starts_with("[mcp_servers.\"my \\\"git\\\" 1.0\"]\n"),
+        "{text}"
+    );
+    let entries = ClientText::new(Syntax::Toml, &text).entries(TOML).unwrap();
+    assert_eq!(entries, [("my \"git\" 1.0".to_owned(), entry)]);
+}
+
+#[test]
 fn what_cannot_be_edited_is_refused_with_its_place() {
     refuses(
         Syntax::Json,

@@ -30,10 +30,9 @@ pub(super) fn insert(
     name: &str,
     entry: &Value,
 ) -> Result<String, Diagnostic> {
-    let header = [path, &[name]].concat().join(".");
-    let mut lines = format!("[{header}]\n");
-    for (key, value) in entry.as_object().into_iter().flatten() {
-        lines.push_str(&format!("{key} = {}\n", inline(value)));
+    let mut lines = format!("[{}]\n", header(path, name));
+    for (member, value) in entry.as_object().into_iter().flatten() {
+        lines.push_str(&format!("{} = {}\n", key(member), inline(value)));
     }
     restore(text, path, name, &lines)
 }
@@ -88,9 +87,9 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
     let mut starts = BTreeSet::new();
     headers_in(text, value, &mut starts);
     if starts.is_empty() || is_inline(text, value.span()) {
-        let header = [path, &[name]].concat().join(".");
-        let wrong = not_a_table(text, key.span().start, &header, "written inline");
-        return Err(wrong.with_fix(format!("write it as `[{header}]`, or take it out by hand")));
+        let shown = header(path, name);
+        let wrong = not_a_table(text, key.span().start, &shown, "written inline");
+        return Err(wrong.with_fix(format!("write it as `[{shown}]`, or take it out by hand")));
     }
     let all = starts.iter().map(|start| section(text, *start, &headers));
     let sections: Vec<Range<usize>> = all.collect();
@@ -219,6 +218,10 @@ fn to_json(value: &DeValue<'_>) -> Value {
             .to_string()
             .parse()
             .map_or(Value::Null, |n: i64| n.into()),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse()
+            .map_or(Value::Null, |n: f64| n.into()),
         DeValue::Array(items) => items.iter().map(|item| to_json(item.get_ref())).collect(),
         DeValue::Table(table) => {
             let members = table.iter();
@@ -228,6 +231,21 @@ fn to_json(value: &DeValue<'_>) -> Value {
         }
         _ => Value::Null,
     }
+}
+
+/// What is between the brackets of a table's header.
+fn header(path: &[&str], name: &str) -> String {
+    let keys: Vec<String> = path.iter().chain([&name]).map(|part| key(part)).collect();
+    keys.join(".")
+}
+
+/// A key, in quotes if it is not a bare one.
+fn key(text: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !text.is_empty() && text.chars().all(is_bare) {
+        return text.to_owned();
+    }
+    string(text)
 }
 
 /// A value of JSON in one line of TOML.
