@@ -232,6 +232,11 @@ impl Manager {
         }
     }
 
+    /// Whether the gateway of the service answers.
+    pub(crate) fn is_running(self) -> bool {
+        self.socket().is_some()
+    }
+
     /// The socket of the service, if its gateway answers.
     fn socket(self) -> Option<PathBuf> {
         let is_service = |socket: &PathBuf| about(socket)["manager"] == self.name();

@@ -366,13 +366,14 @@ fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
     let config = json!({"servers": {"sky": entry, "web": {"url": "http://127.0.0.1:9/mcp"}}});
     home.write("project/vary.json", &config.to_string());
     let before = format!(
-        "{{\n  \"mcpServers\": {{\n    \"weather\": {{\"command\": \"{VARY}\", \"args\": [\"weather\"]}}, // rain\n    \"mine\": {{\"command\": \"m\"}},\n    \"web\": {{\"command\": \"other\"}}\n  }}\n}}\n"
+        "{{\n  \"mcpServers\": {{\n    \"weather\": {{\"command\": \"{VARY}\", \"args\": [\"weather\"]}}, // rain\n    \"mine\": {{\"command\": \"m\"}},\n    \"web\": {{\"command\": \"other\"}},\n    \"sky\": {{\"command\": \"{VARY}\", \"args\": [\"weather\"], \"env\": {{\"N\": \"20\"}}}}\n  }}\n}}\n"
     );
     home.write(".cursor/mcp.json", &before);
     let named = home.connect(&["cursor", "vary.json", "--write"]);
     named.says(&[
         "`weather` starts the same command as a server that Vary serves: Cursor would have its tools twice\n",
         "`web` has the same name as a server that Vary serves",
+        "`sky` starts the same command as a server that Vary serves, but with another `env`, so it stays\n",
         "they stay; to take them out: vary connect cursor vary.json --write --move\n",
     ]);
     assert_contains(&home.read(".cursor/mcp.json"), &["// rain"]);
@@ -381,7 +382,7 @@ fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
     let text = home.read(".cursor/mcp.json");
     let left: Value = serde_json::from_str(&text).unwrap();
     let names: Vec<&String> = left["mcpServers"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["mine", "vary"]);
+    assert_eq!(names, ["mine", "sky", "vary"]);
     assert_eq!(home.read(".cursor/mcp.json.vary-backup"), before);
     home.connect(&["cursor", "--remove"]).says(&[]);
     assert_eq!(home.read(".cursor/mcp.json"), before);

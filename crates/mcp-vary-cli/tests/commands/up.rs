@@ -244,6 +244,44 @@ fn a_second_run_adds_what_is_new_and_keeps_what_the_user_changed() {
 }
 
 #[test]
+fn an_address_that_another_program_has_is_reported_and_no_client_is_connected_to_it() {
+    let user = User::new("occupied");
+    let journal: Value = serde_json::from_str(&user.home.read("state/vary/up.json")).unwrap();
+    let generated = journal["generated"].as_str().unwrap();
+    let address = generated.strip_prefix("listen: ").unwrap().trim_end();
+    let _other = TcpListener::bind(address).unwrap();
+    let run = user.run(&["up", "--yes"]).exited(2);
+    let path = user.configuration();
+    let expected = format!(
+        "error: {address} is in use by another program, so Vary does not run; end that program, or change `listen` in {}, \
+         then: vary up\n",
+        path.display()
+    );
+    assert_ends(&run.stderr, &expected);
+    user.is_as_it_was();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
+    let user = User::new("broken");
+    user.run(&["up", "--yes"]).exited(0);
+    let file = ".cursor/mcp.json";
+    let text = user.home.read(file);
+    user.home.write(file, text.trim_end().trim_end_matches('}'));
+    let path = user.home.path(file).display().to_string();
+    let repair = format!(" is not JSON; repair it, or: cp {path}.vary-before {path}\n");
+    for _ in 0..2 {
+        let run = user.run(&["down"]).exited(1);
+        assert_contains(&run.stderr, &[&format!("not given back: {path}:"), &repair]);
+        assert_ends(&run.stderr, "repair that, then type `vary down` again\n");
+    }
+    fs::copy(format!("{path}.vary-before"), &path).unwrap();
+    user.run(&["down"]).exited(0);
+    user.is_as_it_was();
+}
+
+#[test]
 fn a_configuration_of_somebody_else_is_not_overwritten() {
     let user = User::new("other");
     fs::remove_file(user.home.path("state/vary/up.json")).unwrap();

@@ -3,24 +3,26 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcp_vary_config::{File, SecretFiles};
+use mcp_vary_config::{File, ImportSource, SecretFiles, import};
 use mcp_vary_gateway::Target;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::endpoint::Endpoint;
+use super::client::Client;
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
 use crate::similar::nearest;
 
-/// A server of the client's file that Vary serves.
+/// A server of the client's file that is like one that Vary serves.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Duplicate {
     /// Its name in the client's file.
     pub(crate) name: String,
-    /// Why it is the same: a text to be read after the name.
-    pub(crate) reason: String,
+    /// How it is like that one: a text to be read after the name.
+    pub(crate) reason: &'static str,
+    /// What makes it another server nevertheless; `None` if Vary serves it.
+    pub(crate) difference: Option<&'static str>,
 }
 
 /// The servers that Vary serves.
@@ -115,35 +117,36 @@ impl Served {
         !names.is_empty() && names.iter().all(is_served)
     }
 
-    /// Those of `entries`, the client's servers, that Vary serves. `name_of_vary` is the name of Vary among them.
+    /// Those of `entries`, the servers of `client`, that are like one that Vary serves. `name_of_vary` is the name of Vary
+    /// among them.
     pub(crate) fn duplicates(
         &self,
+        client: &Client,
         entries: &[(String, Value)],
         name_of_vary: &str,
     ) -> Vec<Duplicate> {
         let others = entries.iter().filter(|(name, _)| name != name_of_vary);
         let duplicates = others.filter_map(|(name, entry)| {
-            let reached = endpoint(entry);
-            let same = self
-                .servers
-                .iter()
-                .find(|(_, target)| is_same(target.as_ref(), reached.as_ref()));
-            let reason = match same {
-                Some(_) if matches!(reached, Some(Endpoint::Http { .. })) => {
-                    "has the same URL".to_owned()
-                }
-                Some(_) => "starts the same command".to_owned(),
-                None if self.servers.iter().any(|(served, _)| served == name) => {
-                    "has the same name".to_owned()
-                }
-                None => return None,
-            };
+            let (reason, difference) = self.likeness(name, target(client, entry).as_ref())?;
             Some(Duplicate {
                 name: name.clone(),
                 reason,
+                difference,
             })
         });
         duplicates.collect()
+    }
+
+    /// How what is called `name` and reaches `target` is like a server that Vary serves; `None` if it is like none.
+    fn likeness(&self, name: &str, target: Option<&Target>) -> Option<Likeness> {
+        let served = self.servers.iter();
+        let targets = served.filter_map(|(_, served)| served.as_ref());
+        let similar = target.and_then(|target| {
+            let all = targets.filter_map(|served| likeness(served, target));
+            all.min_by_key(|(_, difference)| difference.is_some())
+        });
+        let has_name = self.servers.iter().any(|(served, _)| served == name);
+        similar.or_else(|| has_name.then_some(("has the same name", None)))
     }
 }
 
@@ -166,57 +169,62 @@ fn check_variant(name: &str, file: &File, id: &str) -> Result<(), Failure> {
     ))))
 }
 
-/// What an entry of a client's file connects to.
-fn endpoint(entry: &Value) -> Option<Endpoint> {
-    let url = ["url", "httpUrl", "serverUrl"]
-        .iter()
-        .find_map(|key| entry.get(key)?.as_str());
-    if let Some(url) = url {
-        return Some(Endpoint::Http {
-            url: url.to_owned(),
-            headers: Vec::new(),
-        });
-    }
-    let texts = |value: &Value| -> Option<Vec<String>> {
-        let items = value.as_array()?.iter();
-        items.map(|item| item.as_str().map(str::to_owned)).collect()
-    };
-    let mut command = match entry.get("command")? {
-        Value::String(program) => vec![program.clone()],
-        command => texts(command)?,
-    };
-    command.extend(entry.get("args").and_then(texts).unwrap_or_default());
-    let (program, args) = command.split_first()?;
-    Some(Endpoint::Stdio {
-        program: program.clone(),
-        args: args.to_vec(),
-    })
+/// What an entry of the file of `client` connects to, with its variables; `None` if Vary could not use it.
+fn target(client: &Client, entry: &Value) -> Option<Target> {
+    let keys = client.container.iter().rev();
+    let root = keys.fold(json!({"server": entry}), |inner, key| json!({*key: inner}));
+    let text = root.to_string();
+    let source = ImportSource::new(client.title, &text).with_format(client.format);
+    let imported = import(&[source]).ok()?;
+    let secrets = SecretFiles::new(Path::new(""));
+    let parsed = file::parse_with_variables(client.title, &imported.yaml, &secrets).ok()?;
+    let server = parsed.file.servers.into_iter().next()?;
+    Some(server.target)
 }
 
-fn is_same(served: Option<&Target>, endpoint: Option<&Endpoint>) -> bool {
-    match (served, endpoint) {
-        (Some(Target::Http { url, .. }), Some(Endpoint::Http { url: named, .. })) => {
-            url.to_string().trim_end_matches('/') == named.trim_end_matches('/')
+/// How a server is like another one, and what is different nevertheless.
+type Likeness = (&'static str, Option<&'static str>);
+
+/// How `target` is like `served`; `None` if it is another command or URL.
+fn likeness(served: &Target, target: &Target) -> Option<Likeness> {
+    match (served, target) {
+        (
+            Target::Http { url, headers },
+            Target::Http {
+                url: named,
+                headers: given,
+            },
+        ) if url.to_string().trim_end_matches('/') == named.to_string().trim_end_matches('/') => {
+            let difference = (headers != given).then_some("other `headers`");
+            Some(("has the same URL", difference))
         }
         (
-            Some(Target::Command { program, args, .. }),
-            Some(Endpoint::Stdio {
+            Target::Command {
+                program, args, env, ..
+            },
+            Target::Command {
                 program: named,
                 args: given,
-            }),
-        ) => program == named && args == given,
-        _ => false,
+                env: set,
+                ..
+            },
+        ) if program == named && args == given => {
+            let difference = (env != set).then_some("another `env`");
+            Some(("starts the same command", difference))
+        }
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use clap::ValueEnum as _;
 
     use super::*;
+    use crate::commands::connect::client::ClientName;
 
     #[test]
-    fn a_server_is_the_same_by_command_url_or_name() {
+    fn a_server_is_the_same_by_command_and_environment_by_url_and_headers_or_by_name() {
         let served = Served {
             servers: vec![
                 (
@@ -231,29 +239,52 @@ mod tests {
                     }),
                 ),
                 ("time".to_owned(), None),
+                (
+                    "clock".to_owned(),
+                    Some(Target::Command {
+                        program: "t".to_owned(),
+                        args: Vec::new(),
+                        env: [("N".to_owned(), "1".to_owned())].into(),
+                        cwd: None,
+                    }),
+                ),
             ],
             ..Served::default()
         };
+        let same = "${VARY_TEST_UNSET:-1}";
         let entries = [
             ("vary", json!({"command": "uvx", "args": ["g"]})),
-            ("repo", json!({"command": ["uvx", "g"]})),
-            ("site", json!({"serverUrl": "http://h/mcp/"})),
-            ("time", json!({"command": "t"})),
+            ("repo", json!({"command": "uvx", "args": ["g"]})),
+            ("time2", json!({"command": "t", "env": {"N": same}})),
+            (
+                "git",
+                json!({"command": "uvx", "args": ["g"], "env": {"N": "20"}}),
+            ),
+            ("site", json!({"url": "http://h/mcp/"})),
+            (
+                "web",
+                json!({"url": "http://h/mcp", "headers": {"X-Team": "a"}}),
+            ),
+            ("time", json!({"command": "other"})),
             ("git2", json!({"command": "uvx", "args": ["g", "--ro"]})),
             ("odd", json!(7)),
         ];
         let entries = entries.map(|(name, entry)| (name.to_owned(), entry));
-        let found = served.duplicates(&entries, "vary");
+        let cursor = ClientName::from_str("cursor", false).unwrap().client();
+        let found = served.duplicates(cursor, &entries, "vary");
         let found: Vec<_> = found
             .iter()
-            .map(|it| (it.name.as_str(), it.reason.as_str()))
+            .map(|it| (it.name.as_str(), it.reason, it.difference))
             .collect();
         assert_eq!(
             found,
             [
-                ("repo", "starts the same command"),
-                ("site", "has the same URL"),
-                ("time", "has the same name")
+                ("repo", "starts the same command", None),
+                ("time2", "starts the same command", None),
+                ("git", "starts the same command", Some("another `env`")),
+                ("site", "has the same URL", None),
+                ("web", "has the same URL", Some("other `headers`")),
+                ("time", "has the same name", None)
             ]
         );
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
+use super::client::Client;
 use super::duplicates::{Duplicate, new_file};
 use super::other_files::OtherPlace;
 use super::places;
@@ -45,24 +46,12 @@ pub(super) async fn choose<'a>(
         }
         return Ok(Chosen::default());
     };
-    let title = plan.client.title;
-    let here = served.duplicates(present, &plan.name);
-    let names = |found: Vec<Duplicate>| found.into_iter().map(|duplicate| duplicate.name).collect();
-    let say = |Duplicate { name, reason }: &Duplicate, place: &str| {
-        let line = format!(
-            "`{name}`{place} {reason} as a server that Vary serves: {title} would have its tools twice"
-        );
-        notice(&sanitize(&line));
-    };
-    here.iter().for_each(|duplicate| say(duplicate, ""));
+    let found = served.duplicates(plan.client, present, &plan.name);
+    let here = reported(plan.client, "", found);
     let mut elsewhere = Vec::new();
     for place in plan.others.iter().filter(|_| !plan.is_project) {
-        let duplicates = served.duplicates(&place.servers, &plan.name);
-        let shown = format!(" in {}", place.shown);
-        duplicates
-            .iter()
-            .for_each(|duplicate| say(duplicate, &shown));
-        let mut all: Vec<String> = names(duplicates);
+        let found = served.duplicates(plan.client, &place.servers, &plan.name);
+        let mut all = reported(plan.client, &format!(" in {}", place.shown), found);
         let replaced = place
             .vary
             .iter()
@@ -84,10 +73,29 @@ pub(super) async fn choose<'a>(
     {
         places::check_inside(&file.path, Path::new("."))?;
     }
-    Ok(Chosen {
-        here: names(here),
-        elsewhere,
-    })
+    Ok(Chosen { here, elsewhere })
+}
+
+/// Reports what `client` has in a place that is like a server that Vary serves, and returns the names of what is one.
+fn reported(client: &Client, place: &str, found: Vec<Duplicate>) -> Vec<String> {
+    let mut names = Vec::new();
+    for Duplicate {
+        name,
+        reason,
+        difference,
+    } in found
+    {
+        let effect = match difference {
+            Some(difference) => format!(", but with {difference}, so it stays"),
+            None => format!(": {} would have its tools twice", client.title),
+        };
+        let line = format!("`{name}`{place} {reason} as a server that Vary serves{effect}");
+        notice(&sanitize(&line));
+        if difference.is_none() {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Whether the user agrees at a terminal; without one the answer is no.
@@ -114,7 +122,8 @@ pub(super) fn report_left(plan: &Plan, present: &[(String, Value)], left: &[&Oth
     };
     // For the user's file, `choose` has named them.
     for place in left.iter().filter(|_| plan.is_project) {
-        let duplicates = served.duplicates(&place.servers, &plan.name);
+        let mut duplicates = served.duplicates(plan.client, &place.servers, &plan.name);
+        duplicates.retain(|duplicate| duplicate.difference.is_none());
         if !duplicates.is_empty() {
             let line = format!(
                 "{title} also has {} in {}, and Vary serves them: their tools are listed twice; to have Vary there alone, \

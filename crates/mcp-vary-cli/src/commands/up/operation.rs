@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::ValueEnum as _;
-use mcp_vary_config::ClientText;
+use mcp_vary_config::{ClientText, Position, Syntax};
+use mcp_vary_upstream::command_line::shell_word;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -72,7 +73,15 @@ impl Operation {
         processes
             .iter()
             .for_each(|process| file.remove_draft(*process));
-        if file.text == self.before || self.kind == Kind::Configuration {
+        if self.kind == Kind::Configuration {
+            return Ok(None);
+        }
+        if file.text == self.before {
+            let beside = ClientFile::read(file.beside(BEFORE))?;
+            if matches!(self.kind, Kind::Client(_)) && beside.text == self.before {
+                // The user has copied it.
+                beside.delete()?;
+            }
             return Ok(None);
         }
         let is_changed = file.text.as_ref() != Some(&self.after);
@@ -98,11 +107,14 @@ impl Operation {
     fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<String, Failure> {
         let shown = self.path.display();
         let backup = ClientFile::read(file.backup())?.text;
-        // A file that is broken now stays as it is.
-        let undone = Record::read(file).ok().flatten().and_then(|record| {
-            let text = file.text.as_deref()?;
-            record.undo(client.syntax, text, backup.as_deref()).ok()
-        });
+        let record = Record::read(file).ok().flatten();
+        let outcome = record
+            .zip(file.text.as_deref())
+            .map(|(record, text)| record.undo(client.syntax, text, backup.as_deref()));
+        let undone = match outcome.transpose() {
+            Ok(undone) => undone,
+            Err(diagnostic) => return Err(self.unreadable(client, file, diagnostic.at)),
+        };
         let text = undone.map_or_else(|| file.text.clone(), |undone| undone.text);
         if text != file.text {
             replace(file, text.as_deref())?;
@@ -112,12 +124,36 @@ impl Operation {
                 "{shown} was changed since: that stays, and Vary is taken out"
             ));
         }
-        let beside = file.beside(BEFORE);
-        let before = self.before.as_deref();
-        replace(&ClientFile::read(beside.clone())?.with_mode(0o600), before)?;
+        let beside = self.store_before(file)?;
         Ok(format!(
             "{shown} was changed since, and not everything could be put back; as it was before, it is {}",
             beside.display()
+        ))
+    }
+
+    /// Stores the file as it was before beside it, and returns the path.
+    fn store_before(&self, file: &ClientFile) -> Result<PathBuf, Failure> {
+        let beside = file.beside(BEFORE);
+        let before = self.before.as_deref();
+        replace(&ClientFile::read(beside.clone())?.with_mode(0o600), before)?;
+        Ok(beside)
+    }
+
+    /// That the file cannot be read from `at` on, and what to do about it.
+    fn unreadable(&self, client: &Client, file: &ClientFile, at: Position) -> Failure {
+        let beside = match self.store_before(file) {
+            Ok(beside) => beside,
+            Err(why) => return why,
+        };
+        let shown = file.path.display().to_string();
+        let copy = shell_word(&beside.display().to_string());
+        let target = shell_word(&shown);
+        let syntax = match client.syntax {
+            Syntax::Toml => "TOML",
+            _ => "JSON",
+        };
+        Failure::command(format!(
+            "{shown}:{at} is not {syntax}; repair it, or: cp {copy} {target}"
         ))
     }
 

@@ -144,13 +144,31 @@ impl Plan {
         out
     }
 
+    /// Whether the service runs already, at its address.
+    ///
+    /// # Errors
+    ///
+    /// If another program has the address.
+    pub(crate) async fn is_running(&self) -> Result<bool, Failure> {
+        let address = &self.spec.address;
+        let is_answering = TcpStream::connect(address).await.is_ok();
+        if is_answering && !self.manager.is_running() {
+            let path = self.spec.configuration.display();
+            return Err(Failure::command(format!(
+                "{address} is in use by another program, so Vary does not run; end that program, or change `listen` in {path}, \
+                 then: vary up"
+            )));
+        }
+        Ok(is_answering)
+    }
+
     /// Writes the files, and runs the service before a client is connected to it. Returns whether all clients are.
     pub(crate) async fn carry_out(
         mut self,
         directory: &Path,
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
-        let is_answering = TcpStream::connect(&self.spec.address).await.is_ok();
+        let is_running = self.is_running().await?;
         // Of its configuration, the service reads a change by itself.
         let is_current = self.journal.manager == Some(self.manager)
             && self.journal.variables == self.spec.variables
@@ -164,7 +182,7 @@ impl Plan {
         self.journal.is_unfinished = true;
         self.journal.store(directory)?;
         self.service.iter().try_for_each(Operation::apply)?;
-        if !(is_answering && is_current) {
+        if !(is_running && is_current) {
             let started = stop.unless_requested(self.manager.start(&self.spec)).await;
             started.map_err(|why| {
                 why.with_line("no client's file was changed; to undo what was written: vary down")

@@ -129,10 +129,18 @@ impl UserHome {
 
     /// `vary down` without the service.
     fn down(&self) {
-        let mut journal = self.journal();
-        assert!(journal.take_back(true, &|_| {}));
+        assert!(self.take_back());
+        let journal = self.journal();
         assert!(journal.operations.is_empty());
         journal.given_back().store(&self.state()).unwrap();
+    }
+
+    /// Gives back the clients' files, and returns whether all of them are.
+    fn take_back(&self) -> bool {
+        let mut journal = self.journal();
+        let is_whole = journal.take_back(true, &|_| {});
+        journal.store(&self.state()).unwrap();
+        is_whole
     }
 }
 
@@ -302,7 +310,8 @@ fn what_others_change_meanwhile_stays(cases: usize) {
         if random.chance(30) {
             home.up();
         }
-        home.down();
+        let is_broken = theirs.iter().any(|(_, change)| *change == Change::Breaks);
+        assert_eq!(home.take_back(), !is_broken, "{seed}");
         for (client, text) in before {
             let Some((_, change)) = theirs.iter().find(|(name, _)| *name == client.name) else {
                 assert_eq!(home.text(client), text, "{seed}: {}", client.name);
@@ -329,11 +338,17 @@ fn what_others_change_meanwhile_stays(cases: usize) {
                     client.name
                 );
             }
+            if *change == Change::Breaks {
+                assert!(home.journal().has_client(client.name), "{seed}");
+                fs::copy(format!("{path}.vary-before"), &path).unwrap();
+            }
+        }
+        home.down();
+        for path in clients().map(|client| home.file(client).display().to_string()) {
             for ending in [".vary-backup", ".vary-record.json"] {
                 assert!(
                     !Path::new(&format!("{path}{ending}")).exists(),
-                    "{seed}: {}",
-                    client.name
+                    "{seed}: {path}"
                 );
             }
         }
