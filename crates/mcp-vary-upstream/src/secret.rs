@@ -32,6 +32,24 @@ pub fn holds_secret(text: &str) -> bool {
         })
 }
 
+/// The arguments of a program, or the values in them, that are probably secret.
+pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut previous = "";
+    for argument in args {
+        let (flag, value) = argument.split_once('=').unwrap_or((previous, argument));
+        let is_of_flag = flag.starts_with('-') && !value.starts_with('-');
+        let is_secret_flag = is_called_so(flag) || FLAGS.contains(&flag);
+        if is_of_flag && is_secret_flag || is_secret(flag, value) {
+            found.push(value.to_owned());
+        } else if holds_secret(argument) {
+            found.push(argument.to_owned());
+        }
+        previous = argument;
+    }
+    found
+}
+
 pub(crate) fn is_called_so(name: &str) -> bool {
     let lowercase = name.to_ascii_lowercase();
     lowercase == "key" || NAMES.iter().any(|part| lowercase.contains(part))
@@ -55,6 +73,9 @@ const NAMES: &[&str] = &[
     "_key",
     "_pat",
 ];
+
+/// Other flags before a password.
+const FLAGS: &[&str] = &["-p", "--pass", "--pw", "--pwd"];
 
 /// Prefixes of tokens.
 const STARTS: &[&str] = &[

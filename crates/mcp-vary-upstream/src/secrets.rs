@@ -13,10 +13,10 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::sanitize;
 
 use super::config::Target;
-use crate::secret::is_secret;
+use crate::secret::{is_secret, secret_arguments};
 
 /// The values that are replaced. For an endpoint: those of its headers, of the user in its URL and of the URL's query.
-/// For a program: values of its environment that look like secrets.
+/// For a program: values of its environment and its arguments that look like secrets.
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
     fixed: Vec<String>,
@@ -60,7 +60,8 @@ impl Secrets {
     pub(super) fn of(target: &Target) -> Self {
         let mut found = Vec::new();
         match target {
-            Target::Command { env, .. } => {
+            Target::Command { args, env, .. } => {
+                found.extend(secret_arguments(args.iter().map(String::as_str)));
                 let secret = env.iter().filter(|(name, value)| is_secret(name, value));
                 found.extend(secret.map(|(_, value)| value.clone()));
             }
@@ -256,6 +257,14 @@ mod tests {
             assert_eq!(secrets().excerpt(excerpt.as_bytes(), 200), shown);
         }
         assert_eq!(format!("{:?}", Secrets::default()), "Secrets(0)");
+    }
+
+    #[test]
+    fn secret_arguments_of_a_program_are_not_shown() {
+        let args = ["8", "--password=plain-pw", "-p", "short-pw", "--verbose"];
+        let target = Target::command("x", args.map(str::to_owned));
+        let shown = Secrets::of(&target).hide("8 --password=plain-pw plain-pw short-pw --verbose");
+        assert_eq!(shown, "8 --password=*** *** *** --verbose");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What `vary up` would write, line by line and without secrets.
 
-use mcp_vary_upstream::secret::{holds_secret, is_secret};
+use mcp_vary_upstream::secret::{holds_secret, is_secret, secret_arguments};
 use serde_json::Value;
 use similar::udiff::unified_diff;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
@@ -23,11 +23,9 @@ impl Secrets {
                 }
             }
             Value::Array(items) => {
-                // The argument after `--token` is a secret.
-                let mut flag = name;
-                for item in items {
-                    self.add(flag, item);
-                    flag = item.as_str().unwrap_or_default();
+                items.iter().for_each(|item| self.add(name, item));
+                for secret in secret_arguments(items.iter().filter_map(Value::as_str)) {
+                    self.add_text(&secret);
                 }
             }
             Value::String(text) if is_secret(name, text) || holds_secret(text) => {
@@ -115,7 +113,7 @@ mod tests {
     fn secrets_are_masked_as_they_are_written() {
         let mut secrets = Secrets::default();
         let entry = json!({
-            "command": "x", "args": ["--token", "abcdefghij", "--mode", "fast"],
+            "command": "x", "args": ["--token", "abcdefghij", "-p", "plain-pw", "--mode", "fast"],
             "env": {"KEY": "a\"b\\c", "MODE": "${MODE}", "N": "1"},
             "headers": {"Authorization": "Bearer abcdefgh"},
             "url": "https://h/mcp?api_key=0123456789"
@@ -123,7 +121,14 @@ mod tests {
         secrets.add("git", &entry);
         let before = format!("{entry:#}\n");
         let diff = secrets.diff("f", Some(&before), "{\"x\": \"\\u0061\"}\n");
-        for secret in ["abcdefghij", "a\\\"b", "abcdefgh", "0123456789", "u0061"] {
+        for secret in [
+            "abcdefghij",
+            "plain-pw",
+            "a\\\"b",
+            "abcdefgh",
+            "0123456789",
+            "u0061",
+        ] {
             assert!(!diff.contains(secret), "{secret}: {diff}");
         }
         for shown in [
