@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use std::{env, fs};
 
 use clap::ValueEnum;
-use http::Method;
+use http::{Method, StatusCode};
 use mcp_vary_base::{io_error, private_files};
 use mcp_vary_operator::Command as OperatorCommand;
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,36 @@ impl Manager {
         let answered = tokio::time::timeout(START, ready).await;
         let outcome = answered.unwrap_or_else(|_| Err(late()));
         outcome.map_err(|why| with_log(why, &spec.log))?;
+        // Those that take longer are not waited for: the others work.
+        let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
+        Ok(())
+    }
+
+    /// Has the running service read its configuration, and waits until its servers have started.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer, or refuses the configuration.
+    pub(crate) async fn reload(self) -> Result<(), Failure> {
+        let socket = self.socket();
+        let gateway = GatewayAddress::Socket(
+            socket.ok_or_else(|| Failure::command("Vary has ended; type `vary up` again"))?,
+        );
+        let request = gateway.request(Method::POST, OperatorCommand::Reload.path(), None);
+        let answered = tokio::time::timeout(RELOAD, request).await;
+        let late = || {
+            Err(format!(
+                "Vary has not read its configuration after {RELOAD:?}"
+            ))
+        };
+        let (status, body) = answered
+            .unwrap_or_else(|_| late())
+            .map_err(Failure::command)?;
+        if status != StatusCode::OK {
+            let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let why = answer["error"].as_str().unwrap_or(status.as_str());
+            return Err(Failure::command(why));
+        }
         // Those that take longer are not waited for: the others work.
         let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
         Ok(())
@@ -418,6 +448,8 @@ const LOG_END: u64 = 64 * 1024;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the gateway may take to answer.
 const START: Duration = Duration::from_secs(60);
+/// A reload connects to new servers before it answers.
+const RELOAD: Duration = Duration::from_secs(300);
 /// How long the start waits for servers.
 const SERVERS: Duration = Duration::from_secs(5);
 /// How long requests in flight may take to finish.

@@ -169,7 +169,6 @@ impl Plan {
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
         let is_running = self.is_running().await?;
-        // Of its configuration, the service reads a change by itself.
         let is_current = self.journal.manager == Some(self.manager)
             && self.journal.variables == self.spec.variables
             && !self.service.iter().any(|it| it.kind == Kind::Service);
@@ -182,11 +181,24 @@ impl Plan {
         self.journal.is_unfinished = true;
         self.journal.store(directory)?;
         self.service.iter().try_for_each(Operation::apply)?;
-        if !(is_running && is_current) {
-            let started = stop.unless_requested(self.manager.start(&self.spec)).await;
-            started.map_err(|why| {
+        let is_kept = is_running && is_current;
+        let updated = async {
+            match (is_kept, self.service.is_empty()) {
+                (false, _) => self.manager.start(&self.spec).await,
+                (true, false) => self.manager.reload().await,
+                (true, true) => Ok(()),
+            }
+        };
+        let outcome = stop.unless_requested(updated).await;
+        if let Err(why) = outcome {
+            if is_kept {
+                // The clients go on with the service as it was.
+                self.journal.is_unfinished = false;
+                self.journal.store(directory)?;
+            }
+            return Err(
                 why.with_line("no client's file was changed; to undo what was written: vary down")
-            })?;
+            );
         }
         let mut is_whole = true;
         for planned in &self.clients {
