@@ -60,6 +60,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     }
     leave_directory()?;
     let path = configuration()?;
+    plan::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     survey.notes().for_each(|note| notice(&sanitize(&note)));

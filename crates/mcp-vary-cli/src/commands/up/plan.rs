@@ -230,29 +230,31 @@ impl Plan {
     }
 }
 
+/// Fails if the configuration at `path` is there, and not by `vary up`.
+pub(crate) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), Failure> {
+    if !journal.generated.is_empty() || ClientFile::read(path.to_owned())?.text.is_none() {
+        return Ok(());
+    }
+    let shown = path.display();
+    Err(Failure::command(format!(
+        "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
+    )))
+}
+
 /// The configuration at `path` with the `imported` servers, as YAML, and with what its user changed.
 fn configuration_operation(
     path: PathBuf,
     imported: &str,
     journal: &mut Journal,
 ) -> Result<Operation, Failure> {
-    let mut known = journal.generated.lines();
-    let listen = match known.find_map(|line| line.strip_prefix("listen: ")) {
-        Some(listen) => listen.to_owned(),
-        None => free_address()?,
-    };
+    let replaced = ClientFile::read(path.clone())?.text;
+    let listen = listen_address(replaced.as_deref(), journal)?;
     // The first line says that another command wrote it.
     let servers = imported.split_once('\n').map_or("", |(_, after)| after);
     let generated = format!("{HEADER}listen: {listen}\nadmin: 0\n{servers}");
     let shown = path.display();
-    let replaced = ClientFile::read(path.clone())?.text;
     let after = match &replaced {
         None => generated.clone(),
-        Some(_) if journal.generated.is_empty() => {
-            return Err(Failure::command(format!(
-                "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
-            )));
-        }
         Some(current) => merged(&journal.generated, &generated, current).ok_or_else(|| {
             Failure::command(format!(
                 "{shown} was changed where servers or variants are to be added; move it away to have a new one"
@@ -352,14 +354,41 @@ fn service_operation(file: ServiceFile, journal: &Journal) -> Result<Operation, 
     })
 }
 
-/// The usual address for clients, or a free one if something listens there.
-fn free_address() -> Result<String, Failure> {
-    let usual = TcpListener::bind(LISTEN).or_else(|_| TcpListener::bind("127.0.0.1:0"));
-    let address = usual.and_then(|listener| listener.local_addr());
-    let found = address.map_err(|error| Failure::command(format!("no port is free: {error}")))?;
-    Ok(found.to_string())
+/// Where the service listens: as `journal` has it, or somewhere else if that is taken, no client has it, and the user
+/// did not change it in the `configuration`.
+fn listen_address(configuration: Option<&str>, journal: &Journal) -> Result<String, Failure> {
+    let mut generated = journal.generated.lines();
+    let Some(line) = generated.find(|line| line.starts_with(LISTEN_KEY)) else {
+        return free_address();
+    };
+    let known = line.trim_start_matches(LISTEN_KEY);
+    let mut operations = journal.operations.iter();
+    let is_chosen = configuration.is_some_and(|text| text.lines().all(|it| it != line));
+    let is_used = operations.any(|it| matches!(it.kind, Kind::Client(_)));
+    if is_chosen || is_used || TcpListener::bind(known).is_ok() {
+        return Ok(known.to_owned());
+    }
+    free_address()
 }
 
+/// The usual address for clients, or a free one if something listens there. Ports that the system gives to outgoing
+/// connections are not used: one may be taken at the next start.
+fn free_address() -> Result<String, Failure> {
+    let others = (8802..=8899_u16).map(|port| format!("127.0.0.1:{port}"));
+    let mut all = std::iter::once(LISTEN.to_owned()).chain(others);
+    let found = all.find(|address| TcpListener::bind(address).is_ok());
+    let taken = || Failure::command("no port of 127.0.0.1 from 8800 to 8899 is free");
+    let address = found.ok_or_else(taken)?;
+    if address != LISTEN {
+        notice(&format!(
+            "another program listens on {LISTEN}, so Vary uses {address}"
+        ));
+    }
+    Ok(address)
+}
+
+/// The key of the address in the configuration.
+const LISTEN_KEY: &str = "listen: ";
 /// How the configuration begins.
 const HEADER: &str =
     "# The servers of your clients, by `vary up`. Change what you like: Vary reads it again.\n";
