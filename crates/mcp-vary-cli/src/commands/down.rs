@@ -26,8 +26,9 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
     } else {
         notice("nothing to undo: `vary up` is not in use");
     }
+    let is_whole = !journal.is_partly_undone;
     finish(journal.given_back(), &directory, args.all)?;
-    Ok(Verdict::Fine)
+    Ok(Verdict::fine_if(is_whole))
 }
 
 /// Keeps what a later `vary up` has to know of the configuration, or removes both.

@@ -416,11 +416,23 @@ fn an_entry_that_the_user_changed_is_not_taken_out() {
     let home = Home::new("changed");
     home.connect(&[&["codex", "--write"], &SKY[..]].concat())
         .says(&[]);
-    let text = home.read(".codex/config.toml") + "tool_timeout_sec = 9\n";
+    let written = home.read(".codex/config.toml");
+    let text = written.replace("weather", "other");
     home.write(".codex/config.toml", &text);
     let run = home.connect(&["codex", "--remove"]);
     run.says(&["note: `vary` was changed since, and stays; take it out by hand"]);
     assert_eq!(home.read(".codex/config.toml"), text);
+}
+
+#[test]
+fn an_entry_with_a_setting_that_the_user_added_is_taken_out() {
+    let home = Home::new("set");
+    home.connect(&[&["codex", "--write"], &SKY[..]].concat())
+        .says(&[]);
+    let text = home.read(".codex/config.toml") + "tool_timeout_sec = 9\n";
+    home.write(".codex/config.toml", &text);
+    home.connect(&["codex", "--remove"]).says(&[]);
+    assert!(!home.read(".codex/config.toml").contains("vary"));
 }
 
 #[test]

@@ -295,6 +295,26 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
 }
 
 #[test]
+fn an_entry_of_vary_is_taken_out_with_what_its_user_added_but_not_with_another_address() {
+    let user = User::new("edited");
+    user.run(&["up", "--yes"]).exited(0);
+    let mut claude = json!({"mcpServers": user.servers(".claude.json")});
+    claude["mcpServers"]["vary"]["timeout"] = json!(20);
+    user.home.write(".claude.json", &claude.to_string());
+    let mut cursor = json!({"mcpServers": user.servers(".cursor/mcp.json")});
+    cursor["mcpServers"]["vary"]["url"] = json!("http://127.0.0.1:1/mcp");
+    user.home.write(".cursor/mcp.json", &cursor.to_string());
+    let run = user.run(&["down"]).exited(1);
+    let reason = "could be put back; `vary` was changed since, and stays; take it out by hand; as it was before, it is";
+    assert_contains(&run.stderr, &[reason]);
+    assert!(user.servers(".claude.json")["vary"].is_null());
+    assert_eq!(
+        user.servers(".cursor/mcp.json")["vary"],
+        cursor["mcpServers"]["vary"]
+    );
+}
+
+#[test]
 fn a_configuration_of_somebody_else_is_not_overwritten() {
     let user = User::new("other");
     fs::remove_file(user.home.path("state/vary/up.json")).unwrap();

@@ -131,7 +131,7 @@ impl Record {
             let now = entries.iter().find(|(key, _)| key == name);
             match (&written.entry, now) {
                 (None, _) => {}
-                (Some(entry), Some((_, value))) if value == entry => {
+                (Some(entry), Some((_, value))) if connects_to_same(value, entry) => {
                     if let Some(removed) =
                         ClientText::new(syntax, &text).remove(&container, name)?
                     {
@@ -150,6 +150,12 @@ impl Record {
             notes,
         })
     }
+}
+
+/// Whether `value` and `entry` connect a client to the same, whatever else its user set.
+pub(crate) fn connects_to_same(value: &Value, entry: &Value) -> bool {
+    let mut keys = ["url", "httpUrl", "serverUrl", "command", "args"].iter();
+    keys.all(|key| value.get(key) == entry.get(key))
 }
 
 /// `text` with the servers that were moved out.

@@ -14,7 +14,7 @@ use crate::commands::connect::endpoint::{Endpoint, with_variant};
 use crate::commands::connect::entry::entry;
 use crate::commands::connect::file::ClientFile;
 use crate::commands::connect::places::{self, System};
-use crate::commands::connect::record::{Record, Written, digest};
+use crate::commands::connect::record::{Record, Written, connects_to_same, digest};
 use crate::commands::connect::write;
 use crate::failure::Failure;
 use crate::print::servers::first_names;
@@ -205,7 +205,18 @@ impl FoundClient {
             },
         };
         let is_native = self.container.len() > self.client.container.len();
-        let new = entry(self.client, &endpoint, is_native)?;
+        let mut new = entry(self.client, &endpoint, is_native)?;
+        if let Some(present) = present
+            && let Some(Value::Object(now)) = self.entry_now()
+            && connects_to_same(&Value::Object(now.clone()), present)
+        {
+            // What its user added stays.
+            for (key, value) in now {
+                if new.get(&key).is_none() {
+                    new[key] = value;
+                }
+            }
+        }
         let name = self.client.name.to_owned();
         journal.entries.insert(name, new.clone());
         Ok(new)
@@ -268,12 +279,24 @@ impl FoundClient {
         ])
     }
 
-    /// Whether the file has the `entry` of Vary, and none of the servers `moved`.
-    fn has(&self, entry: &Value, moved: &[String]) -> bool {
+    /// The servers that the file has now.
+    fn entries_now(&self) -> Vec<(String, Value)> {
         let keys: Vec<&str> = self.container.iter().map(String::as_str).collect();
         let text = self.file.text.as_deref().unwrap_or_default();
         let entries = ClientText::new(self.client.syntax, text).entries(&keys);
-        let now = entries.unwrap_or_default();
+        entries.unwrap_or_default()
+    }
+
+    /// Vary as the file has it now.
+    fn entry_now(&self) -> Option<Value> {
+        let mut entries = self.entries_now().into_iter();
+        let found = entries.find(|(name, _)| name == NAME);
+        found.map(|(_, entry)| entry)
+    }
+
+    /// Whether the file has the `entry` of Vary, and none of the servers `moved`.
+    fn has(&self, entry: &Value, moved: &[String]) -> bool {
+        let now = self.entries_now();
         now.iter().any(|(name, it)| name == NAME && it == entry)
             && !now.iter().any(|(name, _)| moved.contains(name))
     }

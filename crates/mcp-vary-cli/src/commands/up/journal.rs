@@ -24,6 +24,9 @@ use crate::stop::Stop;
 pub(crate) struct Journal {
     /// Whether a command is at work on the files, or was killed at it.
     pub(crate) is_unfinished: bool,
+    /// Whether a file was given back with something of Vary, or without something that it had.
+    #[serde(skip)]
+    pub(crate) is_partly_undone: bool,
     /// The processes that were at work since nothing was unfinished.
     processes: BTreeSet<u32>,
     /// What runs the service; `None` if `vary up` is not in use.
@@ -129,7 +132,12 @@ impl Journal {
                 continue;
             }
             match operation.take_back(&self.processes) {
-                Ok(note) => note.iter().for_each(|line| report(line)),
+                Ok(taken_back) => {
+                    if let Some(outcome) = taken_back {
+                        report(&outcome.line);
+                        self.is_partly_undone |= !outcome.is_whole;
+                    }
+                }
                 Err(failure) => {
                     report(&format!("not given back: {failure}"));
                     failed.push(operation.path.clone());

@@ -43,6 +43,14 @@ pub(crate) enum Kind {
     Configuration,
 }
 
+/// What became of a file that was to be given back.
+pub(crate) struct TakenBack {
+    /// A line about it.
+    pub(crate) line: String,
+    /// Whether it has everything that it had, and nothing of Vary.
+    pub(crate) is_whole: bool,
+}
+
 impl Operation {
     /// Writes the file, whole or not at all.
     ///
@@ -68,7 +76,10 @@ impl Operation {
     /// # Errors
     ///
     /// If it cannot be read or written.
-    pub(crate) fn take_back(&self, processes: &BTreeSet<u32>) -> Result<Option<String>, Failure> {
+    pub(crate) fn take_back(
+        &self,
+        processes: &BTreeSet<u32>,
+    ) -> Result<Option<TakenBack>, Failure> {
         let file = ClientFile::read(self.path.clone())?.with_mode(self.mode);
         processes
             .iter()
@@ -90,21 +101,24 @@ impl Operation {
                 let named = ClientName::from_str(name, false).map_err(Failure::command)?;
                 self.merge_back(named.client(), &file).map(Some)
             }
-            Kind::Service if is_changed => Ok(Some(format!(
-                "{} was changed since, and stays",
-                self.path.display()
-            ))),
+            Kind::Service if is_changed => Ok(Some(TakenBack {
+                line: format!("{} was changed since, and stays", self.path.display()),
+                is_whole: false,
+            })),
             _ => {
                 replace(&file, self.before.as_deref())?;
                 let shown = self.path.display();
                 let is_of_client = matches!(self.kind, Kind::Client(_));
-                Ok(is_of_client.then(|| format!("{shown} is as it was")))
+                Ok(is_of_client.then(|| TakenBack {
+                    line: format!("{shown} is as it was"),
+                    is_whole: true,
+                }))
             }
         }
     }
 
     /// Takes Vary out of a file that others changed, and puts back what it replaced.
-    fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<String, Failure> {
+    fn merge_back(&self, client: &Client, file: &ClientFile) -> Result<TakenBack, Failure> {
         let shown = self.path.display();
         let backup = ClientFile::read(file.backup())?.text;
         let record = Record::read(file).ok().flatten();
@@ -115,20 +129,28 @@ impl Operation {
             Ok(undone) => undone,
             Err(diagnostic) => return Err(self.unreadable(client, file, diagnostic.at)),
         };
-        let text = undone.map_or_else(|| file.text.clone(), |undone| undone.text);
+        let (text, notes) = match undone {
+            Some(undone) => (undone.text, undone.notes),
+            None => (file.text.clone(), Vec::new()),
+        };
         if text != file.text {
             replace(file, text.as_deref())?;
         }
         if self.is_given_back(client, text.as_deref()) {
-            return Ok(format!(
-                "{shown} was changed since: that stays, and Vary is taken out"
-            ));
+            return Ok(TakenBack {
+                line: format!("{shown} was changed since: that stays, and Vary is taken out"),
+                is_whole: true,
+            });
         }
         let beside = self.store_before(file)?;
-        Ok(format!(
-            "{shown} was changed since, and not everything could be put back; as it was before, it is {}",
-            beside.display()
-        ))
+        let reasons: String = notes.iter().map(|note| format!("; {note}")).collect();
+        Ok(TakenBack {
+            line: format!(
+                "{shown} was changed since, and not everything could be put back{reasons}; as it was before, it is {}",
+                beside.display()
+            ),
+            is_whole: false,
+        })
     }
 
     /// Stores the file as it was before beside it, and returns the path.
@@ -169,7 +191,9 @@ impl Operation {
             return false;
         };
         let is_back = |entry: &(String, Value)| after.contains(entry) || now.contains(entry);
-        let is_gone = |entry: &(String, Value)| before.contains(entry) || !now.contains(entry);
+        let is_gone = |entry: &(String, Value)| {
+            before.contains(entry) || now.iter().all(|(name, _)| *name != entry.0)
+        };
         before.iter().all(is_back) && after.iter().all(is_gone)
     }
 }
