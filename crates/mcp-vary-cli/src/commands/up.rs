@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     leave_directory()?;
     let path = configuration()?;
     plan::check_configuration(&path, &journal)?;
-    let survey = Survey::take(&home, &path, &mut stop).await?;
+    let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
     survey.notes().for_each(|note| notice(&sanitize(&note)));
     let plan = Plan::new(&home, &survey, journal, path).await?;
@@ -86,7 +86,10 @@ async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
             "nobody can be asked here, so {unchanged} was changed; add --yes, or --dry-run to see what would be written"
         )));
     }
-    let question = format!("{} `vary down` undoes it. Go on? [y/N] ", plan.summary());
+    let question = format!(
+        "{} `vary down` gives all back. Go on? [y/N] ",
+        plan.summary()
+    );
     if is_confirmed(&sanitize(&question)).await? {
         return Ok(());
     }

@@ -279,6 +279,18 @@ impl FoundClient {
         ])
     }
 
+    /// The variant in the entry that the user chose since `journal` got its own; `None` if they did not.
+    pub(crate) fn chosen_variant(&self, journal: &Journal) -> Option<String> {
+        let mut written = self.written.iter();
+        let entry = written.find(|it| it.name == NAME)?.entry.as_ref()?;
+        if Some(entry) == journal.entries.get(self.client.name) {
+            return None;
+        }
+        let text = entry.to_string();
+        let (_, after) = text.split_once("/mcp/v/").unwrap_or(("", "standard"));
+        after.split(['"', '?']).next().map(str::to_owned)
+    }
+
     /// The servers that the file has now.
     fn entries_now(&self) -> Vec<(String, Value)> {
         let keys: Vec<&str> = self.container.iter().map(String::as_str).collect();

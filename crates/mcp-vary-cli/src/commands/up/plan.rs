@@ -112,9 +112,15 @@ impl Plan {
     pub(crate) fn summary(&self) -> String {
         let path = self.spec.configuration.display();
         let how = self.manager.description();
-        let titles = self.clients.iter().map(|planned| planned.client.title);
-        let all: String = titles.map(|title| format!(", connect {title}")).collect();
-        format!("Write {path}, run Vary {how}{all}.")
+        let clients = self.clients.iter();
+        let titles: Vec<&str> = clients.map(|planned| planned.client.title).collect();
+        if titles.is_empty() {
+            return format!("Write {path}, and run Vary {how}.");
+        }
+        let all = titles.join(", ");
+        format!(
+            "Move the servers of {all} to Vary: write {path}, run Vary {how}, and put one entry `vary` in each file."
+        )
     }
 
     /// What changes in each file, without secrets.

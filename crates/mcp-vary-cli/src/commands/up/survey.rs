@@ -9,6 +9,7 @@ use mcp_vary_gateway::{Gateway, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use super::home::{FoundClient, Home};
+use super::journal::Journal;
 use crate::credentials::{LoginMode, file_with_logins};
 use crate::failure::Failure;
 use crate::print::servers::{is_up, reason};
@@ -40,13 +41,18 @@ struct Server {
 struct Cost {
     title: &'static str,
     tools: usize,
-    /// As they are, in `compact` and in `directory`.
+    /// In its variant, in `compact` and in `directory`.
     tokens: [usize; 3],
 }
 
 impl Survey {
     /// Starts the servers of `home` as a configuration at `path` would, and ends them again.
-    pub(crate) async fn take(home: &Home, path: &Path, stop: &mut Stop) -> Result<Self, Failure> {
+    pub(crate) async fn take(
+        home: &Home,
+        path: &Path,
+        journal: &Journal,
+        stop: &mut Stop,
+    ) -> Result<Self, Failure> {
         let imported = home.import(&|_, _| true)?;
         let names = imported.files.iter().flat_map(|file| file.servers.values());
         let mut survey = Self {
@@ -89,7 +95,7 @@ impl Survey {
         let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
         survey.read(&gateway);
-        survey.costs = costs(home, &survey.imported, &gateway);
+        survey.costs = costs(home, journal, &survey.imported, &gateway);
         gateway.close().await;
         Ok(survey)
     }
@@ -193,7 +199,7 @@ impl Survey {
 }
 
 /// What the tools of each client cost.
-fn costs(home: &Home, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
+fn costs(home: &Home, journal: &Journal, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
     let variants: BTreeMap<String, Vec<String>> = gateway
         .tools()
         .into_iter()
@@ -209,8 +215,12 @@ fn costs(home: &Home, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
     let tools_of = |id: &str| variants.get(id).map_or(&[][..], Vec::as_slice);
     let clients = home.clients.iter().zip(&imported.files);
     let costs = clients.map(|(found, file)| {
-        let tools = tools_of(file.variant.as_deref().unwrap_or("standard"));
-        let names: BTreeSet<String> = tools.iter().filter_map(|tool| tool_name(tool)).collect();
+        let all_tools = tools_of(file.variant.as_deref().unwrap_or("standard"));
+        let chosen = found.chosen_variant(journal);
+        let its_variant = chosen.and_then(|id| variants.get(&id));
+        let tools = its_variant.map_or(all_tools, Vec::as_slice);
+        let named = all_tools.iter().filter_map(|tool| tool_name(tool));
+        let names: BTreeSet<String> = named.collect();
         // The gateway's own tools are in every `directory`.
         let is_listed = |name: String| names.contains(&name) || !all.contains(&*name);
         let count_in = |id: &str| {
