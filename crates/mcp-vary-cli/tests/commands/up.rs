@@ -197,7 +197,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &again.stderr,
-        &["nothing is new: these clients have Vary in place of their servers\n"],
+        &["nothing is new; Vary runs (vary status)\n"],
     );
     assert_eq!(user.servers(".claude.json"), servers);
     let down = user.run(&["down"]).exited(0);
