@@ -13,7 +13,7 @@ use crate::audit_log::LogFile;
 use crate::commands::operate::{written_token, wrong_token};
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
-use crate::operator::client::{GatewayAddress, not_the_operators};
+use crate::operator::client::{GatewayAddress, not_the_operators, page_fix};
 use crate::print::servers::plural;
 use crate::print::{self, notice, sanitize, sanitize_json};
 use crate::similar::nearest;
@@ -188,8 +188,15 @@ impl PageData {
         let answered = tokio::time::timeout(TIMEOUT, request).await;
         let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
         let answer = answered.unwrap_or_else(|_| late());
-        let (status, text) =
-            answer.map_err(|why| Failure::command(format!("no answer from {address}: {why}")))?;
+        let (status, text) = answer.map_err(|why| {
+            let failure = Failure::command(format!("no answer from {address}: {why}"));
+            match address {
+                GatewayAddress::Default => failure.with_line(
+                    "`vary suggest` needs the running gateway for its tools, also with --audit; start it: vary up",
+                ),
+                _ => failure,
+            }
+        })?;
         let answer: Value = serde_json::from_slice(&text).unwrap_or_default();
         match (status, answer["error"].as_str()) {
             (StatusCode::OK, _) if answer.is_object() => Ok(answer),
@@ -197,9 +204,10 @@ impl PageData {
             (StatusCode::NOT_FOUND, error)
                 if error.is_some() || matches!(address, GatewayAddress::Socket(_)) =>
             {
-                Err(Failure::command(format!(
-                    "the gateway at {address} has no page, which records calls; start it again with `--admin 8801` added"
-                )))
+                let fix = page_fix(&address.about().unwrap_or_default());
+                Err(Failure::command(sanitize(&format!(
+                    "the gateway at {address} has no page, which records calls; {fix}"
+                ))))
             }
             (_, Some(why)) => Err(Failure::command(sanitize(why))),
             _ => {

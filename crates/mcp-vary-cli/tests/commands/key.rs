@@ -93,6 +93,18 @@ fn the_keys_of_a_file_are_listed_with_their_groups_and_without_secrets() {
         .refuses(&["none.yaml cannot be read: there is no such file"]);
 }
 
+#[test]
+fn nobody_is_invited_to_the_file_of_a_client() {
+    let path = file(
+        "invite.json",
+        r#"{"mcpServers": {"sky": {"command": "sky"}}}"#,
+    );
+    run(&["invite", "ann", &path]).refuses(&[&format!(
+        "{path} is a client's file, which has no keys; first: vary config import {path} > vary.yaml, serve that, then: \
+         vary invite ann\n"
+    )]);
+}
+
 /// What is sent to the person is on standard output, what is for the file on standard error.
 #[cfg(unix)]
 #[test]
