@@ -56,7 +56,11 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         notice(&sanitize(note));
     }
     if home.clients.is_empty() {
-        return Err(Failure::command(nothing_found()));
+        return Err(Failure::command(if home.has_unusable {
+            "nothing to take over; repair that, then: vary up".to_owned()
+        } else {
+            nothing_found()
+        }));
     }
     leave_directory()?;
     let path = configuration()?;

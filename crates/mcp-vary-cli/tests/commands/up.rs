@@ -282,6 +282,28 @@ fn a_client_file_that_is_broken_stays_in_the_journal_until_it_is_repaired() {
 }
 
 #[test]
+fn a_file_that_keeps_its_client_as_it_is_has_a_next_step() {
+    let user = User::new("unusable");
+    for (file, _) in &user.files {
+        user.home.write(file, "{}");
+    }
+    let entries = json!({"mcpServers": {"vary": {"url": "http://127.0.0.1:1/mcp"}}});
+    for (text, why) in [
+        (
+            entries.to_string(),
+            "has an entry `vary` that `vary up` did not write; take it out of the file",
+        ),
+        ("{\"mcpServers\":".to_owned(), "mcp.json:1:"),
+    ] {
+        user.home.write(".cursor/mcp.json", &text);
+        let run = user.run(&["up", "--yes"]).exited(2);
+        assert_contains(&run.stderr, &["Cursor is left as it is: ", why]);
+        let expected = "error: nothing to take over; repair that, then: vary up\n";
+        assert_ends(&run.stderr, expected);
+    }
+}
+
+#[test]
 fn a_configuration_of_somebody_else_is_not_overwritten() {
     let user = User::new("other");
     fs::remove_file(user.home.path("state/vary/up.json")).unwrap();
@@ -361,7 +383,7 @@ fn the_variables_of_servers_are_named() {
         &["the service gets the variables: `VARY_TEST_SET`\n"],
     );
     let why = "`unset` stays with its clients: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
-               environment does not have\n";
+               environment does not have; set it and run `vary up` again\n";
     assert_contains(&run.stdout, &["  needs `VARY_TEST_UNSET`  ", why]);
     assert_lacks(&run.stdout, &["s3cret"]);
 }
