@@ -113,7 +113,7 @@ fn a_person_is_invited_to_the_running_gateway() {
     let place =
         format!("Add this line to `auth.keys` of {path}:\n\n    - {{name: \"bob\", sha256: ");
     let note = format!(
-        "note: without `public-url` in {path}, {} is an address",
+        "note: only this machine can use {}; for others add `public-url: https://HOST` to {path}\n",
         server.url()
     );
     let groups = ", claims: {groups: [\"dev\"]}}\n";
@@ -147,5 +147,5 @@ fn an_invitation_has_the_address_that_others_type() {
     run(&["invite", "ann", "none.yaml"])
         .refuses(&["none.yaml cannot be read: there is no such file"]);
     run(&["invite", "ann", "1"])
-        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite "]);
+        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite ann vary.yaml`"]);
 }
