@@ -144,7 +144,9 @@ impl ConnectError {
         let message = self.client_message();
         match self {
             Self::Revision { .. } | Self::UnusableClaims { .. } | Self::Loop { .. } => message,
-            Self::NotFound { server, program, .. } => {
+            Self::NotFound {
+                server, program, ..
+            } => {
                 format!("server `{server}`: the program `{program}` was not found")
             }
             Self::Failed(UpstreamError::Unreachable {

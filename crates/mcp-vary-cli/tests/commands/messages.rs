@@ -274,8 +274,8 @@ fn what_hangs_says_so() {
     assert_eq!(lines[0], at_5);
     let (waiting, _) = at_5.split_once("; `npx`").unwrap();
     let at_20 = waiting.replace(" 5 s", " 20 s")
-        + "; nothing so far from `hang`, `get`: start it in a terminal to see why; nothing so far from `far`: does an MCP server listen \
-           at its URL?";
+        + "; nothing so far from `hang`: start it in a terminal to see why; nothing so far from `get`: can npm's registry be reached? \
+           (npm ping); nothing so far from `far`: does an MCP server listen at its URL?";
     assert_eq!(lines[1], at_20);
 }
 
