@@ -293,6 +293,11 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
         " answered HTTP 401 Unauthorized: log in with `vary login {url}`, or write a token of the server into `headers` \
          (for a URL on the command line, `--header`)\n"
     )]);
+    let with_keys = answering("401 Unauthorized\r\nWWW-Authenticate: Bearer");
+    run(&["inspect", &with_keys]).refuses(&[&format!(
+        " answered HTTP 401 Unauthorized: it wants a token: add --header 'Authorization: Bearer KEY', or log in with `vary login \
+         {with_keys}`\n"
+    )]);
     let header = ["--header", "Authorization: Bearer x"];
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
         "at {url}; it refused the headers that were sent, `authorization`; {login}"

@@ -100,7 +100,10 @@ fn a_person_is_invited_to_the_running_gateway() {
     let state = state("invite");
     let (_, entry) = key_new(&["ann"]);
     let path = file("invite.yaml", &sky(&format!("auth: {{keys: [{entry}]}}\n")));
-    let server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let mut server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let headers = r#""headers":{"Authorization":"Bearer ${VARY_API_KEY}"}"#;
+    let said = server.says("for a client's configuration: ");
+    assert_contains(&said, &[headers]);
     let invited = Run::with_state(&state, &["invite", "bob", "--groups", "dev"]).exited(0);
     let (export, connect) = invited.stdout.split_once('\n').unwrap();
     assert!(export.starts_with("export VARY_API_KEY=vary_"), "{export}");
