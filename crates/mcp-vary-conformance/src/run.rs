@@ -27,7 +27,7 @@ use crate::transport::{NO_RESPONSE, REPEATED_REQUEST, Transport};
 #[non_exhaustive]
 pub enum RunError {
     /// The server answers in none of the eras. The text has the reason for each.
-    #[error("{}{0}", before_reasons(.0))]
+    #[error("{before}{0}", before = before_reasons(.0))]
     NoEra(String),
     /// The time of the run was over before the server had answered the first requests.
     #[error("its first answers need more than the {0} s of this run, so no check was reached; give it more time, as with `--time-limit {more}`", more = more_time(*.0))]

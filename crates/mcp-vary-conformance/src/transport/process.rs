@@ -42,6 +42,7 @@ const SHOWN_CHARACTERS: usize = 400;
 /// It leads a process group, which is killed when this is dropped: package runners start the real server.
 #[derive(Debug)]
 pub(crate) struct Process {
+    /// The program, as it was started.
     program: String,
     capabilities: String,
     streams: Mutex<Option<Streams>>,
