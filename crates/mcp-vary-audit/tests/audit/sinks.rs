@@ -251,7 +251,7 @@ fn a_message_by_udp_has_at_most_the_length_that_daemons_take() {
     let length = daemon.recv(&mut buffer).unwrap();
     assert!((7000..=MAX_SYSLOG_MESSAGE).contains(&length), "{length}");
     let message = String::from_utf8(buffer[..length].to_vec()).unwrap();
-    assert!(message.starts_with("<110>1 "), "{message}");
+    assert!(message.starts_with("<86>1 "), "{message}");
     let json = &message[message.find('{').unwrap()..];
     crate::support::validate(&serde_json::from_str(json).unwrap());
     assert!(log.close(SOON));

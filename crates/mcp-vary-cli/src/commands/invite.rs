@@ -43,7 +43,7 @@ pub(crate) struct Invite {
 
 /// Prints what to send to the person, and what to add to the configuration.
 pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
-    let gateway = Invited::to(args.target.as_deref()).await?;
+    let gateway = Invited::to(args).await?;
     refuse_client_file(&gateway.file, &args.key.name)?;
     let config = key::read_config(&gateway.file)?;
     let shown = gateway.file.display();
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     )));
     if public_url.is_none() {
         notice(&sanitize(&format!(
-            "note: without `public-url` in {shown}, {url} is an address for programs of this machine"
+            "note: only this machine can use {url}; for others add `public-url: https://HOST` to {shown}"
         )));
     }
     Ok(Verdict::Fine)
@@ -116,23 +116,25 @@ struct Invited {
 
 impl Invited {
     /// The gateway that was typed; without it, the running one of this user.
-    async fn to(typed: Option<&str>) -> Result<Self, Failure> {
+    async fn to(args: &Invite) -> Result<Self, Failure> {
+        let typed = args.target.as_deref();
+        let command = format!("invite {}", shell_word(args.key.name.as_str()));
         if let Some(file) = typed.filter(|typed| is_file(typed)) {
             return Ok(Self {
                 file: file.into(),
                 url: None,
             });
         }
-        let description = match GatewayAddress::find(typed, "invite NAME").await? {
+        let description = match GatewayAddress::find(typed, &command).await? {
             GatewayAddress::Socket(path) => about(&path),
             GatewayAddress::Tcp(_) | GatewayAddress::Default => Value::Null,
         };
         let member = |key: &str| description[key].as_str().map(str::to_owned);
         let file = member("file").ok_or_else(|| {
-            Failure::command(
-                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite \
-                 NAME vary.yaml`",
-            )
+            Failure::command(format!(
+                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary {command} \
+                 vary.yaml`"
+            ))
         })?;
         Ok(Self {
             file: file.into(),

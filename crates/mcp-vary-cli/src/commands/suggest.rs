@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
+use mcp_vary_upstream::command_line::shell_word;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -45,7 +46,7 @@ pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failur
 }
 
 async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
-    let page = PageData::find(args.admin.as_deref()).await?;
+    let page = PageData::find(args).await?;
     let (logs, empty) = (args.audit.clone(), Usage::of(args.client.as_deref()));
     let reading = tokio::task::spawn_blocking(move || read_logs(&logs, empty));
     let read = reading.await;
@@ -164,6 +165,21 @@ fn to_text(proposal: &Value) -> String {
     sanitize(&(comments + proposal["yaml"].as_str().unwrap_or_default()))
 }
 
+/// What was typed, before the address of a gateway.
+fn command(args: &Suggest) -> String {
+    let mut command = "suggest".to_owned();
+    if let Some(client) = &args.client {
+        command.push_str(&format!(" {}", shell_word(client)));
+    }
+    for path in &args.audit {
+        command.push_str(&format!(
+            " --audit {}",
+            shell_word(&path.display().to_string())
+        ));
+    }
+    sanitize(&(command + " --admin"))
+}
+
 /// The data of the page of a running gateway.
 struct PageData {
     address: GatewayAddress,
@@ -172,8 +188,8 @@ struct PageData {
 
 impl PageData {
     /// That of the gateway at the address that was typed; without one, of the running gateway of this user.
-    async fn find(typed: Option<&str>) -> Result<Self, Failure> {
-        let address = GatewayAddress::find(typed, "suggest --admin").await?;
+    async fn find(args: &Suggest) -> Result<Self, Failure> {
+        let address = GatewayAddress::find(args.admin.as_deref(), &command(args)).await?;
         let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(&address));
         Ok(Self { address, token })
     }
@@ -211,7 +227,7 @@ impl PageData {
             }
             (_, Some(why)) => Err(Failure::command(sanitize(why))),
             _ => {
-                let why = not_the_operators(status, "suggest");
+                let why = not_the_operators(status, "suggest --admin");
                 Err(Failure::command(format!("no answer from {address}: {why}")))
             }
         }

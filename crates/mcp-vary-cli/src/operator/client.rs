@@ -77,6 +77,9 @@ impl GatewayAddress {
         if typed.parse::<u16>().is_ok() {
             return Ok(Self::Tcp(format!("127.0.0.1:{typed}")));
         }
+        if typed.parse::<u64>().is_ok() {
+            return Err(Failure::command(format!("{typed}: ports end at 65535")));
+        }
         let path = Path::new(typed);
         if cfg!(unix) && path.extension().is_some_and(|end| end == "sock") {
             return Ok(Self::Socket(path.to_owned()));
@@ -341,15 +344,12 @@ const DEFAULT: &str = "127.0.0.1:8801";
 
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
-    let found = if has_directory() {
-        format!("your own gateway is found by `vary {command}` alone")
+    let fix = if has_directory() {
+        format!("ask its owner for the `admin` address, then: vary {command} ADDRESS")
     } else {
         HOMELESS.to_owned()
     };
-    format!(
-        "it answers {status}: that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has \
-         one (`vary serve FILE --admin 8801`); {found}"
-    )
+    format!("it answers {status}, so it is an address for clients, or not of Vary; {fix}")
 }
 
 /// Why the gateways of this user are not found without a state directory.
