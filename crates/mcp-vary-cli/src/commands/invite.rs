@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mcp_vary_auth::address::EndpointPath;
-use mcp_vary_config::{ClientText, ImportSource, Syntax};
+use mcp_vary_config::{ClientText, Syntax};
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
@@ -44,12 +44,14 @@ pub(crate) struct Invite {
 /// Prints what to send to the person, and what to add to the configuration.
 pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     let gateway = Invited::to(args).await?;
-    refuse_client_file(&gateway.file, &args.key.name)?;
     let config = key::read_config(&gateway.file)?;
     let shown = gateway.file.display();
     let authentication = config.authentication.as_ref();
     let keys = authentication.map(|authentication| authentication.authenticator.keys());
     let name = args.key.name.as_str();
+    if keys.is_none() {
+        refuse_client_file(&gateway.file, name)?;
+    }
     let mut known = keys.into_iter().flat_map(|keys| keys.principals());
     if known.any(|principal| principal.key_name() == Some(name)) {
         return Err(Failure::command(format!(
@@ -95,8 +97,7 @@ fn refuse_client_file(path: &Path, name: &str) -> Result<(), Failure> {
     let text = file::text(path)?;
     let servers = ClientText::new(Syntax::Json, &text).entries(&["mcpServers"]);
     let shown = path.display().to_string();
-    let is_configuration = ImportSource::new(&shown, &text).setting_of_vary().is_some();
-    if is_configuration || servers.unwrap_or_default().is_empty() {
+    if servers.unwrap_or_default().is_empty() {
         return Ok(());
     }
     let (quoted, person) = (shell_word(&shown), shell_word(name));
