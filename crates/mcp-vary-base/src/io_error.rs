@@ -100,6 +100,11 @@ struct Denial<'a> {
 }
 
 impl Denial<'_> {
+    fn is_hidden(&self) -> bool {
+        let name = self.place.file_name();
+        name.is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    }
+
     /// What to do, after a semicolon.
     fn fix(&self, users: &Users) -> String {
         let shown = self.place.display();
@@ -120,9 +125,15 @@ impl Denial<'_> {
         match (self.is_in_folder_of_runner, self.is_directory) {
             (true, false) => format!("; type: sudo chown {user} '{shown}'"),
             (true, true) => format!("; type: sudo chown -R {user} '{shown}'"),
+            // A program has one such folder, and reads no other.
+            (false, true) if self.is_writing && self.is_hidden() => {
+                format!("; type: sudo chown -R {user} '{shown}'")
+            }
             // A file of the administrator elsewhere, such as a private key, is not to change its owner.
-            (false, _) if !self.is_writing => format!("; name a file that {runner} may read"),
-            (false, false) => format!("; name a file that {runner} may write"),
+            (false, _) if !self.is_writing => {
+                format!("; name a file that the user `{user}` may read")
+            }
+            (false, false) => format!("; name a file that the user `{user}` may write"),
             (false, true) => {
                 let new = self.place.join("vary");
                 let new = new.display();
@@ -331,6 +342,10 @@ mod tests {
             is_directory: false,
             ..ours
         };
+        let hidden = Denial {
+            is_in_folder_of_runner: false,
+            ..ours
+        };
         let elsewhere = Denial {
             place: Path::new("/var/log"),
             is_in_folder_of_runner: false,
@@ -366,8 +381,13 @@ mod tests {
                 &by_ann,
                 "; name a folder of yours, or make one: sudo install -d -o ann '/var/log/vary'",
             ),
-            (&key, &by_ann, "; name a file that ann may read"),
-            (&log, &by_ann, "; name a file that ann may write"),
+            (
+                &hidden,
+                &by_ann,
+                "; type: sudo chown -R ann '/srv/ann/.cursor'",
+            ),
+            (&key, &by_ann, "; name a file that the user `ann` may read"),
+            (&log, &by_ann, "; name a file that the user `ann` may write"),
             (
                 &ours,
                 &named("bob", "ann"),

@@ -182,10 +182,14 @@ impl ServerChanges {
         for change in new.iter().take(MAX_LINES) {
             let subject = change.subject.as_str();
             let name = excerpt(change.name.as_bytes(), MAX_NAME);
+            let advice = match (change.subject, &change.before) {
+                (ChangeSubject::Tool, None) => NEW_TOOL,
+                _ => "",
+            };
             let change = change.summary();
             warn!(
                 server = &**server,
-                subject, name, change, "the server changed"
+                subject, name, change, "the server changed{advice}"
             );
         }
         if new.len() > MAX_LINES {
@@ -331,6 +335,9 @@ fn means_the_same(before: &str, after: &str) -> bool {
 pub const MAX_KEPT: usize = 100;
 /// The most bytes of definitions that are kept, except for the latest change.
 pub const MAX_BYTES: usize = 2 << 20;
+/// What to do about a tool that is new, and that a variant by pattern or hint shows at once.
+const NEW_TOOL: &str =
+    "; to keep a new tool out of a variant, name those that it shows: tools: [...]";
 /// The most changes of one reading that have a line in the log each.
 const MAX_LINES: usize = 20;
 /// The most changes of one reading that the observer gets.

@@ -196,13 +196,23 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
     if elapsed < SILENT_WAIT + REMINDER {
         return text;
     }
-    let quoted = |is_remote: bool| -> Vec<String> {
-        let servers = silent.iter().filter(|server| server.is_remote == is_remote);
+    let quoted = |is_meant: fn(&ServerReport) -> bool| -> Vec<String> {
+        let servers = silent.iter().filter(|server| is_meant(server));
         servers.map(|server| format!("`{}`", server.name)).collect()
     };
     for (names, advice) in [
-        (quoted(false), "start it in a terminal to see why"),
-        (quoted(true), "does an MCP server listen at its URL?"),
+        (
+            quoted(|server| !server.is_remote && !is_by_npx(server)),
+            "start it in a terminal to see why",
+        ),
+        (
+            quoted(is_by_npx),
+            "can npm's registry be reached? (npm ping)",
+        ),
+        (
+            quoted(|server| server.is_remote),
+            "does an MCP server listen at its URL?",
+        ),
     ] {
         if !names.is_empty() {
             let names = first_names(&names);
@@ -210,6 +220,10 @@ fn silence(silent: &[&ServerReport], elapsed: Duration) -> String {
         }
     }
     text
+}
+
+fn is_by_npx(server: &ServerReport) -> bool {
+    server.runner.as_deref() == Some("npx")
 }
 
 /// The servers that are starting; once there are none, the lists of those that are ready.

@@ -37,7 +37,9 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         }
         _ => None,
     };
-    let unknown = renamed.or_else(|| client(&error));
+    let unknown = renamed
+        .or_else(|| client(&error))
+        .or_else(|| missing_log(&arguments, &error));
     let advice = || is_about_words.then(|| advice(&arguments)).flatten();
     let tool_argument = || tool_argument(&arguments, &error);
     match unknown.or_else(advice).or_else(tool_argument) {
@@ -45,9 +47,32 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         None => {
             // clap's tip for any unknown option is to pass it to the server's command, which hardly anybody wants.
             error.remove(ContextKind::Suggested);
+            if !has_near_value(&error) {
+                error.remove(ContextKind::SuggestedValue);
+            }
             error.exit()
         }
     }
+}
+
+/// Whether the value that clap suggests is spelled like the given one: clap suggests `allowed` for `failed`.
+fn has_near_value(error: &clap::Error) -> bool {
+    let value = |kind| match error.get(kind) {
+        Some(ContextValue::String(value)) => Some(value.as_str()),
+        _ => None,
+    };
+    let given = value(ContextKind::InvalidValue);
+    let suggested = value(ContextKind::SuggestedValue);
+    given
+        .zip(suggested)
+        .is_some_and(|(given, suggested)| nearest(given, [suggested]).is_some())
+}
+
+/// What to write for the FILE of `vary audit`, if it is missing.
+fn missing_log(arguments: &[String], error: &clap::Error) -> Option<String> {
+    let command = arguments.get(*positionals("", arguments).first()?)?;
+    let is_missing = error.kind() == ErrorKind::MissingRequiredArgument && command == "audit";
+    is_missing.then(|| "name the log (`audit.to`): vary audit audit.jsonl".to_owned())
 }
 
 /// What to write for `<CLIENT>`, if it is missing or not known.
@@ -242,6 +267,17 @@ const OTHER_NAMES: &[OtherName] = &[
         &["--client", "--as"],
         "`--client-name NAME`",
     ),
+    (
+        &["suggest"],
+        &["--client"],
+        "the client without a flag: `vary suggest CLIENT`",
+    ),
+    (&["audit"], &["--user", "--person"], "`--who NAME`"),
+    (
+        &["key"],
+        &["--name"],
+        "the name without a flag: `vary key new NAME`",
+    ),
     (&[], &["--log-level", "--loglevel"], "`--log LEVEL`"),
     (&[], &["--debug"], "`--log debug`"),
     (
@@ -294,6 +330,17 @@ mod tests {
                 format!("`--host` {listen}"),
             ),
             ("inspect --port 8800", "--port", String::new()),
+            (
+                "audit f.jsonl --user ann",
+                "--user",
+                "`--user` does not exist; write `--who NAME`".to_owned(),
+            ),
+            (
+                "suggest --client cursor",
+                "--client",
+                "`--client` does not exist; write the client without a flag: `vary suggest CLIENT`"
+                    .to_owned(),
+            ),
             (
                 "inspect --log-level debug",
                 "--log-level",

@@ -31,8 +31,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> AuditSetting
 /// Why a text is not the target of an audit log, and the fix.
 #[derive(Debug, thiserror::Error)]
 enum TargetError {
-    #[error("it is none of the three; write `file PATH`, `stdout` or `syslog ADDRESS`")]
-    Kind,
+    #[error("write {0}")]
+    Kind(String),
     #[error("the file has no name; write `file PATH`, such as `file /var/log/vary/audit.jsonl`")]
     Path,
     #[error(
@@ -49,7 +49,12 @@ fn parse_target(text: &str) -> Result<AuditTarget, TargetError> {
         "file" => Ok(AuditTarget::File(target.into())),
         "stdout" if target.is_empty() => Ok(AuditTarget::Stdout),
         "syslog" => parse_address(target).map(AuditTarget::Syslog),
-        _ => Err(TargetError::Kind),
+        _ if text.contains(['/', '.']) && after.is_empty() => {
+            Err(TargetError::Kind(format!("`to: file {text}`")))
+        }
+        _ => Err(TargetError::Kind(
+            "`file PATH`, `stdout` or `syslog ADDRESS`".to_owned(),
+        )),
     }
 }
 

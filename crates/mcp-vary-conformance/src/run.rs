@@ -20,14 +20,14 @@ use crate::report::{Finding, Outcome, Report};
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::target::Target;
-use crate::transport::{REPEATED_REQUEST, Transport};
+use crate::transport::{NO_RESPONSE, REPEATED_REQUEST, Transport};
 
 /// Why there is no report.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The server answers in none of the eras. The text has the reason for each.
-    #[error("the server answers neither `initialize` nor `server/discover` as it should: {0}")]
+    #[error("{before}{0}", before = before_reasons(.0))]
     NoEra(String),
     /// The time of the run was over before the server had answered the first requests.
     #[error("its first answers need more than the {0} s of this run, so no check was reached; give it more time, as with `--time-limit {more}`", more = more_time(*.0))]
@@ -104,6 +104,15 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
 /// The seconds that a run of `seconds`, which was too short to show a pace, should have next.
 fn more_time(seconds: u64) -> u64 {
     seconds.saturating_mul(5).clamp(300, LONGEST_RUN)
+}
+
+/// What is said before why no era can be checked. A server that is silent answers nothing at all.
+fn before_reasons(reasons: &str) -> &'static str {
+    if reasons.starts_with(NO_RESPONSE) {
+        ""
+    } else {
+        "the server answers neither `initialize` nor `server/discover` as it should: "
+    }
 }
 
 /// Why no era can be checked: once, if it is the same for all.

@@ -21,6 +21,9 @@ use process::Process;
 pub(crate) use process::REPEATED_REQUEST;
 use stdio::Stdio;
 
+/// How the reason begins if a server sends nothing in time.
+pub(crate) const NO_RESPONSE: &str = "no response within";
+
 /// How many checks start processes at the same time.
 const PROCESSES: usize = 4;
 

@@ -189,9 +189,8 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
                 Some("the server needs another certificate, or this machine's clock is wrong")
             }
             _ if tls_failure::is_authority(why) => Some(
-                "`openssl req -x509` makes such a certificate, and a server cannot use one, whatever `ca` names; make it again \
-                 with `-addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST` (`IP:ADDRESS` for an address), and name \
-                 that in `ca`",
+                "make it again with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST` \
+                 (`IP:ADDRESS` for an address), and name it with `--ca` or `ca`",
             ),
             _ => None,
         },

@@ -6,6 +6,7 @@ use mcp_vary_http_client::credential_source::{
     CredentialError, CredentialSource, CredentialStatus, Refusal, Retry,
 };
 
+use crate::challenge::Challenge;
 use crate::credentials::Credentials;
 use crate::error;
 
@@ -73,7 +74,11 @@ impl CredentialSource for AuthorizationSource {
                 Err(error @ error::CredentialError::LoginNeeded { reason: None, .. })
                     if self.is_implied =>
                 {
-                    Err(CredentialError::new(format!("{error}, {TOKEN_ADVICE}")))
+                    let advice = match Challenge::parse(challenges).resource_metadata {
+                        Some(_) => format!("{error}, {TOKEN_ADVICE}"),
+                        None => format!("{KEY_ADVICE}, or {error}"),
+                    };
+                    Err(CredentialError::new(advice))
                 }
                 Err(error) => Err(shown(&error)),
             }
@@ -112,6 +117,8 @@ fn shown(error: &error::CredentialError) -> CredentialError {
     }
 }
 
+/// What to do about a server that names no metadata for a login.
+const KEY_ADVICE: &str = "it wants a token: add --header 'Authorization: Bearer KEY'";
 /// What to do about a server that has its own tokens.
 const TOKEN_ADVICE: &str =
     "or write a token of the server into `headers` (for a URL on the command line, `--header`)";

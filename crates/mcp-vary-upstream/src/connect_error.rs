@@ -144,6 +144,11 @@ impl ConnectError {
         let message = self.client_message();
         match self {
             Self::Revision { .. } | Self::UnusableClaims { .. } | Self::Loop { .. } => message,
+            Self::NotFound {
+                server, program, ..
+            } => {
+                format!("server `{server}`: the program `{program}` was not found")
+            }
             Self::Failed(UpstreamError::Unreachable {
                 cause: Some(cause), ..
             }) => format!("{message}: {cause}; {LOG_ADVICE}"),

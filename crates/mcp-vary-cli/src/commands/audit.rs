@@ -1,5 +1,6 @@
 //! `vary audit`: reads audit logs as a table.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -69,8 +70,15 @@ fn read(args: &Audit) -> Result<Verdict, Failure> {
     };
     let mut rows = Vec::new();
     let mut is_found = false;
+    let mut total = 0_usize;
+    let mut people = BTreeSet::new();
     for log in logs {
         log.read(|record| {
+            total += 1;
+            let person = text(record, PERSON);
+            if person != "-" && people.len() < MOST_PEOPLE {
+                people.insert(cell(person));
+            }
             if is_wanted(record) {
                 rows.push(row(record));
                 is_found = true;
@@ -83,7 +91,12 @@ fn read(args: &Audit) -> Result<Verdict, Failure> {
     }
     print_table(&rows)?;
     if !is_found {
-        notice("no record matches");
+        let known = people.into_iter().collect::<Vec<_>>().join(", ");
+        let others = match args.who {
+            Some(_) if !known.is_empty() => format!("; people: {known}"),
+            _ => String::new(),
+        };
+        notice(&format!("no record of {total} matches{others}"));
     }
     Ok(Verdict::Fine)
 }
@@ -201,6 +214,8 @@ const COLUMNS: [(&str, &[&str]); 9] = [
     ("outcome", &["/outcome"]),
     ("rule", &["/rule"]),
 ];
+/// The people that a message names.
+const MOST_PEOPLE: usize = 10;
 /// The rows of one table; the next one has its own widths.
 const MOST_ROWS: usize = 1000;
 /// The longest text in a cell.

@@ -251,8 +251,8 @@ async fn explained(
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// What to do about a server that wants credentials.
-const CREDENTIALS_ADVICE: &str = "; it wants credentials: log in with `vary login URL`, add --header 'Authorization: Bearer TOKEN', or write them into \
-     `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
+const CREDENTIALS_ADVICE: &str = "; it wants a token: add --header 'Authorization: Bearer TOKEN', log in with `vary login URL`, or write it into \
+     `headers` of the server in a configuration";
 
 /// Serves the configuration in this process, and checks the gateway, both within `limit`.
 async fn check_configuration(

@@ -174,7 +174,7 @@ impl Plan {
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
         let is_known = served.is_some() || shared_file.is_some();
-        let placeholder = (!is_known).then_some("FILE");
+        let placeholder = (!is_known).then_some("VARY.YAML");
         Ok(Self {
             client,
             name: name.to_owned(),

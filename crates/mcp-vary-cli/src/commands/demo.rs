@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
         progress(&format!("\nserving at {}", url));
         progress(&format!(
             "for a client's configuration: {}",
-            client_entry("weather", &url)
+            client_entry("weather", &url, false)
         ));
         progress(
             "for your own server: vary serve -- npx -y @modelcontextprotocol/server-filesystem .\nCtrl-C ends it",

@@ -17,8 +17,11 @@ pub(crate) async fn run(args: Down, mut stop: Stop) -> Result<Verdict, Failure> 
     let _lock = stop.unless_requested(journal::lock(&directory)).await?;
     let mut journal = Journal::read(&directory)?;
     if let Some(manager) = journal.manager {
+        let was_running = manager.is_running();
         let is_whole = journal.undo(manager, &directory, &mut stop).await?;
-        notice(&format!("ended Vary, which ran {}", manager.description()));
+        if was_running {
+            notice(&format!("ended Vary, which ran {}", manager.description()));
+        }
         if !is_whole {
             notice("repair that, then type `vary down` again");
             return Ok(Verdict::Failed);

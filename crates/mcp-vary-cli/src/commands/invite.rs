@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mcp_vary_auth::address::EndpointPath;
+use mcp_vary_config::{ClientText, Syntax};
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
 use crate::commands::connect::client::ClientName;
 use crate::commands::key::{self, KeyArgs};
 use crate::failure::{Failure, Verdict};
+use crate::file;
 use crate::operator::client::{GatewayAddress, about};
 use crate::print::{self, notice, sanitize};
 
@@ -41,23 +43,26 @@ pub(crate) struct Invite {
 
 /// Prints what to send to the person, and what to add to the configuration.
 pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
-    let gateway = Invited::to(args.target.as_deref()).await?;
+    let gateway = Invited::to(args).await?;
     let config = key::read_config(&gateway.file)?;
-    let file = gateway.file.display();
+    let shown = gateway.file.display();
     let authentication = config.authentication.as_ref();
     let keys = authentication.map(|authentication| authentication.authenticator.keys());
     let name = args.key.name.as_str();
+    if keys.is_none() {
+        refuse_client_file(&gateway.file, name)?;
+    }
     let mut known = keys.into_iter().flat_map(|keys| keys.principals());
     if known.any(|principal| principal.key_name() == Some(name)) {
         return Err(Failure::command(format!(
-            "`auth.keys` of {file} has a key `{name}`; choose another name, or remove that line first"
+            "`auth.keys` of {shown} has a key `{name}`; choose another name, or remove that line first"
         )));
     }
     let public_url = config.listener.public_url.as_ref();
     let public = public_url.map(|url| url.resource(&EndpointPath::Base));
     let url = public.or(gateway.url).ok_or_else(|| {
         Failure::command(format!(
-            "{file} does not say by which address people reach the gateway; add `public-url: https://...`, without \
+            "{shown} does not say by which address people reach the gateway; add `public-url: https://...`, without \
              `/mcp`"
         ))
     })?;
@@ -70,9 +75,9 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     );
     print::data(&format!("export VARY_API_KEY={secret}\n{connect}\n"))?;
     let step = match keys {
-        Some(_) => format!("Add this line to `auth.keys` of {file}:\n\n    - {entry}\n"),
+        Some(_) => format!("Add this line to `auth.keys` of {shown}:\n\n    - {entry}\n"),
         None => format!(
-            "Add these lines to {file}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n"
+            "Add these lines to {shown}, which asks for no key so far:\n\nauth:\n  keys:\n    - {entry}\n"
         ),
     };
     notice(&sanitize(&format!(
@@ -81,10 +86,25 @@ pub(crate) async fn run(args: &Invite) -> Result<Verdict, Failure> {
     )));
     if public_url.is_none() {
         notice(&sanitize(&format!(
-            "note: without `public-url` in {file}, {url} is an address for programs of this machine"
+            "note: only this machine can use {url}; for others add `public-url: https://HOST` to {shown}"
         )));
     }
     Ok(Verdict::Fine)
+}
+
+/// Refuses the file of a client, which has servers alone: keys are in a configuration.
+fn refuse_client_file(path: &Path, name: &str) -> Result<(), Failure> {
+    let text = file::text(path)?;
+    let servers = ClientText::new(Syntax::Json, &text).entries(&["mcpServers"]);
+    let shown = path.display().to_string();
+    if servers.unwrap_or_default().is_empty() {
+        return Ok(());
+    }
+    let (quoted, person) = (shell_word(&shown), shell_word(name));
+    Err(Failure::command(sanitize(&format!(
+        "{shown} is a client's file, which has no keys; first: vary config import {quoted} > vary.yaml, serve that, then: \
+         vary invite {person}"
+    ))))
 }
 
 /// The gateway that a person is invited to.
@@ -97,23 +117,25 @@ struct Invited {
 
 impl Invited {
     /// The gateway that was typed; without it, the running one of this user.
-    async fn to(typed: Option<&str>) -> Result<Self, Failure> {
+    async fn to(args: &Invite) -> Result<Self, Failure> {
+        let typed = args.target.as_deref();
+        let command = format!("invite {}", shell_word(args.key.name.as_str()));
         if let Some(file) = typed.filter(|typed| is_file(typed)) {
             return Ok(Self {
                 file: file.into(),
                 url: None,
             });
         }
-        let description = match GatewayAddress::find(typed, "invite NAME").await? {
+        let description = match GatewayAddress::find(typed, &command).await? {
             GatewayAddress::Socket(path) => about(&path),
             GatewayAddress::Tcp(_) | GatewayAddress::Default => Value::Null,
         };
         let member = |key: &str| description[key].as_str().map(str::to_owned);
         let file = member("file").ok_or_else(|| {
-            Failure::command(
-                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite \
-                 NAME vary.yaml`",
-            )
+            Failure::command(format!(
+                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary {command} \
+                 vary.yaml`"
+            ))
         })?;
         Ok(Self {
             file: file.into(),

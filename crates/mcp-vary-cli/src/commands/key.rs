@@ -66,9 +66,12 @@ pub(crate) struct KeyArgs {
 #[command(after_help = "Examples:\n  vary key list\n  vary key list /etc/vary/vary.yaml")]
 pub(crate) struct ListKeys {
     /// The configuration
-    #[arg(value_name = "FILE", default_value = "vary.yaml")]
+    #[arg(value_name = "FILE", default_value = DEFAULT)]
     pub(crate) file: PathBuf,
 }
+
+/// The configuration without FILE.
+const DEFAULT: &str = "vary.yaml";
 
 /// Runs the command.
 pub(crate) fn run(command: &KeyCommand) -> Result<Verdict, Failure> {
@@ -135,6 +138,11 @@ fn entry(args: &KeyArgs, key: &ApiKey, today: Date) -> Result<String, Failure> {
 
 /// Prints the keys of the file at `path`, in the order of their names.
 fn list(path: &Path) -> Result<Verdict, Failure> {
+    if path == Path::new(DEFAULT) && !path.exists() {
+        return Err(Failure::command(
+            "no vary.yaml here; name the file: vary key list FILE",
+        ));
+    }
     let config = read_config(path)?;
     let authentication = config.authentication.as_ref();
     let keys = authentication.map(|authentication| authentication.authenticator.keys());

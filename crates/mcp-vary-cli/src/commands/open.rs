@@ -14,7 +14,9 @@ use crate::commands::operate::{written_token, wrong_token};
 use crate::credentials::browser;
 use crate::failure::{Failure, Verdict};
 use crate::operator;
-use crate::operator::client::{GatewayAddress, HOMELESS, about, has_directory};
+use crate::operator::client::{
+    ENDED, GatewayAddress, HOMELESS, about, has_directory, is_in_use, page_fix,
+};
 use crate::print::{self, sanitize};
 use crate::stop::Stop;
 
@@ -71,8 +73,9 @@ fn with_page(address: GatewayAddress) -> Result<GatewayAddress, Failure> {
     let admin = description["admin"].as_str().map(str::to_owned);
     admin.map(GatewayAddress::Tcp).ok_or_else(|| {
         Failure::command(format!(
-            "the gateway at {address} has no page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary open` \
-             finds its page. Until then, `vary status` shows the same as text"
+            "the gateway at {address} has no page; {}, then `vary open` finds its page. Until then, `vary status` shows the \
+             same as text",
+            page_fix(&description)
         ))
     })
 }
@@ -118,14 +121,16 @@ fn commands(pages: &[String]) -> String {
 fn no_page() -> String {
     match &operator::client::running()[..] {
         [] if !has_directory() => HOMELESS.to_owned(),
+        [] if is_in_use() => ENDED.to_owned(),
         [] => "no gateway of this user is running here; `vary serve FILE` starts one with a page"
             .to_owned(),
         [one] => {
             let known_by = GatewayAddress::Socket(one.clone()).known_by();
             let known = known_by.map_or_else(String::new, |known| format!(" at {known}"));
             sanitize(&format!(
-                "your gateway{known} runs without a page; end it (Ctrl-C), start it again with `--admin 8801` added, then `vary \
-                 open` finds its page. Until then, `vary status` shows the same as text"
+                "your gateway{known} runs without a page; {}, then `vary open` finds its page. Until then, `vary status` shows \
+                 the same as text",
+                page_fix(&about(one))
             ))
         }
         several => format!(

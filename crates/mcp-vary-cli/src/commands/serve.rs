@@ -190,6 +190,7 @@ async fn on_http(
     let (operator, commands, mut requests) = opened;
     config.operator = Some(commands);
     let name = entry_name(&config);
+    let has_keys = has_keys(&config);
     let configured_default = config.selection.default.clone();
     let is_public = config.listener.public_url.is_some();
     let serving = Serving::begin(config, listener).await?;
@@ -209,7 +210,7 @@ async fn on_http(
     log::servers_reported();
     progress(&format!(
         "for a client's configuration: {}",
-        client_entry(&name, &url)
+        client_entry(&name, &url, has_keys)
     ));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
     let default = configured_default.or_else(|| ranked.first().cloned());
@@ -282,6 +283,12 @@ fn entry_name(config: &Config) -> String {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
     }
+}
+
+/// Whether clients have API keys.
+fn has_keys(config: &Config) -> bool {
+    let authentication = config.authentication.as_ref();
+    authentication.is_some_and(|known| !known.authenticator.keys().is_empty())
 }
 
 async fn on_stdio(
@@ -405,9 +412,13 @@ fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
         + &unmatched_warnings(gateway, &file.name, &file.places)
 }
 
-/// The entry for a server at `url` in the configuration of a client.
-pub(crate) fn client_entry(name: &str, url: &str) -> String {
-    json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
+/// The entry for a server at `url` in the configuration of a client. One that `has_keys` needs the key of the client.
+pub(crate) fn client_entry(name: &str, url: &str, has_keys: bool) -> String {
+    let mut entry = json!({"type": "http", "url": url});
+    if has_keys {
+        entry["headers"] = json!({"Authorization": "Bearer ${VARY_API_KEY}"});
+    }
+    json!({"mcpServers": {name: entry}}).to_string()
 }
 
 /// For a person who expects an address or a prompt.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
+use mcp_vary_upstream::command_line::shell_word;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,7 @@ use crate::audit_log::LogFile;
 use crate::commands::operate::{written_token, wrong_token};
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
-use crate::operator::client::{GatewayAddress, not_the_operators};
+use crate::operator::client::{GatewayAddress, not_the_operators, page_fix};
 use crate::print::servers::plural;
 use crate::print::{self, notice, sanitize, sanitize_json};
 use crate::similar::nearest;
@@ -45,7 +46,7 @@ pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failur
 }
 
 async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
-    let page = PageData::find(args.admin.as_deref()).await?;
+    let page = PageData::find(args).await?;
     let (logs, empty) = (args.audit.clone(), Usage::of(args.client.as_deref()));
     let reading = tokio::task::spawn_blocking(move || read_logs(&logs, empty));
     let read = reading.await;
@@ -164,6 +165,21 @@ fn to_text(proposal: &Value) -> String {
     sanitize(&(comments + proposal["yaml"].as_str().unwrap_or_default()))
 }
 
+/// What was typed, before the address of a gateway.
+fn command(args: &Suggest) -> String {
+    let mut command = "suggest".to_owned();
+    if let Some(client) = &args.client {
+        command.push_str(&format!(" {}", shell_word(client)));
+    }
+    for path in &args.audit {
+        command.push_str(&format!(
+            " --audit {}",
+            shell_word(&path.display().to_string())
+        ));
+    }
+    sanitize(&(command + " --admin"))
+}
+
 /// The data of the page of a running gateway.
 struct PageData {
     address: GatewayAddress,
@@ -172,8 +188,8 @@ struct PageData {
 
 impl PageData {
     /// That of the gateway at the address that was typed; without one, of the running gateway of this user.
-    async fn find(typed: Option<&str>) -> Result<Self, Failure> {
-        let address = GatewayAddress::find(typed, "suggest --admin").await?;
+    async fn find(args: &Suggest) -> Result<Self, Failure> {
+        let address = GatewayAddress::find(args.admin.as_deref(), &command(args)).await?;
         let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(&address));
         Ok(Self { address, token })
     }
@@ -188,8 +204,15 @@ impl PageData {
         let answered = tokio::time::timeout(TIMEOUT, request).await;
         let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
         let answer = answered.unwrap_or_else(|_| late());
-        let (status, text) =
-            answer.map_err(|why| Failure::command(format!("no answer from {address}: {why}")))?;
+        let (status, text) = answer.map_err(|why| {
+            let failure = Failure::command(format!("no answer from {address}: {why}"));
+            match address {
+                GatewayAddress::Default => failure.with_line(
+                    "`vary suggest` needs the running gateway for its tools, also with --audit; start it: vary up",
+                ),
+                _ => failure,
+            }
+        })?;
         let answer: Value = serde_json::from_slice(&text).unwrap_or_default();
         match (status, answer["error"].as_str()) {
             (StatusCode::OK, _) if answer.is_object() => Ok(answer),
@@ -197,13 +220,14 @@ impl PageData {
             (StatusCode::NOT_FOUND, error)
                 if error.is_some() || matches!(address, GatewayAddress::Socket(_)) =>
             {
-                Err(Failure::command(format!(
-                    "the gateway at {address} has no page, which records calls; start it again with `--admin 8801` added"
-                )))
+                let fix = page_fix(&address.about().unwrap_or_default());
+                Err(Failure::command(sanitize(&format!(
+                    "the gateway at {address} has no page, which records calls; {fix}"
+                ))))
             }
             (_, Some(why)) => Err(Failure::command(sanitize(why))),
             _ => {
-                let why = not_the_operators(status, "suggest");
+                let why = not_the_operators(status, "suggest --admin");
                 Err(Failure::command(format!("no answer from {address}: {why}")))
             }
         }

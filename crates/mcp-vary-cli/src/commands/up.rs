@@ -56,7 +56,11 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         notice(&sanitize(note));
     }
     if home.clients.is_empty() {
-        return Err(Failure::command(nothing_found()));
+        return Err(Failure::command(if home.has_unusable {
+            "nothing to take over; repair that, then: vary up".to_owned()
+        } else {
+            nothing_found()
+        }));
     }
     leave_directory()?;
     let path = configuration()?;
@@ -69,13 +73,17 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         print::data(&sanitize(&plan.diff(&home)))?;
         return Ok(Verdict::Fine);
     }
-    if plan.is_empty() {
-        notice("nothing is new: these clients have Vary in place of their servers");
-    } else if !args.yes {
+    if plan.is_up().await? && plan.is_empty() {
+        notice("nothing is new; Vary runs (vary status)");
+        return Ok(Verdict::Fine);
+    }
+    if !plan.is_empty() && !args.yes {
         agree(&plan, unchanged).await?;
     }
     let is_whole = plan.carry_out(&directory, &mut stop).await?;
-    print::data(&sanitize(&survey.costs()))?;
+    if is_whole {
+        print::data(&sanitize(&survey.costs()))?;
+    }
     Ok(Verdict::fine_if(is_whole))
 }
 

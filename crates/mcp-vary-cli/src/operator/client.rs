@@ -19,9 +19,11 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
+use crate::commands::up::journal::Journal;
 use crate::failure::Failure;
 use crate::print::sanitize;
 use crate::print::servers::first_names;
+use crate::service;
 
 /// Where a running gateway answers its operator.
 #[derive(Clone, Debug)]
@@ -74,6 +76,9 @@ impl GatewayAddress {
     pub(crate) fn parse(typed: &str) -> Result<Self, Failure> {
         if typed.parse::<u16>().is_ok() {
             return Ok(Self::Tcp(format!("127.0.0.1:{typed}")));
+        }
+        if typed.parse::<u64>().is_ok() {
+            return Err(Failure::command(format!("{typed}: ports end at 65535")));
         }
         let path = Path::new(typed);
         if cfg!(unix) && path.extension().is_some_and(|end| end == "sock") {
@@ -186,6 +191,7 @@ impl GatewayAddress {
         let why = io_error::describe(error);
         match self {
             _ if !has_directory() => format!("{why}; {HOMELESS}"),
+            Self::Default if is_in_use() => ENDED.to_owned(),
             Self::Default => format!(
                 "{why}; no gateway of this user is running here: `vary serve FILE` starts one; that of another user is reached by \
                  the address of its `--admin`"
@@ -314,20 +320,36 @@ pub(crate) const fn about(_: &Path) -> Value {
     Value::Null
 }
 
+/// Whether `vary up` is in use, so that its gateway should run.
+pub(crate) fn is_in_use() -> bool {
+    let journal = service::directory().and_then(|directory| Journal::read(&directory));
+    journal.is_ok_and(|journal| journal.manager.is_some())
+}
+
+/// What to do if the gateway of `vary up` does not run.
+pub(crate) const ENDED: &str = "Vary is not running; start it again: vary up";
+
+/// What to do so that the gateway that `about` describes has a page.
+pub(crate) fn page_fix(about: &Value) -> String {
+    match (&about["url"], about["file"].as_str()) {
+        (Value::String(_), Some(file)) => format!(
+            "take `admin: off` out of {file}, or leave out `--admin off`, and start Vary again"
+        ),
+        _ => "end it (Ctrl-C), start it again with `--admin 8801` added".to_owned(),
+    }
+}
+
 /// Where a gateway is looked for that has no socket.
 const DEFAULT: &str = "127.0.0.1:8801";
 
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
-    let found = if has_directory() {
-        format!("your own gateway is found by `vary {command}` alone")
+    let fix = if has_directory() {
+        format!("ask its owner for the `admin` address, then: vary {command} ADDRESS")
     } else {
         HOMELESS.to_owned()
     };
-    format!(
-        "it answers {status}: that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has \
-         one (`vary serve FILE --admin 8801`); {found}"
-    )
+    format!("it answers {status}, so it is an address for clients, or not of Vary; {fix}")
 }
 
 /// Why the gateways of this user are not found without a state directory.

@@ -10,7 +10,7 @@ use mcp_vary_access::{Claims, Principal};
 use serde_json::{Value, json};
 
 use crate::program::{INITIALIZE, Server, VARY, file, run, signal};
-use crate::text::assert_contains;
+use crate::text::{assert_contains, assert_lacks};
 
 /// A directory for one test, and the configuration in it, whose audit log goes `to` a place.
 fn configured(name: &str, to: impl FnOnce(&Path) -> String) -> (PathBuf, String) {
@@ -220,7 +220,10 @@ fn records_are_chosen_by_who_when_what_and_outcome() {
     for nothing in ["--who eve", "--since 2027-01-31", "--tool git"] {
         let words: Vec<_> = nothing.split(' ').collect();
         let found = run(&[&["audit", &latest], &words[..]].concat());
-        found.prints(0, "no record matches\n");
+        let stderr = found.exited(0).stderr;
+        assert_contains(&stderr, &["no record of ", " matches"]);
+        let has_people = stderr.contains("; people: ");
+        assert_eq!(has_people, nothing.starts_with("--who"), "{stderr}");
     }
 }
 
@@ -254,7 +257,10 @@ fn what_is_not_an_audit_log_is_refused() {
     run(&["audit", "none.jsonl"])
         .refuses(&["none.jsonl cannot be read: there is no such file in "]);
     run(&["audit", "--since", "1x", &path]).refuses(&["write it like 30m, 1h, 7d or 2027-01-31"]);
-    run(&["audit", "--outcome", "ok", &path]).refuses(&["[possible values: allowed, denied, "]);
+    let failed = run(&["audit", "--outcome", "failed", &path]);
+    assert_lacks(&failed.stderr, &["tip"]);
+    failed.refuses(&["[possible values: allowed, denied, "]);
+    run(&["audit"]).refuses(&["name the log (`audit.to`): vary audit audit.jsonl\n"]);
 }
 
 /// Status and log of a running gateway call a person by the name of the key.

@@ -261,8 +261,8 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
     ]);
     let with_secrets = url.replace("http://", "http://user:SECRET@") + "?key=SECRET";
     let advice = [
-        "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on \
-         the command line, --header)",
+        "it wants a token: add --header 'Authorization: Bearer TOKEN', or write `Authorization: Bearer ${TOKEN}` into `headers` \
+         of its entry",
         "it refused the headers that were sent, `authorization`; check that the token is complete, has not expired, and is \
          for this server",
     ];
@@ -271,15 +271,13 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
         assert_eq!(
             refused.stderr,
             format!(
-                "error: server `127.0.0.1` answered HTTP 401 Unauthorized at {url}; {advice}; see \"Remote servers\" in the \
-                 documentation\n"
+                "error: server `127.0.0.1` answered HTTP 401 Unauthorized at {url}; {advice}\n"
             )
         );
     }
     run(&["check", &url]).refuses(&[
         "HTTP 401",
-        "it wants credentials: write them into `headers` of its entry",
-        "(for a URL on the command line, --header)",
+        "it wants a token: add --header 'Authorization: Bearer TOKEN', or ",
     ]);
 }
 
@@ -290,10 +288,15 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://h.example/.well-known/r\"",
     );
     let login = "check that the token is complete, has not expired, and is for this server, or log in with `vary login` and \
-                 send no `Authorization`; see \"Remote servers\" in the documentation\n";
+                 send no `Authorization`\n";
     run(&["inspect", &url]).refuses(&[&format!(
         " answered HTTP 401 Unauthorized: log in with `vary login {url}`, or write a token of the server into `headers` \
          (for a URL on the command line, `--header`)\n"
+    )]);
+    let with_keys = answering("401 Unauthorized\r\nWWW-Authenticate: Bearer");
+    run(&["inspect", &with_keys]).refuses(&[&format!(
+        " answered HTTP 401 Unauthorized: it wants a token: add --header 'Authorization: Bearer KEY', or log in with `vary login \
+         {with_keys}`\n"
     )]);
     let header = ["--header", "Authorization: Bearer x"];
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(

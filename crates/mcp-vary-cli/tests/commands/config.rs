@@ -68,9 +68,9 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
 
-    variant   tools  tokens  whole list
-    standard      2     603         871
-    brief         2     603         871
+    variant   tools  a model reads  sent
+    standard      2            603   871
+    brief         2            603   871
 
     check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` names no tool that a server has; did you mean `get_weather`?
     check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; correct it, or take it out
@@ -91,8 +91,8 @@ fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
 
-    variant   tools  tokens  whole list
-    standard      2     603         871
+    variant   tools  a model reads  sent
+    standard      2            603   871
 
     note: check-guards.yaml:6:32: `variants.standard.tools.exclude[0]` matches nothing now: `*delete*`; it will exclude what the servers add later
     note: check-guards.yaml:6:44: `variants.standard.tools.exclude[1]` matches nothing now: `get_wether`; did you mean `get_weather`?

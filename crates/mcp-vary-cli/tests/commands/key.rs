@@ -93,6 +93,18 @@ fn the_keys_of_a_file_are_listed_with_their_groups_and_without_secrets() {
         .refuses(&["none.yaml cannot be read: there is no such file"]);
 }
 
+#[test]
+fn nobody_is_invited_to_the_file_of_a_client() {
+    let path = file(
+        "invite.json",
+        r#"{"mcpServers": {"sky": {"command": "sky"}}}"#,
+    );
+    run(&["invite", "ann", &path]).refuses(&[&format!(
+        "{path} is a client's file, which has no keys; first: vary config import {path} > vary.yaml, serve that, then: \
+         vary invite ann\n"
+    )]);
+}
+
 /// What is sent to the person is on standard output, what is for the file on standard error.
 #[cfg(unix)]
 #[test]
@@ -100,7 +112,10 @@ fn a_person_is_invited_to_the_running_gateway() {
     let state = state("invite");
     let (_, entry) = key_new(&["ann"]);
     let path = file("invite.yaml", &sky(&format!("auth: {{keys: [{entry}]}}\n")));
-    let server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let mut server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let headers = r#""headers":{"Authorization":"Bearer ${VARY_API_KEY}"}"#;
+    let said = server.says("for a client's configuration: ");
+    assert_contains(&said, &[headers]);
     let invited = Run::with_state(&state, &["invite", "bob", "--groups", "dev"]).exited(0);
     let (export, connect) = invited.stdout.split_once('\n').unwrap();
     assert!(export.starts_with("export VARY_API_KEY=vary_"), "{export}");
@@ -113,7 +128,7 @@ fn a_person_is_invited_to_the_running_gateway() {
     let place =
         format!("Add this line to `auth.keys` of {path}:\n\n    - {{name: \"bob\", sha256: ");
     let note = format!(
-        "note: without `public-url` in {path}, {} is an address",
+        "note: only this machine can use {}; for others add `public-url: https://HOST` to {path}\n",
         server.url()
     );
     let groups = ", claims: {groups: [\"dev\"]}}\n";
@@ -147,5 +162,5 @@ fn an_invitation_has_the_address_that_others_type() {
     run(&["invite", "ann", "none.yaml"])
         .refuses(&["none.yaml cannot be read: there is no such file"]);
     run(&["invite", "ann", "1"])
-        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite "]);
+        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite ann vary.yaml`"]);
 }

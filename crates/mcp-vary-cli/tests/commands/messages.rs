@@ -274,8 +274,8 @@ fn what_hangs_says_so() {
     assert_eq!(lines[0], at_5);
     let (waiting, _) = at_5.split_once("; `npx`").unwrap();
     let at_20 = waiting.replace(" 5 s", " 20 s")
-        + "; nothing so far from `hang`, `get`: start it in a terminal to see why; nothing so far from `far`: does an MCP server listen \
-           at its URL?";
+        + "; nothing so far from `hang`: start it in a terminal to see why; nothing so far from `get`: can npm's registry be reached? \
+           (npm ping); nothing so far from `far`: does an MCP server listen at its URL?";
     assert_eq!(lines[1], at_20);
 }
 
@@ -456,7 +456,7 @@ fn without_a_home_directory_what_is_missing_is_named() {
     )]);
 }
 
-/// npm names the error of the network.
+/// npm names the error of the network, and Docker that it does not run.
 #[cfg(unix)]
 #[test]
 fn a_registry_that_cannot_be_reached_is_named() {
@@ -479,6 +479,15 @@ fn a_registry_that_cannot_be_reached_is_named() {
                     stderr lines: npm error code E404";
     assert_contains(&missing, &[expected]);
     assert_lacks(&missing, &["registry"]);
+    let daemon = "Cannot connect to the Docker daemon at unix:///run/docker.sock.";
+    let script = format!("#!/bin/sh\necho '{daemon}' >&2\nexit 125\n");
+    let docker = home.write("docker", &script);
+    std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let expected = format!(
+        "ended (exit status: 125); Docker is not running: start it, as with `sudo systemctl start docker`; last stderr lines: \
+         {daemon}"
+    );
+    run(&["inspect", "--", docker.to_str().unwrap()]).refuses(&[&expected]);
 }
 
 /// One readable line, however much comes.

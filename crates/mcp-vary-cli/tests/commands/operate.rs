@@ -158,6 +158,15 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
         &format!("\n  vary drain {}  # vary\n", first.address.port()),
         &format!("\n  vary drain {}  # vary\n", second.address.port()),
     ]);
+    let named = format!(
+        "\n  vary suggest bot --audit a.jsonl --admin {}  # vary\n",
+        first.address.port()
+    );
+    run(&["suggest", "bot", "--audit", "a.jsonl"]).refuses(&[&named]);
+    run(&["invite", "ann"]).refuses(&[&format!(
+        "\n  vary invite ann {}  # vary\n",
+        first.address.port()
+    )]);
     let shown = run(&["status", other]).data(0);
     assert_starts(&shown, &format!("{}\n", second.url()));
     // By the address that clients have.

@@ -187,11 +187,11 @@ fn where_no_gateway_answers_is_said() {
     // The gateway of another user: this one's is found by the address for clients, too.
     other_user(&server.address.to_string())
         .refuses(&[
-            "404",
-            "that is an address for clients, or not of Vary. The status is at the gateway's `admin` address, if it has one (`vary serve FILE --admin 8801`); \
-             your own gateway is found by `vary status` alone\n",
+            "it answers 404 Not Found, so it is an address for clients, or not of Vary; ask its owner for the `admin` address, \
+             then: vary status ADDRESS\n",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
+    run(&["status", "99999"]).refuses(&["99999: ports end at 65535\n"]);
     let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];
     let served = run(&[&["serve"], &admin[..], &WEATHER].concat());
     served.refuses(&["can be reached from other machines"]);

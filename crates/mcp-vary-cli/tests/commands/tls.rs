@@ -115,8 +115,9 @@ fn an_authority_in_the_place_of_a_server_is_refused_with_what_to_do() {
     let house = House::of_an_authority("itself", &["localhost"]);
     let refused = house.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
-        "its certificate is that of an authority, and not of a server; `openssl req -x509` makes such a certificate",
-        "make it again with `-addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`",
+        "its certificate is that of an authority, and not of a server; make it again with `openssl req -x509 -addext \
+         basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST` (`IP:ADDRESS` for an address), and name it with \
+         `--ca` or `ca`",
     ]);
 }
 

@@ -197,7 +197,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &again.stderr,
-        &["nothing is new: these clients have Vary in place of their servers\n"],
+        &["nothing is new; Vary runs (vary status)\n"],
     );
     assert_eq!(user.servers(".claude.json"), servers);
     let down = user.run(&["down"]).exited(0);
@@ -315,6 +315,28 @@ fn an_entry_of_vary_is_taken_out_with_what_its_user_added_but_not_with_another_a
 }
 
 #[test]
+fn a_file_that_keeps_its_client_as_it_is_has_a_next_step() {
+    let user = User::new("unusable");
+    for (file, _) in &user.files {
+        user.home.write(file, "{}");
+    }
+    let entries = json!({"mcpServers": {"vary": {"url": "http://127.0.0.1:1/mcp"}}});
+    for (text, why) in [
+        (
+            entries.to_string(),
+            "has an entry `vary` that `vary up` did not write; take it out of the file",
+        ),
+        ("{\"mcpServers\":".to_owned(), "mcp.json:1:"),
+    ] {
+        user.home.write(".cursor/mcp.json", &text);
+        let run = user.run(&["up", "--yes"]).exited(2);
+        assert_contains(&run.stderr, &["Cursor is left as it is: ", why]);
+        let expected = "error: nothing to take over; repair that, then: vary up\n";
+        assert_ends(&run.stderr, expected);
+    }
+}
+
+#[test]
 fn a_configuration_of_somebody_else_is_not_overwritten() {
     let user = User::new("other");
     fs::remove_file(user.home.path("state/vary/up.json")).unwrap();
@@ -394,7 +416,7 @@ fn the_variables_of_servers_are_named() {
         &["the service gets the variables: `VARY_TEST_SET`\n"],
     );
     let why = "`unset` stays with its clients: `servers.unset.env.A` needs the variable `VARY_TEST_UNSET`, which the \
-               environment does not have\n";
+               environment does not have; set it and run `vary up` again\n";
     assert_contains(&run.stdout, &["  needs `VARY_TEST_UNSET`  ", why]);
     assert_lacks(&run.stdout, &["s3cret"]);
 }

@@ -62,7 +62,8 @@ const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
 
 fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
-    usable_address(reader, field, word)
+    let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
+    usable_address(reader, field, word, fix)
 }
 
 /// An address, or [`OFF`].
@@ -71,21 +72,25 @@ fn read_admin(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     if word == OFF {
         return Some(word);
     }
-    usable_address(reader, field, word)
+    usable_address(reader, field, word, "write `off`, a port or HOST:PORT")
 }
 
 fn admin_shape(schema: &mut SchemaBuilder) -> Value {
     json!({"anyOf": [{"const": OFF}, schema.address()]})
 }
 
-fn usable_address(reader: &mut Reader<'_>, field: &Located<'_>, word: String) -> Option<String> {
+fn usable_address(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    word: String,
+    fix: &str,
+) -> Option<String> {
     let port = word
         .rsplit_once(':')
         .map_or(word.as_str(), |(_, port)| port);
     if port.parse::<u16>().is_ok() {
         return Some(word);
     }
-    let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
     reader.report(field, "is not an address to listen on", fix);
     None
 }

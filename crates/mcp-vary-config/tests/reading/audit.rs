@@ -72,7 +72,11 @@ fn a_mistake_is_reported_at_its_place_with_the_fix() {
         ),
         (
             "{to: audit.jsonl}",
-            "2:13: `audit.to` cannot be used: it is none of the three; write `file PATH`, `stdout` or `syslog ADDRESS`",
+            "2:13: `audit.to` cannot be used: write `to: file audit.jsonl`",
+        ),
+        (
+            "{to: log}",
+            "2:13: `audit.to` cannot be used: write `file PATH`, `stdout` or `syslog ADDRESS`",
         ),
         (
             "{to: file}",

@@ -22,6 +22,7 @@ use crate::era::Era;
 use crate::json::text_at;
 use crate::target::Target;
 
+use super::NO_RESPONSE;
 use super::message::{Outgoing, Reply, response_to};
 use super::sse::EventReader;
 
@@ -81,7 +82,7 @@ impl Http {
         };
         timeout(self.limit, exchange)
             .await
-            .map_err(|_| format!("no response within {} s", self.limit.as_secs_f32()))?
+            .map_err(|_| format!("{NO_RESPONSE} {} s", self.limit.as_secs_f32()))?
     }
 
     /// Whether another principal is known.

@@ -1,6 +1,8 @@
 //! One process of the server.
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +20,7 @@ use crate::lines::next_line;
 use crate::process_group::{GRACE, ProcessGroup};
 use crate::stderr::StderrTail;
 
+use super::NO_RESPONSE;
 use super::message::{Outgoing, Reply, response_to};
 
 /// The most bytes of a line that are read.
@@ -25,6 +28,9 @@ const LINE: usize = 4 << 20;
 
 /// The most lines that are read for one response. The others are notifications, requests, or no messages.
 const LINES: usize = 10_000;
+
+/// Programs that download a server before they start it.
+const RUNNERS: [&str; 7] = ["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
 
 /// The most characters that are shown of a line that is not JSON.
 const SHOWN_CHARACTERS: usize = 400;
@@ -36,6 +42,8 @@ const SHOWN_CHARACTERS: usize = 400;
 /// It leads a process group, which is killed when this is dropped: package runners start the real server.
 #[derive(Debug)]
 pub(crate) struct Process {
+    /// The program, as it was started.
+    program: String,
     capabilities: String,
     streams: Mutex<Option<Streams>>,
     group: Mutex<ProcessGroup>,
@@ -73,6 +81,7 @@ impl Process {
         let (stderr, stderr_reader) = StderrTail::read(stderr);
         let output = BufReader::new(output);
         Ok(Self {
+            program: program.clone(),
             capabilities: capabilities.to_owned(),
             streams: Mutex::new(Some(Streams { input, output })),
             group: Mutex::new(group),
@@ -127,7 +136,9 @@ impl Process {
         let exchange = timeout(limit, self.exchange(message, &mut skipped)).await;
         let reply = exchange.map_err(|_| {
             let seconds = limit.as_secs_f32();
-            format!("no response within {seconds} s{}", skipped.describe())
+            let found = skipped.describe();
+            let advice = self.download_advice();
+            format!("{NO_RESPONSE} {seconds} s{found}{advice}")
         })??;
         self.awaits_response.store(false, Ordering::Relaxed);
         if message.id.is_some() {
@@ -175,6 +186,17 @@ impl Process {
         }
         let found = skipped.describe();
         Err(format!("no response in {LINES} lines{found}"))
+    }
+
+    /// What to do about a program that may still be downloading the server.
+    fn download_advice(&self) -> String {
+        let name = Path::new(&self.program).file_stem().and_then(OsStr::to_str);
+        match name.filter(|name| RUNNERS.contains(name)) {
+            Some(runner) if !self.has_answered.load(Ordering::Relaxed) => format!(
+                "; `{runner}` may still be downloading: run it once by itself, then check again"
+            ),
+            _ => String::new(),
+        }
     }
 
     /// Why there is no response: the process has closed its streams.

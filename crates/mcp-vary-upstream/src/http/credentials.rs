@@ -83,8 +83,8 @@ impl Credentials {
         }
         let what = match (&sent[..], self.wants_login.load(Ordering::Relaxed)) {
             ([], false) => {
-                "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` \
-                 (for a URL on the command line, --header)"
+                "it wants a token: add --header 'Authorization: Bearer TOKEN', or write `Authorization: Bearer ${TOKEN}` into \
+                 `headers` of its entry"
                     .to_owned()
             }
             ([], true) => format!("it wants a login; {LOGIN}"),
@@ -94,7 +94,7 @@ impl Credentials {
                 format!("it refused the headers that were sent, {names}; {CHECK_TOKEN}{login}")
             }
         };
-        format!("; {what}; see \"Remote servers\" in the documentation")
+        format!("; {what}")
     }
 
     /// What to write instead of an `Authorization` without a scheme.

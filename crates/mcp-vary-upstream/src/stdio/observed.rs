@@ -49,7 +49,7 @@ impl Shared {
             Some(line_ends) if output.is_empty() => return line_ends,
             Some(line_ends) => return format!("{output}; {line_ends}"),
             None if !output.is_empty() => {
-                return npm_advice(&self.target, &output) + &output;
+                return runner_advice(&self.target, &output) + &output;
             }
             None => {}
         }
@@ -81,11 +81,15 @@ impl Shared {
     }
 }
 
-/// What an error of npm means in the `output` of a server that it downloads; empty if there is none.
-fn npm_advice(target: &Target, output: &str) -> String {
+/// What an error of npm or Docker means in the `output` of a server that it downloads; empty if there is none.
+fn runner_advice(target: &Target, output: &str) -> String {
     let Some(runner) = target.package_runner() else {
         return String::new();
     };
+    if output.contains(DOCKER_IS_DOWN) {
+        return "Docker is not running: start it, as with `sudo systemctl start docker`; "
+            .to_owned();
+    }
     let has_code = |code: &str| output.contains(&format!("npm error code {code}"));
     if has_code("E404") {
         return "npm has no such package (E404): check its name, or log in to npm if it is private; ".to_owned();
@@ -98,6 +102,9 @@ fn npm_advice(target: &Target, output: &str) -> String {
         None => String::new(),
     }
 }
+
+/// How Docker says that its service does not run.
+const DOCKER_IS_DOWN: &str = "Cannot connect to the Docker daemon";
 
 /// What npm calls a registry that cannot be reached.
 const NETWORK_CODES: [&str; 5] = [

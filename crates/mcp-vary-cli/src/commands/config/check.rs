@@ -329,7 +329,7 @@ fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
         return String::new();
     }
     let mut rows = vec![
-        ["variant", "tools", "tokens", "whole list"]
+        ["variant", "tools", "a model reads", "sent"]
             .map(str::to_owned)
             .to_vec(),
     ];

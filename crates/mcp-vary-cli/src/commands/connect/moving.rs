@@ -169,12 +169,6 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         .filter(|place| !place.servers.is_empty())
         .collect();
     let in_file = (!here.is_empty()).then(|| listed(here.into_iter()));
-    let mut files: Vec<_> = in_file.iter().map(|_| &plan.file.path).collect();
-    files.extend(
-        others
-            .iter()
-            .filter_map(|place| Some(&place.file.as_ref()?.path)),
-    );
     let elsewhere = others.iter().map(|place| {
         format!(
             "{} in {}",
@@ -186,11 +180,6 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
     if all.is_empty() {
         return;
     }
-    files.dedup();
-    let quoted: Vec<_> = files
-        .iter()
-        .map(|path| shell_word(&path.display().to_string()))
-        .collect();
     if let Some(path) = &plan.shared_file {
         let title = plan.client.title;
         let shown = path.display().to_string();
@@ -202,14 +191,10 @@ fn report_unknown(plan: &Plan, present: &[(String, Value)], left: &[&OtherPlace]
         return;
     }
     notice(&sanitize(&format!(
-        "{} also has {}. If Vary serves them too, it lists their tools twice; to take them out: {}\n\
-         FILE is what `vary serve` reads; if that is a file of this client, first make another one of it, and serve that: \
-         vary config import {} > {}",
+        "{} keeps {}; if Vary serves them too, take them out: {}",
         plan.client.title,
         all.join(" and "),
-        plan.moving_command,
-        quoted.join(" "),
-        new_file()
+        plan.moving_command
     )));
 }
 

@@ -18,7 +18,7 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
     let place = match manager {
         Some(manager) => manager.description(),
         None if about["isTerminal"] == true => "at a terminal",
-        None => "started by another program",
+        None => "not as a service",
     };
     let mut lines = format!("{path}, {place}\n");
     let file = about["file"].as_str().unwrap_or_default();
@@ -75,10 +75,7 @@ mod tests {
             process_lines(&about, &StatusDocument::default())
         };
         assert_eq!(place(true), format!("{path}, at a terminal\n"));
-        assert_eq!(
-            place(false),
-            format!("{path}, started by another program\n")
-        );
+        assert_eq!(place(false), format!("{path}, not as a service\n"));
         let older = process_lines(&json!({"url": "u"}), &StatusDocument::default());
         assert_eq!(older, "", "an older Vary did not describe its program");
     }

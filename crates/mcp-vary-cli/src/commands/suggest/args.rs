@@ -19,7 +19,7 @@ pub(crate) struct Suggest {
     /// The client whose calls are read, by the name that it sends [default: all clients]
     #[arg(value_name = "CLIENT")]
     pub(crate) client: Option<String>,
-    /// Read this audit log instead of the last calls; may be repeated
+    /// Read calls from this audit log; may be repeated. Tools are those of the running gateway
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Vec<PathBuf>,
     /// Print JSON

@@ -24,6 +24,8 @@ pub(crate) struct Home {
     pub(crate) clients: Vec<FoundClient>,
     /// A line for each client that is left as it is.
     pub(crate) notes: Vec<String>,
+    /// Whether the file of a client could not be used.
+    pub(crate) has_unusable: bool,
 }
 
 /// A client, and its servers.
@@ -44,6 +46,7 @@ impl Home {
     /// The clients whose user's files have servers. `variable` gives the values of environment variables.
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
         let (mut clients, mut notes) = (Vec::new(), Vec::new());
+        let mut has_unusable = false;
         for client in ClientName::value_variants().iter().map(|it| it.client()) {
             let Ok(path) = places::user_file(client, System::current(), variable) else {
                 continue;
@@ -51,10 +54,17 @@ impl Home {
             notes.extend(servers_of_projects(client, &path));
             match FoundClient::read(client, path, journal) {
                 Ok(found) => clients.extend(found),
-                Err(why) => notes.push(format!("{} is left as it is: {why}", client.title)),
+                Err(why) => {
+                    has_unusable = true;
+                    notes.push(format!("{} is left as it is: {why}", client.title));
+                }
             }
         }
-        Self { clients, notes }
+        Self {
+            clients,
+            notes,
+            has_unusable,
+        }
     }
 
     /// The servers of all clients for which `is_served`, as one configuration, with a variant for each client that has
@@ -112,6 +122,12 @@ impl FoundClient {
         let servers = entries.map_err(located)?;
         if servers.is_empty() {
             return Ok(None);
+        }
+        if servers.iter().any(|(name, _)| name == NAME) {
+            return Err(Failure::command(format!(
+                "{} has an entry `{NAME}` that `vary up` did not write; take it out of the file, then: vary up",
+                file.path.display()
+            )));
         }
         file.check_writable()?;
         let found = Self {

@@ -125,10 +125,9 @@ impl Operation {
         let outcome = record
             .zip(file.text.as_deref())
             .map(|(record, text)| record.undo(client.syntax, text, backup.as_deref()));
-        let undone = match outcome.transpose() {
-            Ok(undone) => undone,
-            Err(diagnostic) => return Err(self.unreadable(client, file, diagnostic.at)),
-        };
+        let undone = outcome
+            .transpose()
+            .map_err(|diagnostic| self.unreadable(client, file, diagnostic.at))?;
         let (text, notes) = match undone {
             Some(undone) => (undone.text, undone.notes),
             None => (file.text.clone(), Vec::new()),

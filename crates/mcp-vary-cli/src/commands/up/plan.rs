@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
 use crate::service::{self, Manager, ServiceFile, ServiceSpec};
+use crate::serving::start_report::root_note;
 use crate::serving::{LISTEN, endpoint_url};
 use crate::stop::Stop;
 
@@ -28,6 +29,7 @@ pub(crate) struct Plan {
     spec: ServiceSpec,
     /// The URL of the endpoint.
     url: String,
+    has_page: bool,
     /// The configuration and the files of the service that are not as they are to be.
     service: Vec<Operation>,
     clients: Vec<PlannedClient>,
@@ -97,6 +99,7 @@ impl Plan {
             manager,
             spec,
             url: settings.url,
+            has_page: settings.has_page,
             service,
             clients,
             journal,
@@ -150,12 +153,12 @@ impl Plan {
         out
     }
 
-    /// Whether the service runs already, at its address.
+    /// Whether the service runs already as it is to run.
     ///
     /// # Errors
     ///
     /// If another program has the address.
-    pub(crate) async fn is_running(&self) -> Result<bool, Failure> {
+    pub(crate) async fn is_up(&self) -> Result<bool, Failure> {
         let address = &self.spec.address;
         let is_answering = TcpStream::connect(address).await.is_ok();
         if is_answering && !self.manager.is_running() {
@@ -165,7 +168,10 @@ impl Plan {
                  then: vary up"
             )));
         }
-        Ok(is_answering)
+        let is_current = self.journal.manager == Some(self.manager)
+            && self.journal.variables == self.spec.variables
+            && !self.service.iter().any(|it| it.kind == Kind::Service);
+        Ok(is_answering && is_current)
     }
 
     /// Writes the files, and runs the service before a client is connected to it. Returns whether all clients are.
@@ -174,10 +180,10 @@ impl Plan {
         directory: &Path,
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
-        let is_running = self.is_running().await?;
-        let is_current = self.journal.manager == Some(self.manager)
-            && self.journal.variables == self.spec.variables
-            && !self.service.iter().any(|it| it.kind == Kind::Service);
+        let is_up = self.is_up().await?;
+        if self.is_empty() && !self.manager.is_running() {
+            notice("Vary was not running; starting it again");
+        }
         self.journal.manager = Some(self.manager);
         self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
@@ -187,9 +193,8 @@ impl Plan {
         self.journal.is_unfinished = true;
         self.journal.store(directory)?;
         self.service.iter().try_for_each(Operation::apply)?;
-        let is_kept = is_running && is_current;
         let updated = async {
-            match (is_kept, self.service.is_empty()) {
+            match (is_up, self.service.is_empty()) {
                 (false, _) => self.manager.start(&self.spec).await,
                 (true, false) => self.manager.reload().await,
                 (true, true) => Ok(()),
@@ -197,7 +202,7 @@ impl Plan {
         };
         let outcome = stop.unless_requested(updated).await;
         if let Err(why) = outcome {
-            if is_kept {
+            if is_up {
                 // The clients go on with the service as it was.
                 self.journal.is_unfinished = false;
                 self.journal.store(directory)?;
@@ -219,7 +224,11 @@ impl Plan {
         }
         self.journal.is_unfinished = false;
         self.journal.store(directory)?;
-        self.report();
+        if is_whole {
+            self.report();
+        } else {
+            notice("repair that, then: vary up");
+        }
         Ok(is_whole)
     }
 
@@ -232,7 +241,10 @@ impl Plan {
              for a client with a variant of its own: write `from: compact` there, in {path}"
         )));
         self.manager.note().iter().for_each(|note| notice(note));
-        notice("the page of Vary: vary open\nto undo everything: vary down");
+        if self.has_page {
+            notice("the page of Vary: vary open");
+        }
+        notice("to undo everything: vary down");
     }
 }
 
@@ -285,6 +297,7 @@ struct ServiceSettings {
     address: SocketAddr,
     /// The URL of the endpoint.
     url: String,
+    has_page: bool,
     /// The variables that its servers need.
     variables: BTreeMap<String, String>,
 }
@@ -318,11 +331,16 @@ fn service_settings(
             names.join(", ")
         ));
     }
+    root_note(&read.file.servers)
+        .iter()
+        .for_each(|note| notice(note));
+    let has_page = read.file.program.admin.as_deref() != Some("off");
     let address = reachable(read.file.program.listen.as_deref().unwrap_or(LISTEN))?;
     let url = endpoint_url(&read.file.into_config(environment()?), address);
     Ok(ServiceSettings {
         address,
         url,
+        has_page,
         variables,
     })
 }

@@ -78,7 +78,11 @@ impl Survey {
                     let state = variable.map(|name| format!("needs `{name}`"));
                     found.state = state.unwrap_or_else(|| "unusable".to_owned());
                     let first = mistakes.all.first();
-                    found.reason = first.map(|it| format!("`{}` {}", it.key, it.what));
+                    let end = match variable {
+                        Some(_) => "; set it and run `vary up` again",
+                        None => "",
+                    };
+                    found.reason = first.map(|it| format!("`{}` {}{end}", it.key, it.what));
                 }
             }
         }

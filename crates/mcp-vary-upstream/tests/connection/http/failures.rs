@@ -32,7 +32,7 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
         &error.unwrap_err(),
         &["401 Unauthorized", ": ended on Monday; "],
     );
-    let credentials = "it wants credentials: write them into `headers`";
+    let credentials = "it wants a token: add --header 'Authorization: Bearer TOKEN'";
     let page = "` answered with a web page (HTTP 200 OK); check ";
     fail(&[
         (
