@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     if !plan.is_empty() && !args.yes {
         agree(&plan, unchanged).await?;
     }
-    let is_whole = plan.carry_out(&directory, &mut stop).await?;
+    let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
     if is_whole {
         print::data(&sanitize(&survey.costs()))?;
     }

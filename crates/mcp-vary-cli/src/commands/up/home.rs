@@ -302,9 +302,7 @@ impl FoundClient {
         if Some(entry) == journal.entries.get(self.client.name) {
             return None;
         }
-        let text = entry.to_string();
-        let (_, after) = text.split_once("/mcp/v/").unwrap_or(("", "standard"));
-        after.split(['"', '?']).next().map(str::to_owned)
+        Some(variant_in(entry))
     }
 
     /// The servers that the file has now.
@@ -345,6 +343,14 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
     let (title, shown) = (client.title, first_names(&names));
     let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
     (!names.is_empty()).then_some(line)
+}
+
+/// The variant in the URL of an entry of Vary.
+pub(crate) fn variant_in(entry: &Value) -> String {
+    let text = entry.to_string();
+    let (_, after) = text.split_once("/mcp/v/").unwrap_or(("", "standard"));
+    let variant = after.split(['"', '?']).next();
+    variant.unwrap_or_default().to_owned()
 }
 
 /// How a client reaches Vary.

@@ -8,7 +8,7 @@ use mcp_vary_config::SecretFiles;
 use tokio::net::TcpStream;
 
 use super::diff::{Secrets, merged};
-use super::home::{FoundClient, Home, Reached};
+use super::home::{FoundClient, Home, Reached, variant_in};
 use super::journal::Journal;
 use super::operation::{Kind, Operation};
 use super::survey::Survey;
@@ -177,6 +177,7 @@ impl Plan {
     /// Writes the files, and runs the service before a client is connected to it. Returns whether all clients are.
     pub(crate) async fn carry_out(
         mut self,
+        home: &Home,
         directory: &Path,
         stop: &mut Stop,
     ) -> Result<bool, Failure> {
@@ -225,21 +226,51 @@ impl Plan {
         self.journal.is_unfinished = false;
         self.journal.store(directory)?;
         if is_whole {
-            self.report();
+            self.report(home);
         } else {
             notice("repair that, then: vary up");
         }
         Ok(is_whole)
     }
 
+    /// How clients get `compact`, unless their users chose a variant.
+    fn token_advice(&self, home: &Home) -> Vec<String> {
+        let path = &self.spec.configuration;
+        let configuration = std::fs::read_to_string(path).unwrap_or_default();
+        let (mut standard, mut own) = (Vec::new(), Vec::new());
+        for found in &home.clients {
+            let name = found.client.name;
+            if found.chosen_variant(&self.journal).is_some() {
+                continue;
+            }
+            match self.journal.entries.get(name).map(variant_in) {
+                Some(variant) if variant == "standard" => standard.push(name),
+                Some(_) if configuration.contains(&format!("  {name}:\n    from: standard\n")) => {
+                    own.push(format!("`{name}`"));
+                }
+                _ => {}
+            }
+        }
+        let mut advice = Vec::new();
+        if let Some(name) = standard.first() {
+            let url = &self.url;
+            advice.push(format!(
+                "to save tokens: vary connect {name} {url} --variant compact --write"
+            ));
+        }
+        if !own.is_empty() {
+            let (all, shown) = (own.join(", "), path.display());
+            advice.push(format!(
+                "to save tokens: in {shown}, write `from: compact` in place of `from: standard` for {all}"
+            ));
+        }
+        advice
+    }
+
     /// What a user may want to do next.
-    fn report(&self) {
-        let path = self.spec.configuration.display();
-        let url = &self.url;
-        notice(&sanitize(&format!(
-            "to save tokens: vary connect CLIENT {url} --variant compact --write\n\
-             for a client with a variant of its own: write `from: compact` there, in {path}"
-        )));
+    fn report(&self, home: &Home) {
+        let advice = self.token_advice(home);
+        advice.iter().for_each(|line| notice(&sanitize(line)));
         self.manager.note().iter().for_each(|note| notice(note));
         if self.has_page {
             notice("the page of Vary: vary open");
