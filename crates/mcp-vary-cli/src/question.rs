@@ -14,6 +14,16 @@ pub(crate) fn has_person() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Discards what was typed at the terminal before a question.
+pub(crate) fn discard_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        // What cannot be discarded is read as the answer.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    }
+}
+
 /// Whether a question is answered with yes. Signals end it: Ctrl-C is the most natural no.
 pub(crate) async fn is_confirmed(question: &str) -> Result<bool, Failure> {
     let mut stop = Stop::listen()?.with_hangup()?;

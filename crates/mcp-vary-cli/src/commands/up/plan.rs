@@ -164,8 +164,8 @@ impl Plan {
         if is_answering && !self.manager.is_running() {
             let path = self.spec.configuration.display();
             return Err(Failure::command(format!(
-                "{address} is in use by another program, so Vary does not run; end that program, or change `listen` in {path}, \
-                 then: vary up"
+                "{address} is in use by another program, so Vary does not run; end that program, or change \
+                 `listen` in {path}, then: vary up"
             )));
         }
         let is_current = self.journal.manager == Some(self.manager)
