@@ -37,15 +37,17 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Stri
     let mut found = Vec::new();
     let mut previous = "";
     for argument in args {
-        let (flag, value) = argument.split_once('=').unwrap_or((previous, argument));
-        let is_of_flag = flag.starts_with('-') && !value.starts_with('-');
-        let is_secret_flag = is_called_so(flag) || FLAGS.contains(&flag);
-        if is_of_flag && is_secret_flag || is_secret(flag, value) {
+        let (before, value) = argument.split_once('=').unwrap_or((previous, argument));
+        let name = if value.starts_with('-') { "" } else { before };
+        let is_of_flag = name.starts_with('-') && !value.contains("${");
+        let is_secret_flag = is_called_so(name) || FLAGS.contains(&name);
+        if is_of_flag && is_secret_flag || is_secret(name, value) {
             found.push(value.to_owned());
         } else if holds_secret(argument) {
             found.push(argument.to_owned());
         }
-        previous = argument;
+        let is_flag = argument.starts_with('-') && !argument.contains('=');
+        previous = if is_flag { argument } else { "" };
     }
     found
 }
