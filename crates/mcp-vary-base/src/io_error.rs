@@ -365,26 +365,16 @@ mod tests {
             runner: runner.to_owned(),
         };
         let by_ann = named("root", "ann");
+        let folder_fix = "; type: sudo chown -R ann '/srv/ann/.cursor'";
+        let file_fix = "; type: sudo chown 7 '/srv/ann/.cursor'";
         for (denial, users, expected) in [
-            (
-                &ours,
-                &by_ann,
-                "; type: sudo chown -R ann '/srv/ann/.cursor'",
-            ),
-            (
-                &file,
-                &named("root", "user 7"),
-                "; type: sudo chown 7 '/srv/ann/.cursor'",
-            ),
+            (&ours, &by_ann, folder_fix),
+            (&hidden, &by_ann, folder_fix),
+            (&file, &named("root", "user 7"), file_fix),
             (
                 &elsewhere,
                 &by_ann,
                 "; name a folder of yours, or make one: sudo install -d -o ann '/var/log/vary'",
-            ),
-            (
-                &hidden,
-                &by_ann,
-                "; type: sudo chown -R ann '/srv/ann/.cursor'",
             ),
             (&key, &by_ann, "; name a file that the user `ann` may read"),
             (&log, &by_ann, "; name a file that the user `ann` may write"),

@@ -19,11 +19,10 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
-use crate::commands::up::journal::Journal;
+use crate::environment::{path_variable, state_directory};
 use crate::failure::Failure;
 use crate::print::sanitize;
 use crate::print::servers::first_names;
-use crate::service;
 
 /// Where a running gateway answers its operator.
 #[derive(Clone, Debug)]
@@ -322,9 +321,14 @@ pub(crate) const fn about(_: &Path) -> Value {
 
 /// Whether `vary up` is in use, so that its gateway should run.
 pub(crate) fn is_in_use() -> bool {
-    let journal = service::directory().and_then(|directory| Journal::read(&directory));
-    journal.is_ok_and(|journal| journal.manager.is_some())
+    let journal = state_directory(&path_variable).map(|state| state.join("vary").join(JOURNAL));
+    let text = journal.and_then(|path| std::fs::read(path).ok());
+    let journal: Option<Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
+    journal.is_some_and(|journal| !journal["manager"].is_null())
 }
+
+/// The file below the state directory in which `vary up` records what it wrote.
+pub(crate) const JOURNAL: &str = "up.json";
 
 /// What to do if the gateway of `vary up` does not run.
 pub(crate) const ENDED: &str = "Vary is not running; start it again: vary up";

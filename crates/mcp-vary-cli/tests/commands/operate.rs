@@ -128,6 +128,18 @@ fn a_gateway_that_does_not_answer_is_named() {
     ]);
 }
 
+/// Of several gateways, what is typed next is named with what was typed before.
+#[cfg(unix)]
+#[track_caller]
+fn names_the_first(state: &Path, first: &Server) {
+    let port = first.address.port();
+    let suggest = format!("\n  vary suggest bot --audit a.jsonl --admin {port}  # vary\n");
+    let typed = ["suggest", "bot", "--audit", "a.jsonl"];
+    Run::with_state(state, &typed).refuses(&[&suggest]);
+    let invite = format!("\n  vary invite ann {port}  # vary\n");
+    Run::with_state(state, &["invite", "ann"]).refuses(&[&invite]);
+}
+
 /// A gateway without an operator's address is found by its socket, which needs no token and works while it runs.
 #[cfg(unix)]
 #[test]
@@ -158,15 +170,7 @@ fn a_gateway_of_the_same_user_is_found_by_its_socket() {
         &format!("\n  vary drain {}  # vary\n", first.address.port()),
         &format!("\n  vary drain {}  # vary\n", second.address.port()),
     ]);
-    let named = format!(
-        "\n  vary suggest bot --audit a.jsonl --admin {}  # vary\n",
-        first.address.port()
-    );
-    run(&["suggest", "bot", "--audit", "a.jsonl"]).refuses(&[&named]);
-    run(&["invite", "ann"]).refuses(&[&format!(
-        "\n  vary invite ann {}  # vary\n",
-        first.address.port()
-    )]);
+    names_the_first(&state, &first);
     let shown = run(&["status", other]).data(0);
     assert_starts(&shown, &format!("{}\n", second.url()));
     // By the address that clients have.

@@ -223,34 +223,32 @@ mod tests {
     use super::*;
     use crate::commands::connect::client::ClientName;
 
+    fn served() -> Served {
+        let web = Target::Http {
+            url: "http://h/mcp".parse().unwrap(),
+            headers: http::HeaderMap::new(),
+        };
+        let clock = Target::Command {
+            program: "t".to_owned(),
+            args: Vec::new(),
+            env: [("N".to_owned(), "1".to_owned())].into(),
+            cwd: None,
+        };
+        let servers = [
+            ("git", Some(Target::command("uvx", ["g".to_owned()]))),
+            ("web", Some(web)),
+            ("time", None),
+            ("clock", Some(clock)),
+        ];
+        let servers = servers.map(|(name, target)| (name.to_owned(), target));
+        Served {
+            servers: servers.into(),
+            ..Served::default()
+        }
+    }
+
     #[test]
     fn a_server_is_the_same_by_command_and_environment_by_url_and_headers_or_by_name() {
-        let served = Served {
-            servers: vec![
-                (
-                    "git".to_owned(),
-                    Some(Target::command("uvx", ["g".to_owned()])),
-                ),
-                (
-                    "web".to_owned(),
-                    Some(Target::Http {
-                        url: "http://h/mcp".parse().unwrap(),
-                        headers: http::HeaderMap::new(),
-                    }),
-                ),
-                ("time".to_owned(), None),
-                (
-                    "clock".to_owned(),
-                    Some(Target::Command {
-                        program: "t".to_owned(),
-                        args: Vec::new(),
-                        env: [("N".to_owned(), "1".to_owned())].into(),
-                        cwd: None,
-                    }),
-                ),
-            ],
-            ..Served::default()
-        };
         let same = "${VARY_TEST_UNSET:-1}";
         let entries = [
             ("vary", json!({"command": "uvx", "args": ["g"]})),
@@ -271,6 +269,7 @@ mod tests {
         ];
         let entries = entries.map(|(name, entry)| (name.to_owned(), entry));
         let cursor = ClientName::from_str("cursor", false).unwrap().client();
+        let served = served();
         let found = served.duplicates(cursor, &entries, "vary");
         let found: Vec<_> = found
             .iter()

@@ -14,6 +14,7 @@ use super::operation::{Kind, Operation};
 use crate::commands::connect::file;
 use crate::failure::Failure;
 use crate::file::{unreadable, unwritable};
+use crate::operator::client::JOURNAL;
 use crate::print::{notice, sanitize};
 use crate::service::Manager;
 use crate::stop::Stop;
@@ -44,7 +45,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// The journal in `directory`; an empty one if nothing was written.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
-        let path = directory.join(NAME);
+        let path = directory.join(JOURNAL);
         if !path.exists() {
             return Ok(Self::default());
         }
@@ -65,7 +66,7 @@ impl Journal {
             self.processes.clear();
         }
         self.processes.insert(std::process::id());
-        let path = directory.join(NAME);
+        let path = directory.join(JOURNAL);
         let failed = |error: std::io::Error| unwritable(&path, &error);
         let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
         let draft = path.with_extension("draft");
@@ -80,7 +81,7 @@ impl Journal {
 
     /// Removes the journal in `directory`.
     pub(crate) fn delete(directory: &Path) -> Result<(), Failure> {
-        file::delete(&directory.join(NAME))
+        file::delete(&directory.join(JOURNAL))
     }
 
     /// What a later `vary up` has to know once everything is given back.
@@ -179,6 +180,5 @@ pub(crate) async fn lock(directory: &Path) -> Result<File, Failure> {
     }
 }
 
-const NAME: &str = "up.json";
 /// The pause between two checks whether the other command has ended.
 const PAUSE: Duration = Duration::from_millis(50);

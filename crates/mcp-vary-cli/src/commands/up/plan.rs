@@ -237,7 +237,8 @@ impl Plan {
     fn token_advice(&self, home: &Home) -> Vec<String> {
         let path = &self.spec.configuration;
         let configuration = std::fs::read_to_string(path).unwrap_or_default();
-        let (mut standard, mut own) = (Vec::new(), Vec::new());
+        let mut standard = Vec::new();
+        let mut with_variant = Vec::new();
         for found in &home.clients {
             let name = found.client.name;
             if found.chosen_variant(&self.journal).is_some() {
@@ -246,7 +247,7 @@ impl Plan {
             match self.journal.entries.get(name).map(variant_in) {
                 Some(variant) if variant == "standard" => standard.push(name),
                 Some(_) if configuration.contains(&format!("  {name}:\n    from: standard\n")) => {
-                    own.push(format!("`{name}`"));
+                    with_variant.push(format!("`{name}`"));
                 }
                 _ => {}
             }
@@ -258,8 +259,9 @@ impl Plan {
                 "to save tokens: vary connect {name} {url} --variant compact --write"
             ));
         }
-        if !own.is_empty() {
-            let (all, shown) = (own.join(", "), path.display());
+        if !with_variant.is_empty() {
+            let all = with_variant.join(", ");
+            let shown = path.display();
             advice.push(format!(
                 "to save tokens: in {shown}, write `from: compact` in place of `from: standard` for {all}"
             ));
@@ -432,8 +434,8 @@ fn free_address() -> Result<String, Failure> {
     let others = (8802..=8899_u16).map(|port| format!("127.0.0.1:{port}"));
     let mut all = std::iter::once(LISTEN.to_owned()).chain(others);
     let found = all.find(|address| TcpListener::bind(address).is_ok());
-    let taken = || Failure::command("no port of 127.0.0.1 from 8800 to 8899 is free");
-    let address = found.ok_or_else(taken)?;
+    let none_free = || Failure::command("no port of 127.0.0.1 from 8800 to 8899 is free");
+    let address = found.ok_or_else(none_free)?;
     if address != LISTEN {
         notice(&format!(
             "another program listens on {LISTEN}, so Vary uses {address}"
