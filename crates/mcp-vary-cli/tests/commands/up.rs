@@ -180,7 +180,7 @@ fn every_client_gets_vary_and_its_servers_back() {
         &run.stderr,
         &[
             see,
-            " --variant compact --write\nfor a client with a variant of its own: write `from: compact` there, in ",
+            "write `from: compact` in place of `from: standard` for `claude-code`, `cursor`, `gemini-cli`\n",
             "the page of Vary: vary open\nto undo everything: vary down\n",
         ],
     );
