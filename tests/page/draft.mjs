@@ -70,7 +70,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await visitor.view("/now");
     await visitor.view("/draft");
     await settled();
-    equal(await page.getByLabel("Variant", { exact: true }).inputValue(), catalog.variants[0].id, "the variant");
+    equal(await page.getByRole("combobox", { name: "Variant", exact: true }).inputValue(), catalog.variants[0].id, "the variant");
     const headings = await page.locator(".grid .group").allTextContents();
     holds(headings[0].includes(catalog.servers[0]) && headings[0].includes(" of "), headings[0]);
   });

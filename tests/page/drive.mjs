@@ -183,7 +183,7 @@ async function clickRenamed(page) {
 await check("a call shows under which names it was made and sent, and which rule selected its variant", async () => {
   await openRenamed();
   const facts = await visitor.text(".panel .facts");
-  holds(/called as\s+log\s+sent to the server as\s+git_log\s/.test(facts), facts);
+  holds(/called as\s+log · only these\s+sent to the server as\s+git_log\s/.test(facts), facts);
   holds(/selected by\s+rule: clients\[0\] \{name: claude-code, variant: compact\}\s/.test(facts), facts);
 });
 
@@ -393,7 +393,7 @@ for (const view of VIEWS) {
   await check(`the keyboard reaches all of ${view}`, async () => {
     await visitor.view(`/${view}`);
     await page.evaluate(() => document.querySelector("h1").focus());
-    const wanted = await page.locator("main :is(a[href]:not([tabindex='-1']), button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
+    const wanted = await page.locator("main :is(a[href], button, input, select, textarea, summary, [tabindex='0']):not([tabindex='-1'])").evaluateAll((all) => {
       const shown = all.filter((it) => it.checkVisibility() && !it.disabled);
       shown.forEach((it) => it.addEventListener("focus", () => (it.dataset.reached = "yes")));
       return shown.length;
