@@ -176,7 +176,7 @@ fn a_gateway_is_ready_without_a_reason_against_it() {
     let reasons = Readiness::Any.reasons(worst);
     let begins: Vec<_> = reasons
         .iter()
-        .filter_map(|it| it.split(':').next())
+        .filter_map(|reason| reason.split(':').next())
         .collect();
     assert_eq!(begins, ["starting", "stopping", "servers", "keys", "store"]);
     assert_eq!(Readiness::None.reasons(worst).len(), 4);

@@ -49,7 +49,9 @@ impl CountedCatalog {
         }
         let variants: Vec<_> = listed.variants.iter().map(CountedVariant::of).collect();
         let text = listed.to_json(&variants).to_string();
-        let totals = variants.iter().map(|it| (it.id().to_owned(), it.tokens));
+        let totals = variants
+            .iter()
+            .map(|counted| (counted.id().to_owned(), counted.tokens));
         let tokens = totals.collect();
         let hash = Sha256::digest(&text);
         let digest: String = hash

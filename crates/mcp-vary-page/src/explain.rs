@@ -55,7 +55,9 @@ impl Question<'_> {
         let initialize = self
             .initialize
             .map(|text| inner("initialize", text, &["params"]));
-        let meta = self.meta.map(|it| inner("meta", it, &["params", "_meta"]));
+        let meta = self
+            .meta
+            .map(|text| inner("meta", text, &["params", "_meta"]));
         Ok(ClientDescription {
             initialize: initialize.transpose()?,
             meta: meta.transpose()?,
@@ -101,8 +103,8 @@ fn headers(texts: &Map<String, Value>) -> Result<HeaderMap, String> {
 
 fn to_json(explanation: &ClientExplanation) -> Value {
     let steps = explanation.steps.iter();
-    let steps =
-        steps.map(|it| json!({"step": it.step, "decided": it.decided, "detail": it.detail}));
+    let steps = steps
+        .map(|step| json!({"step": step.step, "decided": step.decided, "detail": step.detail}));
     let ranking = explanation.ranking.ranking.entries().iter().map(|ranked| {
         let reasons = ranked.reasons.iter();
         let why = reasons.map(|reason| format!("{}: {:+}", reason.label, reason.points));
@@ -123,7 +125,8 @@ fn to_json(explanation: &ClientExplanation) -> Value {
 
 fn tool_json(tool: &ExplainedTool) -> Value {
     let reasons = tool.shown.as_ref().err().into_iter().flatten();
-    let hidden = reasons.map(|it| json!({"by": it.by, "rule": it.rule, "detail": it.detail}));
+    let hidden = reasons
+        .map(|reason| json!({"by": reason.by, "rule": reason.rule, "detail": reason.detail}));
     json!({
         "server": tool.server,
         "name": tool.name,

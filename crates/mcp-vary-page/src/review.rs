@@ -17,9 +17,9 @@ pub(crate) fn respond(gateway: &Gateway) -> PageAnswer {
     let unmatched = gateway.unmatched_overrides().into_iter();
     let unmatched =
         unmatched.map(|(id, problem)| json!({"variant": id, "problem": problem.to_string()}));
-    let collisions = gateway.collisions().into_iter().map(
-        |it| json!({"list": it.list, "id": it.id, "reachable": it.reachable, "hidden": it.hidden}),
-    );
+    let collisions = gateway.collisions().into_iter().map(|name| {
+        json!({"list": name.list, "id": name.id, "reachable": name.reachable, "hidden": name.hidden})
+    });
     let counts = status.rate_limits.iter();
     let limits = counts.map(|(limit, count)| json!({"limit": limit, "count": count}));
     let denials = gateway.denials().map(|denials| {

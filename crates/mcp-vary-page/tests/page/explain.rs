@@ -134,7 +134,9 @@ async fn all_that_hides_a_tool_is_said() {
     let shown = Shown::with(rules).await;
     let explained = explained(&shown, json!({"path": "/mcp/v/read-only"})).await;
     let hidden = tool(&explained, "fail")["hidden"].as_array().unwrap();
-    let causes = hidden.iter().map(|it| json!([it["by"], it["rule"]]));
+    let causes = hidden
+        .iter()
+        .map(|cause| json!([cause["by"], cause["rule"]]));
     let expected = [
         json!(["access", "access[0]"]),
         json!(["variant", "read-only"]),
@@ -147,7 +149,7 @@ async fn all_that_hides_a_tool_is_said() {
 async fn what_cannot_be_read_is_named() {
     let shown = Shown::with("").await;
     let many: serde_json::Map<String, Value> = (0..40_000)
-        .map(|it| (format!("x-{it}"), json!("1")))
+        .map(|number| (format!("x-{number}"), json!("1")))
         .collect();
     for (question, part) in [
         (json!({"initialize": 1}), "`initialize`"),
