@@ -420,6 +420,7 @@ await draftVariants({ visitor, ask, catalog, pressUntil });
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  narrowed: () => "/now?outcome=error",
   history: () => ["/experiments", openHistory],
   call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
   results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],

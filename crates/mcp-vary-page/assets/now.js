@@ -265,7 +265,7 @@ const outcomeOf = ({ outcome }) => (outcome === "allowed" ? "ok" : spaced(outcom
 /** The filters of the list, each as a link that takes it away, and some that can be set. */
 function Filters({ params, all }) {
   const chosen = filtersOf(params).map(
-    (name) => html`<li><a href=${linkWith({ [name]: null })} aria-label=${`any ${name}, not only ${plain(params.get(name), 40)}`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
+    (name) => html`<li><a href=${linkWith({ [name]: null })} aria-label=${`${name}: ${plain(params.get(name), 40)}; remove this filter`}>${name}: <${Name} value=${params.get(name)} limit=${40} /> <b aria-hidden="true">×</b></a></li>`,
   );
   const denied = all.filter((it) => it.outcome === "denied").length;
   const offered = [
@@ -360,7 +360,7 @@ function facts(call) {
   const text = (value) => (value ? html`<${LongText} value=${value} limit=${200} />` : "–");
   /** A value, and the link to the calls that have it, too. */
   const some = (shown, filter, value) =>
-    value ? html`${shown} · <a href=${linkWith({ [filter]: value })} aria-label=${`only calls of this ${filter}`}>only these</a>` : shown;
+    value ? html`${shown} · <a href=${linkWith({ [filter]: value })} aria-label=${`only these: calls of this ${filter}`}>only these</a>` : shown;
   return [
     ["time", new Date(call.at * 1000).toISOString()],
     ...(call.error ? [["what the client read", text(call.error)]] : []),
