@@ -153,6 +153,17 @@ await check("calls from before the page was opened are listed, and numbers lead 
   await other.page.context().close();
 });
 
+await check("calls that cannot be read are not counted as none, and counted as soon as they are read", async () => {
+  const other = await Visitor.open(browser, await newAddress(address, token));
+  await other.page.route("**/api/last-calls", (route) => route.abort());
+  await other.page.reload();
+  await other.page.getByText("The calls are not followed at the moment.").waitFor({ timeout: 5_000 });
+  equal(await other.page.locator(".tiles dd").allTextContents().then((all) => all.slice(1, 3)), ["–", "–"], "the numbers");
+  await other.page.unroute("**/api/last-calls");
+  await other.page.getByRole("link", { name: /: show errors$/ }).waitFor({ timeout: 10_000 });
+  await other.page.context().close();
+});
+
 await check("what a gateway said that is gone is grey until it answers again", async () => {
   const other = await Visitor.open(browser, await newAddress(address, token));
   await other.page.route("**/api/status", (route) => route.abort());

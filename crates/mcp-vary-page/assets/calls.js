@@ -18,7 +18,7 @@ export function isError({ outcome }) {
 }
 
 /** What narrows the list, by the parameter of the address that has what is wanted. */
-export const FILTERS = {
+const FILTERS = {
   outcome: (call, wanted) => (isError(call) ? "error" : call.outcome) === wanted,
   client: (call, wanted) => call.client?.name === wanted,
   person: (call, wanted) => call.principal === wanted,
@@ -46,8 +46,8 @@ function kept(calls) {
 }
 
 export class CallLog {
-  /** The latest first. */
-  calls = [];
+  /** The latest first; absent until they are read. */
+  calls;
   dropped = 0;
   waiting = [];
 

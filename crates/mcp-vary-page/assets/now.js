@@ -23,7 +23,7 @@ export class Now extends Component {
       <${Clients} clients=${status.clients} />
       ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
       <${Savings} savings=${status.savings} />
-      <${Calls} ...${{ failed, params }} />
+      <${Calls} ...${{ failed, params }} changed=${() => this.setState({})} />
       <${Counts} status=${status} />
     `;
   }
@@ -32,11 +32,11 @@ export class Now extends Component {
 /** The numbers that one looks at first. */
 function Tiles({ servers, savings }) {
   const up = servers.filter(({ state }) => state === "up" || state === "per-user").length;
-  const errors = log.calls.filter(isError).length;
+  const { calls } = log;
   return html`<dl class="tiles">
     <div><dt>servers up</dt><dd>${count(up)} of ${count(servers.length)}</dd></div>
-    <div><dt>calls a minute</dt><dd><${CallCount} number=${callsPerMinute(log.calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
-    <div><dt>errors that are kept</dt><dd><${CallCount} number=${errors} filters=${{ outcome: "error" }} what="errors" /></dd></div>
+    <div><dt>calls a minute</dt><dd><${CallCount} number=${calls && callsPerMinute(calls)} filters=${{ minutes: "1" }} what="calls of the last minute" /></dd></div>
+    <div><dt>errors that are kept</dt><dd><${CallCount} number=${calls?.filter(isError).length} filters=${{ outcome: "error" }} what="errors" /></dd></div>
     <div><dt>tokens saved</dt><dd>${count(saved(savings.total))}</dd></div>
   </dl>`;
 }
@@ -184,7 +184,11 @@ class Calls extends Component {
       this.setState({ error });
       this.props.failed(error);
     };
-    log.start(() => this.isHeld() || this.setState({ calls: log.calls, error: null }), failed);
+    const changed = () => {
+      if (!this.isHeld()) this.setState({ calls: log.calls, error: null });
+      this.props.changed();
+    };
+    log.start(changed, failed);
     this.setState({ calls: log.calls });
   }
 
