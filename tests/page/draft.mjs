@@ -160,6 +160,16 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await totals(), `${number(tokens)} tokens`, "the tokens");
   });
 
+  await check("in a narrow window, a tool stands in the place of the list", async () => {
+    await page.setViewportSize({ width: 380, height: 800 });
+    await open("few", { tool: "git:git_diff" });
+    const shown = await Promise.all([".panel", ".grid"].map((it) => page.locator(it).isVisible()));
+    await page.locator(".panel").getByRole("button", { name: "Close" }).click();
+    await page.locator(".grid").waitFor({ timeout: 5_000 });
+    await page.setViewportSize({ width: 1400, height: 900 });
+    equal(shown, [true, false], "the panel and the list");
+  });
+
   await check("an argument can be fixed, renamed and hidden", async () => {
     await open("few", { tool: "git:git_log" });
     const argument = (name) => page.locator(".draft-argument", { hasText: name });
