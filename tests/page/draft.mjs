@@ -108,7 +108,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("another variant can be drafted from one", async () => {
     await open("few");
-    await page.getByLabel("Another that starts from it").fill("fewer");
+    await page.getByLabel("New variant from this one").fill("fewer");
     await button("Draft it").click();
     await page.waitForFunction(() => location.hash.includes("variant=fewer"));
     await settled();

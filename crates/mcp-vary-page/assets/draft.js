@@ -9,7 +9,7 @@ import { configName, isCompact, same, setCompact, showOrHide } from "./draft-val
 import { count, plural, saving } from "./format.js";
 import { Pending, Problem } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { Name, plain } from "./text.js";
+import { plain } from "./text.js";
 import { openTool, toolKey } from "./variants.js";
 
 /** Milliseconds after the last change until its figures are asked for. */
@@ -210,7 +210,7 @@ function Settings({ ids, id, value, isChanged, change, create, undo }) {
       </select>
     </label>
     <form class="buttons" onSubmit=${submit}>
-      <label class="field">Another that starts from it <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
+      <label class="field">New variant from this one <input name="id" required placeholder="a new name" spellcheck=${false} autocomplete="off" /></label>
       <button>Draft it</button>
     </form>
     <label class="choice"
@@ -225,12 +225,11 @@ function Totals({ answer, catalog, id, isPending, error }) {
   if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
   const shown = answer.tools.filter((it) => it.shown !== null).length;
   const difference =
-    answer.tokens === answer.before ? "as many as" : `${saving(answer.tokens, answer.before)} against the ${count(answer.before)} of`;
+    answer.tokens === answer.before ? "as before" : `${saving(answer.tokens, answer.before)} against ${count(answer.before)} before`;
   const isNew = catalog.variants.every((it) => it.id !== id);
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
   return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${count(answer.tokens)} tokens</strong>, ${isNew ? "new: " : difference} <${Name} value=${id} limit=${40} />${!isNew && " as it is"} ·${" "}
-    ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
+    <strong>${count(answer.tokens)} tokens</strong>, ${isNew ? "a new variant" : difference} · ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
   </p>`;
 }
 

@@ -298,7 +298,7 @@ function Summary({ calls, all }) {
   ];
   return html`<p class="note figures">
     ${plural(calls.length, "call")}${calls.length < all.length ? ` of ${count(all.length)}` : ""}; Vary keeps the last
-    ${` ${count(MOST_CALLS)} and ${MOST_ERRORS} errors.${dropped} ${figures.join(" · ")}`}
+    ${` ${count(MOST_CALLS)}, and of older ones ${MOST_ERRORS} errors.${dropped} ${figures.join(" · ")}`}
   </p>`;
 }
 
