@@ -197,7 +197,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     await visitor.view("/calls?tool=git:git_log");
     await page.getByText("admin-calls: on").waitFor({ timeout: 5_000 });
     holds(await page.getByRole("button", { name: /^Call it as/ }).isDisabled(), "the button can be pressed");
-    await page.unroute("**/api/status");
+    await page.unrouteAll({ behavior: "wait" });
     await page.locator(".calls-off").waitFor({ state: "detached", timeout: 5_000 });
   });
 

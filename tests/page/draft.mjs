@@ -47,7 +47,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await visitor.view("/draft?variant=few");
     await page.getByText("Counting …").waitFor({ timeout: 5_000 });
     equal((await cells("git_log")).slice(0, 3), ["git_log", "listed", "log"], "a row");
-    await page.unroute("**/api/draft");
+    await page.unrouteAll({ behavior: "wait" });
     await settled();
   });
 
@@ -142,8 +142,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await button("Undo the last save").waitFor({ timeout: 5_000 });
     const { value, digest } = await ask("/api/variant?id=few");
     equal(sent.at(-1), { id: "few", value: { ...value, tools: { exclude: [...value.tools.exclude, "git_diff"] } }, digest }, "what was sent");
-    await page.unroute("**/api/save");
-    await page.unroute("**/api/status");
+    await page.unrouteAll({ behavior: "wait" });
     visitor.wanted(409);
   });
 

@@ -231,7 +231,7 @@ async function openHistory(page) {
     await route.fulfill({ response, json: answer });
   });
   await page.waitForSelector(".history polyline");
-  await page.unroute("**/api/experiments");
+  await page.unrouteAll({ behavior: "wait" });
 }
 
 await check("an experiment shows how its interval moved, as a drawing, as a text and as a table", async () => {
