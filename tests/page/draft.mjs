@@ -142,6 +142,10 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     await button("Undo the last save").waitFor({ timeout: 5_000 });
     const { value, digest } = await ask("/api/variant?id=few");
     equal(sent.at(-1), { id: "few", value: { ...value, tools: { exclude: [...value.tools.exclude, "git_diff"] } }, digest }, "what was sent");
+    await page.route("**/api/undo", (route) => route.fulfill({ json: { isUsed: false, outcome: "`listen` needs a restart" } }));
+    await button("Undo the last save").click();
+    await button("Undo the last save").waitFor({ state: "detached", timeout: 5_000 });
+    equal(await visitor.text("main .problem"), "Undone. Vary does not use it: listen needs a restart", "the outcome");
     await page.unrouteAll({ behavior: "wait" });
     visitor.wanted(409);
   });
