@@ -67,7 +67,9 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     plan::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
-    survey.notes().for_each(|note| notice(&sanitize(&note)));
+    for note in survey.notes() {
+        notice(&sanitize(&note));
+    }
     let plan = Plan::new(&home, &survey, journal, path).await?;
     if args.dry_run {
         print::data(&sanitize(&plan.diff(&home)))?;
@@ -105,8 +107,8 @@ async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
     Err(Failure::command(format!("{unchanged} was changed")))
 }
 
-/// A line about the files of clients in the current directory: whoever wrote the project would choose what the service
-/// starts.
+/// A line about the clients' files in the current directory, which are not taken over: the author of the project would
+/// choose what the service starts.
 fn left_in_project(home: &Home) -> Option<String> {
     let paths = home
         .clients

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcp_vary::json::Members;
-use mcp_vary_config::{Imported, SecretFiles};
+use mcp_vary_config::{Imported, Note, NoteKind, SecretFiles};
 use mcp_vary_gateway::{Gateway, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
@@ -176,13 +176,17 @@ impl Survey {
         table(&rows, 3) + &reasons
     }
 
-    /// A line for each setting of a client that Vary does not have, or has in another way.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        self.imported.notes.iter().map(|it| {
-            let fix = it.note.fix.iter().map(|fix| format!("; {fix}"));
-            let what = it.note.what.clone() + &fix.collect::<String>();
-            format!("note: {}: `{}` {what}", it.file, it.note.key)
-        })
+    /// A line for each setting of a client that Vary does not have, or has in another way, and one about secrets. Servers
+    /// that several clients have are in the table.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let all = &self.imported.notes;
+        let is_change = |note: &&Note| note.kind == NoteKind::Change;
+        let line = |note: &Note| format!("note: {}: {}", note.file, note.note.without_position());
+        let mut lines: Vec<String> = all.iter().filter(is_change).map(line).collect();
+        if all.iter().any(|note| note.kind == NoteKind::Secret) {
+            lines.push(SECRETS.to_owned());
+        }
+        lines
     }
 
     /// A row for each client with what its tools cost.
@@ -201,6 +205,10 @@ impl Survey {
         table(&rows, 1)
     }
 }
+
+/// The note about secrets, which are taken over as they are.
+const SECRETS: &str =
+    "note: secrets move with their servers to the configuration, which only you can read";
 
 /// What the tools of each client cost.
 fn costs(home: &Home, journal: &Journal, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {
