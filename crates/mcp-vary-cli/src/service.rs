@@ -253,7 +253,7 @@ impl Manager {
         }
     }
 
-    /// The command that starts the present program and configuration.
+    /// The command that starts Vary again, with the program and the configuration that are on disk.
     pub(crate) const fn restart_command(self) -> &'static str {
         match self {
             Self::Systemd => "systemctl --user restart vary",
