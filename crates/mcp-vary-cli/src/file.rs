@@ -89,13 +89,13 @@ fn missing(path: &Path) -> Failure {
     let looked = place.display();
     if !place.is_dir() {
         return Failure::command(format!(
-            "{shown} cannot be read: there is no directory {looked}"
+            "{shown} cannot be read: the directory {looked} does not exist"
         ));
     }
     let similar_path = similar_file(path).map(|similar| similar.display().to_string());
     let meant = similar_path.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     Failure::command(format!(
-        "{shown} cannot be read: there is no such file in {looked}{meant}"
+        "{shown} cannot be read: no such file in {looked}{meant}"
     ))
 }
 

@@ -300,7 +300,7 @@ fn not_a_target(word: &str, usage: &str) -> String {
         return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
     }
     if let Some(meant) = meant_file(word) {
-        return format!("`{word}`: there is no such file; did you mean `{meant}`?");
+        return format!("`{word}` does not exist; did you mean `{meant}`?");
     }
     let is_program = !word.chars().any(char::is_whitespace);
     let tip = match is_program {
