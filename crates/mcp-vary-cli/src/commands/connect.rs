@@ -154,7 +154,7 @@ impl Plan {
         let places = others.iter().filter_map(|place| place.file.as_ref());
         let shared_file = running.clone().filter(|served| {
             let mut files = places.chain([&file]);
-            files.any(|it| std::fs::canonicalize(&it.path).is_ok_and(|path| path == *served))
+            files.any(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| path == *served))
         });
         let served = match (&target, &args.config) {
             (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),

@@ -73,7 +73,7 @@ pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
     let has_moved = |path: &PathBuf| {
         let file = ClientFile::read(path.clone()).ok();
         let record = file.and_then(|file| Record::read(&file).ok().flatten());
-        record.is_some_and(|record| record.entries.iter().any(|it| it.entry.is_none()))
+        record.is_some_and(|record| record.entries.iter().any(|written| written.entry.is_none()))
     };
     let Some(path) = other.into_iter().chain(here.clone()).find(has_moved) else {
         return;
