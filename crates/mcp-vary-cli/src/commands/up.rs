@@ -24,7 +24,7 @@ use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
-use crate::question::{discard_typed, has_person, is_confirmed};
+use crate::question::{has_person, is_confirmed};
 use crate::service;
 use crate::stop::Stop;
 
@@ -100,7 +100,6 @@ async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
         "{} `vary down` gives all back. Go on? [y/N] ",
         plan.summary()
     );
-    discard_typed();
     if is_confirmed(&sanitize(&question)).await? {
         return Ok(());
     }
