@@ -281,14 +281,14 @@ impl Plan {
     }
 }
 
-/// Fails if the configuration at `path` is there, and not by `vary up`.
+/// Fails if there is a configuration at `path` that `vary up` did not write.
 pub(crate) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), Failure> {
     if !journal.generated.is_empty() || ClientFile::read(path.to_owned())?.text.is_none() {
         return Ok(());
     }
     let shown = path.display();
     Err(Failure::command(format!(
-        "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
+        "{shown} was not written by `vary up`; move it away, or use `vary connect` with it"
     )))
 }
 
