@@ -11,7 +11,7 @@ use mcp_vary_config::{Diagnostics, File, Position, SecretFiles, Source, VaryEntr
 use mcp_vary_gateway::Config;
 use serde_json::Value;
 
-use crate::environment::today;
+use crate::environment::{today, variable};
 use crate::failure::Failure;
 use crate::print::notice;
 use crate::serving::LISTEN;
@@ -232,12 +232,4 @@ pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
     // After the handshake the lists are read.
     config.start_wait = longest.saturating_add(Duration::from_secs(5));
     config
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the file refers to environment variables"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

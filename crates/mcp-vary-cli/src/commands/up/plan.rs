@@ -14,7 +14,7 @@ use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
 use crate::commands::connect::file::ClientFile;
-use crate::environment::{environment, variable};
+use crate::environment::{environment, program_path, variable};
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
@@ -66,12 +66,8 @@ impl Plan {
             Some(manager) => manager,
             None => Manager::detect().await,
         };
-        let executable = std::env::current_exe();
-        let program = executable.map_err(|error| {
-            Failure::command(format!("the path of this program cannot be found: {error}"))
-        })?;
         let spec = ServiceSpec {
-            program,
+            program: program_path()?,
             configuration: configuration.path.clone(),
             address: settings.address.to_string(),
             variables: settings.variables,
