@@ -45,7 +45,8 @@ pub(crate) struct FoundClient {
 impl Home {
     /// The clients whose user's files have servers. `variable` gives the values of environment variables.
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
-        let (mut clients, mut notes) = (Vec::new(), Vec::new());
+        let mut clients = Vec::new();
+        let mut notes = Vec::new();
         let mut has_unusable = false;
         for name in ClientName::value_variants() {
             let client = name.client();
@@ -342,9 +343,14 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
         let servers = project["mcpServers"].as_object().into_iter().flatten();
         names.extend(servers.map(|(name, _)| format!("`{name}`")));
     }
-    let (title, shown) = (client.title, first_names(&names));
-    let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
-    (!names.is_empty()).then_some(line)
+    if names.is_empty() {
+        return None;
+    }
+    let title = client.title;
+    let shown = first_names(&names);
+    Some(format!(
+        "{title} has servers for single projects, which stay as they are: {shown}"
+    ))
 }
 
 /// The variant in the URL of an entry of Vary.

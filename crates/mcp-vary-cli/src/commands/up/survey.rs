@@ -172,7 +172,9 @@ impl Survey {
                 }
             });
             rows.push([&texts[..], &shown].concat());
-            if let Some(reason) = found.reason.as_ref().filter(|_| !found.is_up) {
+            if !found.is_up
+                && let Some(reason) = &found.reason
+            {
                 reasons.push_str(&format!("`{name}` stays with its clients: {reason}\n"));
             }
         }
