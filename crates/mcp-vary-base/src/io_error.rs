@@ -12,7 +12,7 @@ use std::path::Path;
 /// use mcp_vary_base::io_error;
 ///
 /// let error = std::fs::read("no-such-file").unwrap_err();
-/// assert_eq!(io_error::describe(&error), "there is no such file or directory");
+/// assert_eq!(io_error::describe(&error), "no such file or directory");
 /// ```
 #[must_use]
 pub fn describe(error: &Error) -> String {
@@ -28,7 +28,7 @@ pub fn describe(error: &Error) -> String {
         .split_once(" (os error ")
         .map_or(&*message, |(text, _)| text);
     match text.strip_prefix(LOOKUP) {
-        Some("Name or service not known") => "there is no host of this name (DNS)".to_owned(),
+        Some("Name or service not known") => "no host has this name (DNS)".to_owned(),
         Some(reason) => format!("the name of the host cannot be looked up (DNS): {reason}"),
         None => text.to_owned(),
     }
@@ -239,7 +239,7 @@ const fn denies_its_owner(_: &Metadata) -> bool {
 const LOOKUP: &str = "failed to lookup address information: ";
 
 const KNOWN: &[(ErrorKind, &str)] = &[
-    (ErrorKind::NotFound, "there is no such file or directory"),
+    (ErrorKind::NotFound, "no such file or directory"),
     (ErrorKind::PermissionDenied, "permission denied"),
     (ErrorKind::IsADirectory, "it is a directory, not a file"),
     (
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn an_error_of_the_system_has_words_and_no_number() {
         for (code, expected) in [
-            (2, "there is no such file or directory"),
+            (2, "no such file or directory"),
             (13, "permission denied"),
             (21, "it is a directory, not a file"),
             (28, "the disk is full"),
@@ -396,10 +396,7 @@ mod tests {
             "its directory does not exist",
         );
         for (reason, expected) in [
-            (
-                "Name or service not known",
-                "there is no host of this name (DNS)",
-            ),
+            ("Name or service not known", "no host has this name (DNS)"),
             (
                 "Temporary failure in name resolution",
                 "the name of the host cannot be looked up (DNS): Temporary failure in name resolution",

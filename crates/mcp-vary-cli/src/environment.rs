@@ -1,4 +1,4 @@
-//! The clock, randomness and variables, which everything else takes as arguments.
+//! The clock, randomness, variables and the path of the program, which everything else takes as arguments.
 
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -21,10 +21,22 @@ pub(crate) fn environment() -> Result<Environment, Failure> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the environment names the proxies"
+    reason = "only the binary reads the environment"
 )]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The path of this program.
+///
+/// # Errors
+///
+/// When the operating system does not know it.
+pub(crate) fn program_path() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe();
+    path.map_err(|error| {
+        Failure::command(format!("the path of this program cannot be found: {error}"))
+    })
 }
 
 /// Where programs store what they remember of a user: by the XDG base directory specification, and on Windows

@@ -11,7 +11,7 @@ use mcp_vary_config::{Diagnostics, File, Position, SecretFiles, Source, VaryEntr
 use mcp_vary_gateway::Config;
 use serde_json::Value;
 
-use crate::environment::today;
+use crate::environment::{today, variable};
 use crate::failure::Failure;
 use crate::print::notice;
 use crate::serving::LISTEN;
@@ -89,13 +89,13 @@ fn missing(path: &Path) -> Failure {
     let looked = place.display();
     if !place.is_dir() {
         return Failure::command(format!(
-            "{shown} cannot be read: there is no directory {looked}"
+            "{shown} cannot be read: the directory {looked} does not exist"
         ));
     }
     let similar_path = similar_file(path).map(|similar| similar.display().to_string());
     let meant = similar_path.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     Failure::command(format!(
-        "{shown} cannot be read: there is no such file in {looked}{meant}"
+        "{shown} cannot be read: no such file in {looked}{meant}"
     ))
 }
 
@@ -232,12 +232,4 @@ pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
     // After the handshake the lists are read.
     config.start_wait = longest.saturating_add(Duration::from_secs(5));
     config
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the file refers to environment variables"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

@@ -15,7 +15,7 @@ pub(crate) fn has_person() -> bool {
 }
 
 /// Discards what was typed at the terminal before a question.
-pub(crate) fn discard_typed() {
+fn discard_typed() {
     #[cfg(unix)]
     {
         use rustix::termios::{QueueSelector, tcflush};
@@ -27,6 +27,7 @@ pub(crate) fn discard_typed() {
 /// Whether a question is answered with yes. Signals end it: Ctrl-C is the most natural no.
 pub(crate) async fn is_confirmed(question: &str) -> Result<bool, Failure> {
     let mut stop = Stop::listen()?.with_hangup()?;
+    discard_typed();
     print::prompt(question);
     let reading = async { line().await.map_err(|error| unanswered(&error)) };
     let read = stop.unless_requested(reading).await;

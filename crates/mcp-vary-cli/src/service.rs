@@ -137,8 +137,7 @@ impl Manager {
         let answered = tokio::time::timeout(START, ready).await;
         let outcome = answered.unwrap_or_else(|_| Err(late()));
         outcome.map_err(|why| with_log(why, &spec.log))?;
-        // Those that take longer are not waited for: the others work.
-        let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
+        self.servers_started().await;
         Ok(())
     }
 
@@ -167,21 +166,23 @@ impl Manager {
             let why = answer["error"].as_str().unwrap_or(status.as_str());
             return Err(Failure::command(why));
         }
-        // Those that take longer are not waited for: the others work.
-        let _ = tokio::time::timeout(SERVERS, self.servers_started()).await;
+        self.servers_started().await;
         Ok(())
     }
 
-    /// Waits until no server of the service is starting.
+    /// Waits until no server of the service is starting, or a few seconds: those that are up work without the others.
     async fn servers_started(self) {
-        while let Some(socket) = self.socket() {
-            let status = status_at(&socket).await.unwrap_or_default();
-            let mut servers = status["servers"].as_array().into_iter().flatten();
-            if servers.all(|server| server["state"] != "starting") {
-                return;
+        let started = async {
+            while let Some(socket) = self.socket() {
+                let status = status_at(&socket).await.unwrap_or_default();
+                let mut servers = status["servers"].as_array().into_iter().flatten();
+                if servers.all(|server| server["state"] != "starting") {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
             }
-            tokio::time::sleep(PAUSE).await;
-        }
+        };
+        let _ = tokio::time::timeout(SERVERS, started).await;
     }
 
     /// Ends the service for good, once requests in flight have finished. Does nothing if it does not run.
@@ -253,7 +254,7 @@ impl Manager {
         }
     }
 
-    /// The command that starts the present program and configuration.
+    /// The command that starts Vary again, with the program and the configuration that are on disk.
     pub(crate) const fn restart_command(self) -> &'static str {
         match self {
             Self::Systemd => "systemctl --user restart vary",

@@ -80,7 +80,8 @@ impl Diagnostic {
     }
 
     /// What is wrong and the fix, for a text without positions.
-    pub(super) fn without_position(&self) -> String {
+    #[must_use]
+    pub fn without_position(&self) -> String {
         let key = match &*self.key {
             "" => String::new(),
             key => format!("`{key}` "),

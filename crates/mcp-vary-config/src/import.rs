@@ -109,8 +109,29 @@ pub struct ImportedFile {
 pub struct Note {
     /// The name of the file, as given.
     pub file: String,
+    /// What the note is about.
+    pub kind: NoteKind,
     /// The note, its position and the fix. It contains no values.
     pub note: Diagnostic,
+}
+
+impl Note {
+    fn new(file: &str, kind: NoteKind, note: Diagnostic) -> Self {
+        let file = file.to_owned();
+        Self { file, kind, note }
+    }
+}
+
+/// What a note is about, for commands that do not print all of them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum NoteKind {
+    /// Something that is left out or changed.
+    Change,
+    /// A value that looks like a secret, and is in the configuration.
+    Secret,
+    /// A server that an earlier file has with the same settings.
+    SameServer,
 }
 
 /// In the format that editors and terminals turn into links.
@@ -144,11 +165,6 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     for file in files {
         let mut found = Found::default();
         let read = format::read(file, &mut found);
-        let note = |note| Note {
-            file: file.name.to_owned(),
-            note,
-        };
-        let mut notes = found.notes;
         if let Err(mut diagnostics) = read {
             diagnostics.sort_by_key(|diagnostic| diagnostic.at);
             return Err(Diagnostics {
@@ -157,6 +173,11 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             });
         }
         all.left_out.append(&mut found.left_out);
+        let change = |note| Note::new(file.name, NoteKind::Change, note);
+        let secret = |note| Note::new(file.name, NoteKind::Secret, note);
+        let changes = found.notes.into_iter().map(change);
+        let secrets = found.secrets.into_iter().map(secret);
+        let mut notes: Vec<Note> = changes.chain(secrets).collect();
         let is_vary = |server: &Server| {
             let entries = &file.vary_entries;
             entries.contains(&server.name, server.url().as_ref())
@@ -164,7 +185,8 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
         // A file with nothing else is not the one that Vary is to serve.
         if !found.servers.iter().all(is_vary) {
             let vary = found.servers.extract_if(.., |server| is_vary(server));
-            notes.extend(vary.map(|server| VaryEntries::note(server.at, server.key)));
+            let left_out = vary.map(|server| VaryEntries::note(server.at, server.key));
+            notes.extend(left_out.map(change));
         }
         let mut imported = ImportedFile::default();
         for server in found.servers {
@@ -175,8 +197,8 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             }
         }
         all.files.push(imported);
-        notes.sort_by_key(|note| note.at);
-        all.notes.extend(notes.into_iter().map(note));
+        notes.sort_by_key(|note| note.note.at);
+        all.notes.append(&mut notes);
         for (name, about) in found.variables {
             all.variables.entry(name).or_insert(about);
         }
@@ -206,6 +228,8 @@ struct Found {
     /// The environment variables that the configuration needs, each with a description.
     variables: BTreeMap<String, String>,
     notes: Vec<Diagnostic>,
+    /// Notes on values that look like secrets.
+    secrets: Vec<Diagnostic>,
     /// The names of the entries that cannot be used.
     left_out: Vec<String>,
 }
@@ -247,26 +271,32 @@ struct All {
 
 impl All {
     /// Adds a server, renamed if its name is already in use. Returns its name.
-    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) -> String {
+    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Note>) -> String {
         let name = std::mem::take(&mut server.name);
         let plain = plain_name(&name);
         server.name.clone_from(&plain);
-        let mut note = |what: String, fix: &str| {
+        let mut note = |kind: NoteKind, what: String, fix: &str| {
             let note = Diagnostic::new(server.at, server.key.as_str(), what);
-            notes.push(note.with_fix(fix));
+            notes.push(Note::new(file, kind, note.with_fix(fix)));
         };
         if let Some(first) = self.names.get(&plain) {
             let mut others = self.servers.iter();
             if let Some(same) = others.find(|other| other.has_same_settings(&server)) {
-                note(format!("is in {first} already"), "it is taken once");
+                let what = format!("is in {first} already");
+                note(NoteKind::SameServer, what, "it is taken once");
                 return same.name.clone();
             }
             let number = (2..).find(|number| !self.names.contains_key(&numbered(&plain, *number)));
             server.name = numbered(&plain, number.unwrap_or(2));
             let what = format!("is called `{}` here: {first} has a `{plain}`", server.name);
-            note(what, "rename one of them, or take one out");
+            note(
+                NoteKind::Change,
+                what,
+                "rename one of them, or take one out",
+            );
         } else if plain != name {
-            note(format!("is called `{plain}` here"), NO_OTHER_CHARACTERS);
+            let what = format!("is called `{plain}` here");
+            note(NoteKind::Change, what, NO_OTHER_CHARACTERS);
         }
         let new = server.name.clone();
         self.names.insert(new.clone(), file.to_owned());

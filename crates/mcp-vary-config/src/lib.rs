@@ -67,7 +67,9 @@ pub use self::file::{File, ProgramSettings, Source};
 pub use self::file_rules::file_rules;
 pub use self::file_variants::{DraftVariant, FileVariants};
 
-pub use self::import::{Format, ImportSource, Imported, ImportedFile, Note, UnknownFormat, import};
+pub use self::import::{
+    Format, ImportSource, Imported, ImportedFile, Note, NoteKind, UnknownFormat, import,
+};
 
 pub use self::document::edit::{ClientText, Removed, Syntax};
 pub use self::file::schema::{reference, schema};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::secret::{holds_secret, is_called_so, is_secret};
+use crate::secret::{holds_secret, is_name_of_secret, is_secret};
 
 /// The command of a server for a POSIX shell, for an error. `Debug` does not show it.
 ///
@@ -57,7 +57,7 @@ impl CommandLine {
         let assignable = variables.filter(|(name, _)| is_name(name));
         let shown = assignable.map(|(name, value)| {
             let is_shown =
-                value.contains("${") || value.len() <= LONGEST_SHOWN && !is_called_so(name);
+                value.contains("${") || value.len() <= LONGEST_SHOWN && !is_name_of_secret(name);
             if !is_shown || is_secret(name, value) || holds_secret(value) {
                 return format!("{name}=... ");
             }

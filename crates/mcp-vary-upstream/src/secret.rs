@@ -10,7 +10,7 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     if secret.len() < SHORTEST || secret.contains("${") {
         return false;
     }
-    is_called_so(name) || STARTS.iter().any(|start| secret.starts_with(start))
+    is_name_of_secret(name) || STARTS.iter().any(|start| secret.starts_with(start))
 }
 
 /// Whether a part of an argument or address is probably secret, as in `--api-key=...` and `?token=...`.
@@ -40,7 +40,7 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Stri
         let (before, value) = argument.split_once('=').unwrap_or((previous, argument));
         let name = if value.starts_with('-') { "" } else { before };
         let is_of_flag = name.starts_with('-') && !value.contains("${");
-        let is_secret_flag = is_called_so(name) || FLAGS.contains(&name);
+        let is_secret_flag = is_name_of_secret(name) || FLAGS.contains(&name);
         if is_of_flag && is_secret_flag || is_secret(name, value) {
             found.push(value.to_owned());
         } else if holds_secret(argument) {
@@ -52,7 +52,8 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Stri
     found
 }
 
-pub(crate) fn is_called_so(name: &str) -> bool {
+/// Whether a value with this `name` is a secret, whatever it looks like.
+pub(crate) fn is_name_of_secret(name: &str) -> bool {
     let lowercase = name.to_ascii_lowercase();
     lowercase == "key" || NAMES.iter().any(|part| lowercase.contains(part))
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::client::{Client, ClientIdentity};
 use crate::credentials::{self, LoginMode, file_with_logins, with_logins};
-use crate::environment::environment;
+use crate::environment::{environment, program_path};
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::print::table::table;
@@ -100,11 +100,7 @@ async fn check_client(
 ) -> Result<Report, Failure> {
     let command = &args.target.command;
     let parsed = if args.stdio {
-        let executable = std::env::current_exe();
-        let path = executable.map_err(|error| {
-            Failure::command(format!("the path of `vary` cannot be read: {error}"))
-        })?;
-        let program = path.display().to_string();
+        let program = program_path()?.display().to_string();
         ClientCommand::stdio(command, [&*program, "check", "--relay"])
     } else {
         ClientCommand::http(command)

@@ -28,6 +28,7 @@ use self::file::ClientFile;
 use self::other_files::OtherPlace;
 use self::places::System;
 
+use crate::environment::{program_path, variable};
 use crate::failure::{Failure, Verdict, refused_variant};
 use crate::operator;
 use crate::print::{self, notice, sanitize};
@@ -154,7 +155,7 @@ impl Plan {
         let places = others.iter().filter_map(|place| place.file.as_ref());
         let shared_file = running.clone().filter(|served| {
             let mut files = places.chain([&file]);
-            files.any(|it| std::fs::canonicalize(&it.path).is_ok_and(|path| path == *served))
+            files.any(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| path == *served))
         });
         let served = match (&target, &args.config) {
             (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),
@@ -392,14 +393,6 @@ fn path(args: &Connect) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "clients' files are where the environment says"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 /// How the client starts this program.
 fn start(args: &Connect, target: &Target) -> Result<Start, Failure> {
     if args.project {
@@ -410,10 +403,7 @@ fn start(args: &Connect, target: &Target) -> Result<Start, Failure> {
             directory: directory.map(str::to_owned),
         });
     }
-    let executable = std::env::current_exe().map_err(|error| {
-        Failure::command(format!("the path of this program cannot be found: {error}"))
-    })?;
-    let text = executable.into_os_string().into_string();
+    let text = program_path()?.into_os_string().into_string();
     let program = text.map_err(|_| Failure::command("this program's path is not Unicode"))?;
     Ok(Start {
         program,

@@ -8,7 +8,7 @@ use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use crate::client::{Client, ClientIdentity, result};
 use crate::commands::inspect;
 use crate::commands::serve::client_entry;
-use crate::environment::environment;
+use crate::environment::{environment, program_path};
 use crate::failure::{Failure, Verdict};
 use crate::print::side_by_side::side_by_side;
 use crate::print::wrap::wrap;
@@ -65,9 +65,7 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
 
 /// The weather server: this program with a hidden subcommand.
 fn weather() -> Result<UpstreamConfig, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::command(format!("the path of this program cannot be found: {error}"))
-    })?;
+    let program = program_path()?;
     let target = Target::command(program.to_string_lossy(), ["weather".to_owned()]);
     Ok(UpstreamConfig::new("weather", target))
 }

@@ -24,7 +24,7 @@ use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::file::unreadable;
 use crate::print::{self, notice, sanitize};
-use crate::question::{discard_typed, has_person, is_confirmed};
+use crate::question::{has_person, is_confirmed};
 use crate::service;
 use crate::stop::Stop;
 
@@ -37,20 +37,8 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
         Some(stop.unless_requested(journal::lock(&directory)).await?)
     };
     let mut journal = Journal::read(&directory)?;
-    let mut unchanged = "nothing";
-    if let Some(manager) = journal.manager
-        && journal.is_unfinished
-        && !args.dry_run
-    {
-        notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
-        if !journal.undo(manager, &directory, &mut stop).await? {
-            return Err(Failure::command("repair that, then type `vary up` again"));
-        }
-        journal.entries.clear();
-        journal.is_unfinished = false;
-        journal.store(&directory)?;
-        unchanged = "nothing else";
-    }
+    let is_repaired =
+        !args.dry_run && undo_interrupted(&mut journal, &directory, &mut stop).await?;
     let home = Home::find(&variable, &journal);
     for note in home.notes.iter().chain(&left_in_project(&home)) {
         notice(&sanitize(note));
@@ -67,17 +55,24 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     plan::check_configuration(&path, &journal)?;
     let survey = Survey::take(&home, &path, &journal, &mut stop).await?;
     print::data(&sanitize(&survey.table(&home)))?;
-    survey.notes().for_each(|note| notice(&sanitize(&note)));
+    for note in survey.notes() {
+        notice(&sanitize(&note));
+    }
     let plan = Plan::new(&home, &survey, journal, path).await?;
     if args.dry_run {
         print::data(&sanitize(&plan.diff(&home)))?;
         return Ok(Verdict::Fine);
     }
     if plan.is_up().await? && plan.is_empty() {
-        notice("nothing is new; Vary runs (vary status)");
+        notice("nothing to change; Vary is running (vary status)");
         return Ok(Verdict::Fine);
     }
     if !plan.is_empty() && !args.yes {
+        let unchanged = if is_repaired {
+            "nothing else"
+        } else {
+            "nothing"
+        };
         agree(&plan, unchanged).await?;
     }
     let is_whole = plan.carry_out(&home, &directory, &mut stop).await?;
@@ -87,26 +82,48 @@ pub(crate) async fn run(args: Up, mut stop: Stop) -> Result<Verdict, Failure> {
     Ok(Verdict::fine_if(is_whole))
 }
 
+/// Takes back what an earlier command began that was interrupted. Returns whether there was one.
+async fn undo_interrupted(
+    journal: &mut Journal,
+    directory: &Path,
+    stop: &mut Stop,
+) -> Result<bool, Failure> {
+    let Some(manager) = journal.manager else {
+        return Ok(false);
+    };
+    if !journal.is_unfinished {
+        return Ok(false);
+    }
+    notice("an earlier `vary up` or `vary down` was interrupted; taking back what it began");
+    if !journal.undo(manager, directory, stop).await? {
+        return Err(Failure::command("repair that, then type `vary up` again"));
+    }
+    journal.entries.clear();
+    journal.is_unfinished = false;
+    journal.store(directory)?;
+    Ok(true)
+}
+
 /// Returns once the user agrees to the plan; if not, `unchanged` says what was not changed.
 async fn agree(plan: &Plan, unchanged: &str) -> Result<(), Failure> {
     if !has_person() {
         return Err(Failure::command(format!(
-            "nobody can be asked here, so {unchanged} was changed; add --yes, or --dry-run to see what would be written"
+            "without a terminal, Vary cannot ask, so {unchanged} was changed; add --yes, or --dry-run to see what \
+             would be written"
         )));
     }
     let question = format!(
         "{} `vary down` gives all back. Go on? [y/N] ",
         plan.summary()
     );
-    discard_typed();
     if is_confirmed(&sanitize(&question)).await? {
         return Ok(());
     }
     Err(Failure::command(format!("{unchanged} was changed")))
 }
 
-/// A line about the files of clients in the current directory: whoever wrote the project would choose what the service
-/// starts.
+/// A line about the clients' files in the current directory, which are not taken over: the author of the project would
+/// choose what the service starts.
 fn left_in_project(home: &Home) -> Option<String> {
     let paths = home
         .clients

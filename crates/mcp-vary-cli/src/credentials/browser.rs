@@ -120,7 +120,7 @@ pub(crate) async fn open(url: &str) -> Result<(), String> {
         .stderr(Stdio::null());
     let failed = |why: &str| format!("no browser could be started (`{program}`: {why})");
     let mut child = command.spawn().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => failed("there is no such program"),
+        ErrorKind::NotFound => failed("the program was not found"),
         _ => failed(&io_error::describe(&error)),
     })?;
     // One that still runs is the browser itself.

@@ -108,8 +108,9 @@ impl GatewayAddress {
                 .as_str()
                 .and_then(|url| url.parse::<Uri>().ok());
             let authority = url.as_ref().and_then(Uri::authority);
-            authority.is_some_and(|it| {
-                it.as_str() == typed || is_local && it.port().is_some_and(|it| it.as_str() == port)
+            authority.is_some_and(|authority| {
+                let is_port = authority.port().is_some_and(|known| known.as_str() == port);
+                authority.as_str() == typed || is_local && is_port
             })
         };
         running().into_iter().find(is_it)

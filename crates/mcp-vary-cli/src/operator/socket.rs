@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use mcp_vary_base::private_files;
 use serde_json::Value;
 use tokio::net::UnixListener;
 
@@ -19,9 +18,7 @@ pub(crate) struct SocketFile(PathBuf);
 impl SocketFile {
     /// Opens the socket of this process, and removes those of processes that were killed, and their tokens.
     pub(crate) fn open() -> io::Result<(UnixListener, Self)> {
-        let directory =
-            directory().ok_or_else(|| io::Error::other("there is no state directory"))?;
-        private_files::create_directory(&directory)?;
+        let directory = token::created_directory()?;
         for stale in sockets(&directory).filter(|path| is_abandoned(path)) {
             if let Some(admin) = admin_of(&about(&stale)) {
                 token::remove(admin);

@@ -81,13 +81,7 @@ pub(crate) fn remove(address: SocketAddr) {
 
 /// Writes a file of this name, and returns its path.
 pub(super) fn write_private(name: &str, text: &str) -> io::Result<PathBuf> {
-    let directory = directory().ok_or_else(|| {
-        io::Error::other(
-            "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
-        )
-    })?;
-    private_files::create_directory(&directory)?;
-    let path = directory.join(name);
+    let path = created_directory()?.join(name);
     private_files::replace(&path)?.write_all(text.as_bytes())?;
     Ok(path)
 }
@@ -119,11 +113,16 @@ fn is_open(address: &SocketAddr) -> bool {
 
 /// Where running gateways of this user are found.
 pub(crate) fn directory() -> Option<PathBuf> {
-    Some(
-        state_directory(&path_variable)?
-            .join("vary")
-            .join("gateways"),
-    )
+    let state = state_directory(&path_variable)?;
+    Some(state.join("vary").join("gateways"))
+}
+
+/// The [`directory`], which is created if it does not exist.
+pub(super) fn created_directory() -> io::Result<PathBuf> {
+    let why = "neither `HOME` nor `XDG_STATE_HOME` is set to an absolute path";
+    let directory = directory().ok_or_else(|| io::Error::other(why))?;
+    private_files::create_directory(&directory)?;
+    Ok(directory)
 }
 
 /// An address without the characters that a name of a file cannot have everywhere.

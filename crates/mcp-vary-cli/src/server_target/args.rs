@@ -280,7 +280,7 @@ const RUNNERS: [(&str, &str); 6] = [
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
     let extensions = [".yaml", ".yml", ".json", ".toml"];
     let lower = word.to_lowercase();
-    !word.contains(':') && extensions.iter().any(|it| lower.ends_with(it))
+    !word.contains(':') && extensions.iter().any(|end| lower.ends_with(end))
 }
 
 /// Whether `word` begins like the name of a host, such as `example.com/mcp`.
@@ -300,7 +300,7 @@ fn not_a_target(word: &str, usage: &str) -> String {
         return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
     }
     if let Some(meant) = meant_file(word) {
-        return format!("`{word}`: there is no such file; did you mean `{meant}`?");
+        return format!("`{word}` does not exist; did you mean `{meant}`?");
     }
     let is_program = !word.chars().any(char::is_whitespace);
     let tip = match is_program {

@@ -2,6 +2,7 @@
 
 use mcp_vary_gateway::{Ancestors, CHAIN_VARIABLE, Config};
 
+use crate::environment::variable;
 use crate::failure::Failure;
 
 /// Adds the gateways that started this process to `config`.
@@ -10,17 +11,9 @@ use crate::failure::Failure;
 ///
 /// When the gateway would serve itself in a circle.
 pub(crate) fn with_ancestors(mut config: Config) -> Result<Config, Failure> {
-    let ancestors = Ancestors::read(&variable());
+    let ancestors = Ancestors::read(&variable(CHAIN_VARIABLE).unwrap_or_default());
     let checked = ancestors.check(&config.servers);
     checked.map_err(Failure::command)?;
     config.ancestors = ancestors;
     Ok(config)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a gateway passes the gateways in front of it to the processes that it starts"
-)]
-fn variable() -> String {
-    std::env::var(CHAIN_VARIABLE).unwrap_or_default()
 }

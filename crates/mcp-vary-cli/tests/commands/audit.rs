@@ -254,8 +254,7 @@ fn what_is_not_an_audit_log_is_refused() {
         " is a directory; name the log in it, such as `",
         "/audit.jsonl`",
     ]);
-    run(&["audit", "none.jsonl"])
-        .refuses(&["none.jsonl cannot be read: there is no such file in "]);
+    run(&["audit", "none.jsonl"]).refuses(&["none.jsonl cannot be read: no such file in "]);
     run(&["audit", "--since", "1x", &path]).refuses(&["write it like 30m, 1h, 7d or 2027-01-31"]);
     let failed = run(&["audit", "--outcome", "failed", &path]);
     assert_lacks(&failed.stderr, &["tip"]);

@@ -89,8 +89,7 @@ fn the_keys_of_a_file_are_listed_with_their_groups_and_without_secrets() {
     let path = file("key-list-none.yaml", &sky(""));
     let note = format!("{path} has no `auth.keys`; `vary key new NAME` makes a key\n");
     run(&["key", "list", &path]).prints(0, &note);
-    run(&["key", "list", "none.yaml"])
-        .refuses(&["none.yaml cannot be read: there is no such file"]);
+    run(&["key", "list", "none.yaml"]).refuses(&["none.yaml cannot be read: no such file"]);
 }
 
 #[test]
@@ -159,8 +158,7 @@ fn an_invitation_has_the_address_that_others_type() {
     run(&["invite", "ann", &path]).refuses(&[
         "does not say by which address people reach the gateway; add `public-url: https://...`",
     ]);
-    run(&["invite", "ann", "none.yaml"])
-        .refuses(&["none.yaml cannot be read: there is no such file"]);
+    run(&["invite", "ann", "none.yaml"]).refuses(&["none.yaml cannot be read: no such file"]);
     run(&["invite", "ann", "1"])
         .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite ann vary.yaml`"]);
 }

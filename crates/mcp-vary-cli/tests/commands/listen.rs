@@ -66,7 +66,6 @@ fn files_of_tls_that_cannot_be_read_are_named() {
         .unwrap();
     let said = String::from_utf8(std::mem::take(&mut server.stderr)).unwrap();
     assert_eq!(server.status.code(), Some(2), "{said}");
-    let expected =
-        "`tls.certificate`: /nowhere/tls.crt cannot be read: there is no such file or directory";
+    let expected = "`tls.certificate`: /nowhere/tls.crt cannot be read: no such file or directory";
     assert_contains(&said, &[expected]);
 }

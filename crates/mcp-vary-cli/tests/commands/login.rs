@@ -413,7 +413,7 @@ fn what_cannot_be_logged_in_to_says_why() {
          refused\n"
     );
     let ca = user.run(&["login", url, "--ca", "/nowhere/ca.pem"]);
-    let why = "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory";
+    let why = "`ca`: /nowhere/ca.pem cannot be read: no such file or directory";
     assert_contains(&ca.stderr, &[why]);
     let plain = user
         .run(&["login", "http://192.0.2.1/mcp?key=TOPSECRET"])

@@ -21,11 +21,11 @@ fn each_mistake_has_the_name_that_was_meant() {
     );
     let missing = path.replace("messages.yaml", "mesages.yaml");
     let folder = env!("CARGO_TARGET_TMPDIR");
-    let no_file = format!(
-        "{missing} cannot be read: there is no such file in {folder}; did you mean `{path}`?\n"
-    );
+    let no_file =
+        format!("{missing} cannot be read: no such file in {folder}; did you mean `{path}`?\n");
     let no_folder = format!("{folder}/none/vary.yaml");
-    let nowhere = format!("{no_folder} cannot be read: there is no directory {folder}/none\n");
+    let nowhere =
+        format!("{no_folder} cannot be read: the directory {folder}/none does not exist\n");
     for (words, expected) in [
         (
             &["connect", "gemini"][..],

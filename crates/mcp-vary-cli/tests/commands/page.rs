@@ -173,7 +173,7 @@ fn the_browser_gets_the_address() {
     )]);
     for (program, why) in [
         ("false", "`false`: exit status 1"),
-        ("no-browser", "`no-browser`: there is no such program"),
+        ("no-browser", "`no-browser`: the program was not found"),
     ] {
         let mut failing = command_with_state(&state, &["open", &address]);
         failing

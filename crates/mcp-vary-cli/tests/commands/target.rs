@@ -254,7 +254,7 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
     says(
         &["inspect", "no-such.yaml"],
         &format!(
-            "no-such.yaml cannot be read: there is no such file in {}",
+            "no-such.yaml cannot be read: no such file in {}",
             env!("CARGO_MANIFEST_DIR")
         ),
     );
@@ -278,7 +278,7 @@ fn a_wrong_ending_is_followed_by_the_file_that_is_there() {
         run(&["serve", typed.to_str().unwrap()]).prints(
             2,
             &format!(
-                "error: `{}`: there is no such file; did you mean `{}`?\n",
+                "error: `{}` does not exist; did you mean `{}`?\n",
                 typed.display(),
                 path.display()
             ),
@@ -434,9 +434,8 @@ fn arguments_can_be_typed_in_every_form() {
         let shown = with_weather(&[&["call", "get_weather"], words].concat()).data(0);
         assert_eq!(shown, expected, "{words:?}");
     }
-    with_weather(&["call", "get_weather", "@no-such.json"]).refuses(&[
-        "the arguments in no-such.json cannot be read: there is no such file or directory\n",
-    ]);
+    with_weather(&["call", "get_weather", "@no-such.json"])
+        .refuses(&["the arguments in no-such.json cannot be read: no such file or directory\n"]);
     with_weather(&["call", "get_weather", "location:=Bern"]).refuses(&[
         "the argument `location` is not JSON: ",
         "write text as `location=TEXT`",

@@ -141,10 +141,12 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
         ],
     );
     let stays = "Claude Code has servers for single projects, which stay as they are: `alone`\n";
-    let secret = ".env.TOKEN` looks like a secret, and the configuration contains it; write `${TOKEN}` in its place";
-    assert_contains(&run.stderr, &[stays, secret]);
+    let secrets =
+        "note: secrets move with their servers to the configuration, which only you can read\n";
+    assert_contains(&run.stderr, &[stays]);
+    assert_eq!(run.stderr.matches(secrets).count(), 1, "{}", run.stderr);
     assert_lacks(&run.stdout, &["s3cret", "alone"]);
-    assert_lacks(&run.stderr, &["s3cret"]);
+    assert_lacks(&run.stderr, &["s3cret", "looks like", "is taken once"]);
     user.is_as_it_was();
     assert!(!user.configuration().exists());
     assert!(!user.home.path("state/vary/up.lock").exists());
@@ -154,8 +156,8 @@ fn what_would_be_written_is_shown_without_secrets_and_nothing_is_written() {
 fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
     let user = User::new("asked");
     let run = user.run(&["up"]).exited(2);
-    let expected = "error: nobody can be asked here, so nothing was changed; add --yes, or --dry-run to see what would be \
-                    written\n";
+    let expected = "error: without a terminal, Vary cannot ask, so nothing was changed; add --yes, or --dry-run to see \
+                    what would be written\n";
     assert_ends(&run.stderr, expected);
     user.is_as_it_was();
     let mut journal: Value = serde_json::from_str(&user.home.read("state/vary/up.json")).unwrap();
@@ -197,7 +199,7 @@ fn every_client_gets_vary_and_its_servers_back() {
     let again = user.run(&["up", "--yes"]).exited(0);
     assert_contains(
         &again.stderr,
-        &["nothing is new; Vary runs (vary status)\n"],
+        &["nothing to change; Vary is running (vary status)\n"],
     );
     assert_eq!(user.servers(".claude.json"), servers);
     let down = user.run(&["down"]).exited(0);
@@ -345,7 +347,7 @@ fn a_configuration_of_somebody_else_is_not_overwritten() {
     let run = user.run(&["up", "--yes"]).exited(2);
     assert_contains(
         &run.stderr,
-        &["vary.yaml is there, and not by `vary up`; move it away"],
+        &["vary.yaml was not written by `vary up`; move it away"],
     );
     user.is_as_it_was();
 }
@@ -391,13 +393,28 @@ fn a_server_that_wants_a_login_stays_with_its_clients() {
     let server = runtime.block_on(LoginServer::start());
     let user = User::new("login");
     let url = server.url("/mcp");
-    let remote = json!({"mcpServers": {"remote": {"url": url}}});
+    let remote = json!({"mcpServers": {"remote": {"url": url}, "typo": {"url": "ftp://h/mcp"}}});
     user.home.write(".cursor/mcp.json", &remote.to_string());
     let run = user.run(&["up", "--dry-run"]).exited(0);
     let stays =
         format!("`remote` stays with its clients: run `vary login {url}`, then `vary up` again\n");
     assert_contains(&run.stdout, &["  wants a login  ", &stays]);
-    assert_lacks(&run.stdout, &["+  remote:"]);
+    let unusable =
+        "`typo` stays with its clients: `servers.typo.url` is not the URL of an MCP server; ";
+    assert_contains(&run.stdout, &["  unusable  ", unusable]);
+    assert_lacks(&run.stdout, &["+  remote:", "+  typo:"]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_is_named_and_no_file_is_changed() {
+    let user = User::new("journal");
+    user.home.write("state/vary/up.json", "{");
+    for args in [&["up", "--yes"][..], &["down"]] {
+        let run = user.run(args).exited(2);
+        assert_contains(&run.stderr, &["/up.json is not a journal of this Vary: "]);
+        assert_ends(&run.stderr, "with the ending `.vary-backup`\n");
+    }
+    user.is_as_it_was();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable};
 use super::{Format, Found};
-use crate::diagnostic::{Position, nearest};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{Entry, Value};
 use crate::reader::{Located, did_you_mean};
 use crate::variables::variable_name;
@@ -330,12 +330,10 @@ impl ServerReader<'_> {
     /// Notes that the file contains a secret, without showing it.
     fn hint(&mut self, field: &Located<'_>, variable: &str) {
         let variable = variable_name(variable);
+        let what = "looks like a secret, and the configuration contains it";
         let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
-        self.found.note(
-            field,
-            "looks like a secret, and the configuration contains it",
-            fix,
-        );
+        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        self.found.secrets.push(note.with_fix(fix));
     }
 
     fn kind(&mut self, field: &Located<'_>) {

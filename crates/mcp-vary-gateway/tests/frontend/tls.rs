@@ -247,7 +247,7 @@ async fn files_that_cannot_be_used_end_the_start_with_their_names() {
             &files.certificate,
             &missing,
             None,
-            "missing.pem cannot be read: there is no such file or directory",
+            "missing.pem cannot be read: no such file or directory",
         ),
         (
             &nothing,

@@ -128,7 +128,7 @@ pub(crate) fn command(
         }
     };
     let mut templates = client.add_commands.iter();
-    let template = templates.find(|it| it.ends_with(last))?;
+    let template = templates.find(|template| template.ends_with(last))?;
     let lacks = |word: &str| !template.contains(word);
     if is_project && lacks("SCOPE") || !options.is_empty() && lacks("HEADERS") {
         return None;

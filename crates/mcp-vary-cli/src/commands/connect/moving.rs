@@ -142,7 +142,7 @@ fn one_of_them(plan: &Plan, place: &OtherPlace) -> String {
     let served = plan.served.as_ref();
     let replaces_nothing = place.vary.iter().all(|written| written.moved.is_empty());
     let is_replaced =
-        served.is_none_or(|served| place.vary.iter().any(|it| served.has_all(&it.moved)));
+        served.is_none_or(|served| place.vary.iter().any(|entry| served.has_all(&entry.moved)));
     if !replaces_nothing && is_replaced {
         let scope = if plan.is_project {
             "the user's file"

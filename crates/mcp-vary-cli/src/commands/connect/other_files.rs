@@ -10,6 +10,7 @@ use super::client::{Client, UserFile};
 use super::file::ClientFile;
 use super::places::{self, System};
 use super::record::{Record, Written};
+use crate::environment::variable;
 use crate::print::{notice, sanitize};
 
 /// Another place with servers of the client than the one to which `vary connect` writes the entry.
@@ -32,7 +33,7 @@ pub(crate) struct OtherPlace {
 /// The other places of `client`, when `vary connect` writes to `written`, the project's file if `is_project`. A file that
 /// cannot be read is named, and left out.
 pub(crate) fn find(client: &Client, written: &ClientFile, is_project: bool) -> Vec<OtherPlace> {
-    let user = places::user_file(client, System::current(), &super::variable).ok();
+    let user = places::user_file(client, System::current(), &variable).ok();
     let project = places::project_file(client, Path::new("")).ok();
     let candidate = if is_project { user.clone() } else { project };
     let other = candidate.filter(|path| !is_same(path, &written.path));
@@ -73,7 +74,7 @@ pub(crate) fn report_taken_out(client: &Client, other: Option<PathBuf>) {
     let has_moved = |path: &PathBuf| {
         let file = ClientFile::read(path.clone()).ok();
         let record = file.and_then(|file| Record::read(&file).ok().flatten());
-        record.is_some_and(|record| record.entries.iter().any(|it| it.entry.is_none()))
+        record.is_some_and(|record| record.entries.iter().any(|written| written.entry.is_none()))
     };
     let Some(path) = other.into_iter().chain(here.clone()).find(has_moved) else {
         return;

@@ -68,7 +68,7 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
         !chosen
             .elsewhere
             .iter()
-            .any(|(it, _)| std::ptr::eq(*it, *place))
+            .any(|(other, _)| std::ptr::eq(*other, *place))
     };
     let left: Vec<_> = plan.others.iter().filter(is_left).collect();
     moving::report_left(plan, &present, &left);
@@ -82,10 +82,11 @@ pub(super) async fn write(plan: &Plan, is_moving: bool) -> Result<Outcome, Failu
 fn changed_file(plan: &Plan, chosen: &moving::Chosen<'_>) -> Option<PathBuf> {
     let is_chosen = |place: &OtherPlace| {
         let mut moved = chosen.elsewhere.iter();
-        moved.any(|(it, _)| std::ptr::eq(*it, place))
+        moved.any(|(other, _)| std::ptr::eq(*other, place))
     };
     let mut others = plan.others.iter().filter(|_| !plan.is_project);
-    let other = others.find(|it| it.file.is_some() && (it.has_moved || is_chosen(it)))?;
+    let other =
+        others.find(|place| place.file.is_some() && (place.has_moved || is_chosen(place)))?;
     std::path::absolute(&other.file.as_ref()?.path).ok()
 }
 

@@ -71,7 +71,7 @@ pub(super) fn savings(savings: &SavingsStatus) -> String {
         let cost = saving.cost;
         let person = saving.person.as_deref().unwrap_or_default();
         let mut row = vec![declared(&saving.client), declared(person)];
-        row.extend([cost.with, cost.without, cost.saved()].map(|it| it.to_string()));
+        row.extend([cost.with, cost.without, cost.saved()].map(|count| count.to_string()));
         rows.push(row);
     }
     let by_client = match rows.len() {

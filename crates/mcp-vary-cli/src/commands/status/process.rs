@@ -32,7 +32,7 @@ pub(super) fn process_lines(about: &Value, status: &StatusDocument) -> String {
     if program_file(Path::new(path)).as_ref() != Some(&about["program"]) {
         let command = manager.map_or("start Vary again", Manager::restart_command);
         lines.push_str(&format!(
-            "{path} is no longer the program that runs; to run the present one: {command}\n"
+            "{path} was replaced since Vary started; to run the new program: {command}\n"
         ));
     }
     lines
@@ -59,7 +59,7 @@ mod tests {
         about["program"]["length"] = json!(1);
         status.config = Some("sha256:0".to_owned());
         let reads = "was changed and not read since; `vary reload` reads it, or says why it cannot";
-        let replaced = "is no longer the program that runs; to run the present one: systemctl --user restart vary";
+        let replaced = "was replaced since Vary started; to run the new program: systemctl --user restart vary";
         assert_eq!(
             process_lines(&about, &status),
             format!("{current}{path} {reads}\n{path} {replaced}\n")

@@ -8,7 +8,7 @@ use crate::print::table::table;
 pub(super) fn server_table(mut rows: Vec<Vec<String>>, width: usize) -> String {
     for name in CONNECTIONS {
         let heading = rows.first();
-        let at = heading.and_then(|heading| heading.iter().position(|it| it == name));
+        let at = heading.and_then(|heading| heading.iter().position(|column| column == name));
         let mut cells = rows.iter().skip(1).filter_map(|row| row.get(at?));
         if cells.all(|cell| {
             USUAL
@@ -39,7 +39,7 @@ pub(super) fn server_table(mut rows: Vec<Vec<String>>, width: usize) -> String {
 /// Takes the column `name` out of the table.
 fn remove_column(rows: &mut [Vec<String>], name: &str) {
     let heading = rows.first();
-    let at = heading.and_then(|heading| heading.iter().position(|it| it == name));
+    let at = heading.and_then(|heading| heading.iter().position(|column| column == name));
     for row in rows {
         if let Some(at) = at.filter(|at| *at < row.len()) {
             row.remove(at);

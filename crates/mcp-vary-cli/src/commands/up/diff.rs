@@ -62,7 +62,7 @@ impl Secrets {
 
     /// The lines that change from `before` to `after`, without secrets.
     pub(super) fn diff(&self, name: &str, before: Option<&str>, after: &str) -> String {
-        let [old, new] = [before.unwrap_or_default(), after].map(|it| self.masked(it));
+        let [old, new] = [before.unwrap_or_default(), after].map(|text| self.masked(text));
         let state = before.map_or(" (new)", |_| "");
         let changes = unified_diff(Algorithm::Myers, &old, &new, 0, None);
         format!("--- {name}{state}\n+++ {name}\n{changes}")

@@ -45,9 +45,11 @@ pub(crate) struct FoundClient {
 impl Home {
     /// The clients whose user's files have servers. `variable` gives the values of environment variables.
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>, journal: &Journal) -> Self {
-        let (mut clients, mut notes) = (Vec::new(), Vec::new());
+        let mut clients = Vec::new();
+        let mut notes = Vec::new();
         let mut has_unusable = false;
-        for client in ClientName::value_variants().iter().map(|it| it.client()) {
+        for name in ClientName::value_variants() {
+            let client = name.client();
             let Ok(path) = places::user_file(client, System::current(), variable) else {
                 continue;
             };
@@ -167,7 +169,7 @@ impl FoundClient {
     /// Whether Vary has the server called `name` already.
     pub(crate) fn has_moved(&self, name: &str) -> bool {
         let mut moved = self.written.iter().flat_map(|written| &written.moved);
-        moved.any(|it| it == name)
+        moved.any(|server| server == name)
     }
 
     /// Everything that the file has, to find the secrets in it.
@@ -298,7 +300,8 @@ impl FoundClient {
     /// The variant in the entry that the user chose since `journal` got its own; `None` if they did not.
     pub(crate) fn chosen_variant(&self, journal: &Journal) -> Option<String> {
         let mut written = self.written.iter();
-        let entry = written.find(|it| it.name == NAME)?.entry.as_ref()?;
+        let vary = written.find(|written| written.name == NAME)?;
+        let entry = vary.entry.as_ref()?;
         if Some(entry) == journal.entries.get(self.client.name) {
             return None;
         }
@@ -340,9 +343,14 @@ fn servers_of_projects(client: &Client, path: &Path) -> Option<String> {
         let servers = project["mcpServers"].as_object().into_iter().flatten();
         names.extend(servers.map(|(name, _)| format!("`{name}`")));
     }
-    let (title, shown) = (client.title, first_names(&names));
-    let line = format!("{title} has servers for single projects, which stay as they are: {shown}");
-    (!names.is_empty()).then_some(line)
+    if names.is_empty() {
+        return None;
+    }
+    let title = client.title;
+    let shown = first_names(&names);
+    Some(format!(
+        "{title} has servers for single projects, which stay as they are: {shown}"
+    ))
 }
 
 /// The variant in the URL of an entry of Vary.

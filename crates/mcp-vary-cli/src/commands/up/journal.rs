@@ -54,7 +54,8 @@ impl Journal {
         let bytes = read.map_err(|error| unreadable(&path, &error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
             Failure::command(format!(
-                "{} is not a journal of this Vary: {error}; beside each client's file, its `.vary-backup` is as it was",
+                "{} is not a journal of this Vary: {error}; a copy of each client's file as it was is beside it, with \
+                 the ending `.vary-backup`",
                 path.display()
             ))
         })

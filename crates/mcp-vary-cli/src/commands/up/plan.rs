@@ -14,7 +14,7 @@ use super::operation::{Kind, Operation};
 use super::survey::Survey;
 use crate::commands::connect::client::Client;
 use crate::commands::connect::file::ClientFile;
-use crate::environment::{environment, variable};
+use crate::environment::{environment, program_path, variable};
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
@@ -66,12 +66,8 @@ impl Plan {
             Some(manager) => manager,
             None => Manager::detect().await,
         };
-        let executable = std::env::current_exe();
-        let program = executable.map_err(|error| {
-            Failure::command(format!("the path of this program cannot be found: {error}"))
-        })?;
         let spec = ServiceSpec {
-            program,
+            program: program_path()?,
             configuration: configuration.path.clone(),
             address: settings.address.to_string(),
             variables: settings.variables,
@@ -135,7 +131,7 @@ impl Plan {
         let variables = self.spec.variables.values();
         variables.for_each(|value| secrets.add_text(value));
         let mut out = String::new();
-        let of_clients = self.clients.iter().flat_map(|it| &it.operations);
+        let of_clients = self.clients.iter().flat_map(|planned| &planned.operations);
         for operation in self.service.iter().chain(of_clients) {
             let name = operation.path.display().to_string();
             let purpose = match operation.kind {
@@ -170,7 +166,7 @@ impl Plan {
         }
         let is_current = self.journal.manager == Some(self.manager)
             && self.journal.variables == self.spec.variables
-            && !self.service.iter().any(|it| it.kind == Kind::Service);
+            && !self.service.iter().any(|file| file.kind == Kind::Service);
         Ok(is_answering && is_current)
     }
 
@@ -188,9 +184,9 @@ impl Plan {
         self.journal.manager = Some(self.manager);
         self.journal.variables = self.spec.variables.clone();
         self.journal.add(&self.service);
-        self.clients
-            .iter()
-            .for_each(|it| self.journal.add(&it.operations));
+        for planned in &self.clients {
+            self.journal.add(&planned.operations);
+        }
         self.journal.is_unfinished = true;
         self.journal.store(directory)?;
         self.service.iter().try_for_each(Operation::apply)?;
@@ -281,14 +277,14 @@ impl Plan {
     }
 }
 
-/// Fails if the configuration at `path` is there, and not by `vary up`.
+/// Fails if there is a configuration at `path` that `vary up` did not write.
 pub(crate) fn check_configuration(path: &Path, journal: &Journal) -> Result<(), Failure> {
     if !journal.generated.is_empty() || ClientFile::read(path.to_owned())?.text.is_none() {
         return Ok(());
     }
     let shown = path.display();
     Err(Failure::command(format!(
-        "{shown} is there, and not by `vary up`; move it away, or use `vary connect` with it"
+        "{shown} was not written by `vary up`; move it away, or use `vary connect` with it"
     )))
 }
 
@@ -420,8 +416,8 @@ fn listen_address(configuration: Option<&str>, journal: &Journal) -> Result<Stri
     };
     let known = line.trim_start_matches(LISTEN_KEY);
     let mut operations = journal.operations.iter();
-    let is_chosen = configuration.is_some_and(|text| text.lines().all(|it| it != line));
-    let is_used = operations.any(|it| matches!(it.kind, Kind::Client(_)));
+    let is_chosen = configuration.is_some_and(|text| text.lines().all(|other| other != line));
+    let is_used = operations.any(|operation| matches!(operation.kind, Kind::Client(_)));
     if is_chosen || is_used || TcpListener::bind(known).is_ok() {
         return Ok(known.to_owned());
     }

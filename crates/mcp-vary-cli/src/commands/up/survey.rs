@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcp_vary::json::Members;
-use mcp_vary_config::{Imported, SecretFiles};
+use mcp_vary_config::{Diagnostic, Diagnostics, Imported, Note, NoteKind, SecretFiles};
 use mcp_vary_gateway::{Gateway, ServedItem, Target};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
@@ -35,6 +35,21 @@ struct Server {
     /// Why it is not up.
     reason: Option<String>,
     target: Option<Target>,
+}
+
+impl Server {
+    /// Records why its entry cannot be used.
+    fn record_mistakes(&mut self, mistakes: &Diagnostics) {
+        let mut all = mistakes.all.iter();
+        let lacking = all.find_map(|mistake| Some((mistake, mistake.missing_variable.as_ref()?)));
+        if let Some((Diagnostic { key, what, .. }, variable)) = lacking {
+            self.state = format!("needs `{variable}`");
+            self.reason = Some(format!("`{key}` {what}; set it and run `vary up` again"));
+            return;
+        }
+        self.state = "unusable".to_owned();
+        self.reason = mistakes.all.first().map(Diagnostic::without_position);
+    }
 }
 
 /// The tokens of a client's tools.
@@ -70,20 +85,7 @@ impl Survey {
         for (server, found) in &mut survey.servers {
             match parse(std::slice::from_ref(server)) {
                 Ok(_) => usable.push(server.clone()),
-                Err(mistakes) => {
-                    let variable = mistakes
-                        .all
-                        .iter()
-                        .find_map(|it| it.missing_variable.as_ref());
-                    let state = variable.map(|name| format!("needs `{name}`"));
-                    found.state = state.unwrap_or_else(|| "unusable".to_owned());
-                    let first = mistakes.all.first();
-                    let end = match variable {
-                        Some(_) => "; set it and run `vary up` again",
-                        None => "",
-                    };
-                    found.reason = first.map(|it| format!("`{}` {}{end}", it.key, it.what));
-                }
+                Err(mistakes) => found.record_mistakes(&mistakes),
             }
         }
         if usable.is_empty() {
@@ -92,9 +94,9 @@ impl Survey {
         let parsed = parse(&usable).map_err(|mistakes| file::invalid_file(&mistakes))?;
         let mut config = file::with_full_start_wait(file_with_logins(parsed, LoginMode::Stored)?);
         config.allow_empty_start = true;
-        let targets = config.servers.iter();
-        for (server, target) in targets.map(|it| (it.name.clone(), it.target.clone())) {
-            survey.servers.entry(server).or_default().target = Some(target);
+        for server in &config.servers {
+            let found = survey.servers.entry(server.name.clone()).or_default();
+            found.target = Some(server.target.clone());
         }
         let gateway = Gateway::open(chain::with_ancestors(config)?).await;
         serving::wait(&gateway, stop, |_| false).await?;
@@ -131,7 +133,7 @@ impl Survey {
         let known: Vec<_> = self
             .servers
             .iter()
-            .map(|(name, it)| (name.clone(), it.target.clone()))
+            .map(|(name, found)| (name.clone(), found.target.clone()))
             .collect();
         for (name, found) in self.servers.iter_mut().filter(|(_, found)| found.is_up) {
             let is_same =
@@ -145,9 +147,9 @@ impl Survey {
     /// Whether the server that the client `found` calls `name` answered.
     pub(crate) fn is_up(&self, home: &Home, found: &FoundClient, name: &str) -> bool {
         let mut files = home.clients.iter().zip(&self.imported.files);
-        let of_client = files.find(|(it, _)| std::ptr::eq(*it, found));
-        let server = of_client.and_then(|(_, file)| file.servers.get(name));
-        server.is_some_and(|server| self.servers.get(server).is_some_and(|it| it.is_up))
+        let of_client = files.find(|(client, _)| std::ptr::eq(*client, found));
+        let server = of_client.and_then(|(_, file)| self.servers.get(file.servers.get(name)?));
+        server.is_some_and(|server| server.is_up)
     }
 
     /// A row for each server, and below it why others stay with their clients.
@@ -157,7 +159,8 @@ impl Survey {
         let mut reasons = String::new();
         for (name, found) in &self.servers {
             let files = home.clients.iter().zip(&self.imported.files);
-            let having = files.filter(|(_, file)| file.servers.values().any(|it| it == name));
+            let having =
+                files.filter(|(_, file)| file.servers.values().any(|server| server == name));
             let titles: Vec<&str> = having.map(|(found, _)| found.client.title).collect();
             let counts = [found.tools.len(), tokens::count_tools(&found.tools)];
             let texts = [name.clone(), titles.join(", "), found.state.clone()];
@@ -169,20 +172,26 @@ impl Survey {
                 }
             });
             rows.push([&texts[..], &shown].concat());
-            if let Some(reason) = found.reason.as_ref().filter(|_| !found.is_up) {
+            if !found.is_up
+                && let Some(reason) = &found.reason
+            {
                 reasons.push_str(&format!("`{name}` stays with its clients: {reason}\n"));
             }
         }
         table(&rows, 3) + &reasons
     }
 
-    /// A line for each setting of a client that Vary does not have, or has in another way.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        self.imported.notes.iter().map(|it| {
-            let fix = it.note.fix.iter().map(|fix| format!("; {fix}"));
-            let what = it.note.what.clone() + &fix.collect::<String>();
-            format!("note: {}: `{}` {what}", it.file, it.note.key)
-        })
+    /// A line for each setting of a client that Vary does not have, or has in another way, and one about secrets. Servers
+    /// that several clients have are in the table.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let all = &self.imported.notes;
+        let is_change = |note: &&Note| note.kind == NoteKind::Change;
+        let line = |note: &Note| format!("note: {}: {}", note.file, note.note.without_position());
+        let mut lines: Vec<String> = all.iter().filter(is_change).map(line).collect();
+        if all.iter().any(|note| note.kind == NoteKind::Secret) {
+            lines.push(SECRETS.to_owned());
+        }
+        lines
     }
 
     /// A row for each client with what its tools cost.
@@ -201,6 +210,10 @@ impl Survey {
         table(&rows, 1)
     }
 }
+
+/// The note about secrets, which are taken over as they are.
+const SECRETS: &str =
+    "note: secrets move with their servers to the configuration, which only you can read";
 
 /// What the tools of each client cost.
 fn costs(home: &Home, journal: &Journal, imported: &Imported, gateway: &Gateway) -> Vec<Cost> {

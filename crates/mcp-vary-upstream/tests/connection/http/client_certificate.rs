@@ -221,7 +221,7 @@ async fn settings_that_cannot_be_used_are_named() {
     for (config, what) in [
         (
             config(|it| it.ca = Some("/nowhere/ca.pem".into())),
-            "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory",
+            "`ca`: /nowhere/ca.pem cannot be read: no such file or directory",
         ),
         (
             config(|it| {
