@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use crate::audit_service::{AuditService, ClientKey};
 use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
-use crate::outcome::{failure_text, outcome, result_length};
+use crate::outcome::{failure_text, outcome};
 use crate::people::Person;
 use crate::request_feed::ReportedCall;
 use crate::{request_line, subject};
@@ -78,7 +78,6 @@ pub struct RequestRecord {
     service: Option<Arc<AuditService>>,
     /// `None` if it is no call, or nobody sees it.
     reported: Option<ReportedCall>,
-    person: Option<Arc<Person>>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -102,7 +101,7 @@ struct Pending {
 mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
-    /// The record of a request that counts for a person, or that only the log shows, or those who watch.
+    /// The record of a request that only the log shows, or those who watch.
     pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
@@ -166,7 +165,6 @@ impl RequestRecord {
         let this = Self {
             service,
             reported: request.reported.clone(),
-            person: request.person.clone(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
@@ -307,7 +305,7 @@ impl RequestRecord {
     }
 
     /// A rate limit refuses the request: `limit` names it.
-    pub fn limited_by(&self, limit: &str) {
+    pub(crate) fn limited_by(&self, limit: &str) {
         self.change(|pending| self.record(pending.record.limited_by(limit)));
     }
 
@@ -329,12 +327,6 @@ impl RequestRecord {
         let (outcome, code) = outcome(&reply.body, is_call);
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        if let Some(person) = &self.person
-            && pending.sent_at.is_some()
-            && method == "tools/call"
-        {
-            person.add_result(result_length(&reply.body).unwrap_or_default());
-        }
         let error = match self.reported {
             Some(_) => failure_text(&reply.body, outcome),
             None => None,
@@ -375,9 +367,6 @@ impl RequestRecord {
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
-        }
-        if let Some(person) = &self.person {
-            person.count(&record);
         }
         if let Some(permit) = permit {
             permit.submit(record);
