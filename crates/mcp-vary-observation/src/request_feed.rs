@@ -170,14 +170,14 @@ impl FinishedCall {
             id: 0,
             ended: Instant::now(),
             method: text(&record.method).unwrap_or_default(),
-            target: target.map(|target| match target.kind {
-                TargetKind::Resource | TargetKind::Skill => without_secrets(target.name.as_str()),
-                _ => target.name.as_str().to_owned(),
+            target: target.map(|target| match target.name.as_str() {
+                uri if is_uri(target.kind) => without_secrets(uri),
+                name => name.to_owned(),
             }),
             server: server.map(str::to_owned),
             arguments: None,
             upstream_name: target
-                .filter(|it| !matches!(it.kind, TargetKind::Resource | TargetKind::Skill))
+                .filter(|target| !is_uri(target.kind))
                 .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
             client: record.client.as_ref().map(|client| WatchedClient {
                 name: client.name.as_str().to_owned(),
@@ -218,6 +218,21 @@ impl FinishedCall {
         let of_client = client.map_or(0, |client| client.name.len() + client.version.len());
         size_of::<Self>() + self.method.len() + text + of_client
     }
+}
+
+/// The `text` of an error, without what may be a secret of the URI that the request names: servers repeat it.
+pub(super) fn without_uri_secrets(text: String, record: &Record) -> String {
+    let Some(target) = record.target.as_ref().filter(|target| is_uri(target.kind)) else {
+        return text;
+    };
+    let names = std::iter::once(&target.name).chain(&target.upstream_name);
+    names.fold(text, |shown, uri| {
+        shown.replace(uri.as_str(), &without_secrets(uri.as_str()))
+    })
+}
+
+const fn is_uri(kind: TargetKind) -> bool {
+    matches!(kind, TargetKind::Resource | TargetKind::Skill)
 }
 
 impl RequestWatch {
@@ -266,7 +281,7 @@ pub type Viewer = Option<u128>;
 mod tests {
     use std::time::Duration;
 
-    use mcp_vary_audit::{Event, Outcome};
+    use mcp_vary_audit::{Event, LongText, Outcome, Target};
 
     use super::*;
 
@@ -329,6 +344,22 @@ mod tests {
         assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
+    }
+
+    /// OP-9
+    #[test]
+    fn the_text_of_an_error_shows_no_secret_of_a_uri() {
+        let shows = |kind, expected: &str| {
+            let mut record = Record::new(Event::Request, Outcome::Error);
+            let mut target = Target::new(kind, LongText::new("db://u:p@h/t?key=s3"));
+            target.upstream_name = Some(LongText::new("file:///t?key=s3"));
+            record.target = Some(target);
+            let text = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
+            assert_eq!(without_uri_secrets(text.to_owned(), &record), expected);
+        };
+        shows(TargetKind::Resource, "neither db://h/t nor file:///t");
+        let as_written = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
+        shows(TargetKind::Tool, as_written);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
 use crate::outcome::{failure_text, outcome};
 use crate::people::Person;
-use crate::request_feed::ReportedCall;
+use crate::request_feed::{ReportedCall, without_uri_secrets};
 use crate::{request_line, subject};
 
 /// A request that is to be recorded.
@@ -361,7 +361,7 @@ impl RequestRecord {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
-                error,
+                error: error.map(|text| without_uri_secrets(text, &record)),
                 ..FinishedCall::new(&record, server.as_deref())
             });
         }
