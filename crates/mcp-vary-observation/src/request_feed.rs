@@ -126,7 +126,7 @@ impl RequestFeed {
     /// operator.
     pub fn watch(&self, viewer: Viewer) -> Option<RequestWatch> {
         let mut viewers = self.viewers.lock();
-        let of_viewer = viewers.iter().filter(|it| **it == viewer).count();
+        let of_viewer = viewers.iter().filter(|one| **one == viewer).count();
         let has_room = match viewer {
             None => viewers.len() < MAX_WATCHES,
             Some(_) => viewers.len() < MAX_WATCHES_OF_READERS && of_viewer < MAX_WATCHES_OF_ONE,

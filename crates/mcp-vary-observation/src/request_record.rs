@@ -134,7 +134,7 @@ impl RequestRecord {
         } = *request;
         // The outcome is filled in when it is known.
         let mut record = Record::new(Event::Request, Outcome::Cancelled);
-        record.actor = principal.and_then(|it| actor(it, origin.oauth_client.as_ref()));
+        record.actor = principal.and_then(|person| actor(person, origin.oauth_client.as_ref()));
         record.address = origin.address;
         record.session = origin.session.clone();
         record.era = Some(request.era);

@@ -114,8 +114,8 @@ impl Default for Savings {
 impl Savings {
     /// Where the cost of a client counts.
     pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<CostCounters> {
-        let known = principal.filter(|it| !it.is_anonymous());
-        let person = known.map(|it| it.name().unwrap_or(it.id_text()));
+        let known = principal.filter(|person| !person.is_anonymous());
+        let person = known.map(|person| person.name().unwrap_or(person.id_text()));
         let key = ClientKeyRef { client, person };
         self.clients.get(&key).unwrap_or_else(|| self.add(&key))
     }
@@ -168,7 +168,7 @@ impl Savings {
             cost: cost.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
-        clients.sort_by_key(|it| Reverse(it.cost.saved()));
+        clients.sort_by_key(|client| Reverse(client.cost.saved()));
         clients.truncate(MAX_REPORTED);
         let days = self.days(now).into_iter().map(|(day, cost)| {
             let date = Date::from_unix(day.saturating_mul(SECONDS_PER_DAY));
