@@ -312,7 +312,7 @@ mod tests {
 
     /// OP-9
     #[tokio::test(start_paused = true)]
-    async fn calls_are_recorded_whoever_watches_and_however_many_they_are() {
+    async fn all_calls_are_recorded_whether_or_not_somebody_watches() {
         let feed = Arc::<RequestFeed>::default();
         feed.record();
         feed.begin("tools/call").unwrap().end(call());
