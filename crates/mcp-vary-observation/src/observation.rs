@@ -36,14 +36,14 @@ pub struct Observers {
     pub metrics: Option<Arc<Metrics>>,
     /// What begins spans.
     pub tracer: Option<Arc<Tracer>>,
-    /// Where calls go that have ended, while somebody watches or is to look later.
+    /// Gets the calls that have ended, while they are watched or recorded.
     pub feed: Arc<RequestFeed>,
 }
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, or it is a call that somebody sees.
+    /// `None` unless the audit log or the log has the request, or it is a call that is watched or recorded.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,

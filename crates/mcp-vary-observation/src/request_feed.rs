@@ -1,4 +1,4 @@
-//! Calls for those who watch them as they end, and for those who look later.
+//! Calls as they end, for watchers and for the history.
 
 use mcp_vary_audit::{Record, TargetKind, Text};
 use mcp_vary_base::lock::ScopedLock;
@@ -12,12 +12,12 @@ use crate::call_history::CallHistory;
 use crate::finished_call::{FinishedCall, WatchedClient};
 use crate::request_line::{milliseconds, without_secrets};
 
-/// Sends what is known of calls to those who watch, and records the last ones. Lists and other requests are no calls.
+/// Sends calls that have ended to watchers, and records the last ones. Lists and other requests are not calls.
 ///
 /// # Properties
 ///
-/// A call costs nothing here until somebody wants to look later, and then a push into a ring. To those who watch, the first
-/// [`SHOWN_PER_SECOND`] of each second are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is
+/// A call costs nothing here unless calls are watched or recorded; recording is a push into a ring. Watchers get the first
+/// [`SHOWN_PER_SECOND`] calls of each second, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is
 /// further behind gets the number of those that it missed; the other watchers miss none.
 #[derive(Debug)]
 pub struct RequestFeed {
@@ -28,7 +28,7 @@ pub struct RequestFeed {
     /// The latest second since then in which a call began, and the calls that began in it.
     second: AtomicU64,
     begun: AtomicU64,
-    /// Whether somebody wants to look later.
+    /// Whether the last calls are recorded.
     is_recording: AtomicBool,
     history: CallHistory,
     /// The calls that were not sent.
@@ -40,7 +40,7 @@ pub struct RequestFeed {
 #[derive(Clone, Debug)]
 pub struct ReportedCall {
     feed: Arc<RequestFeed>,
-    /// Whether those who watch see it.
+    /// Whether watchers get it.
     is_shown: bool,
 }
 
@@ -93,7 +93,7 @@ impl RequestFeed {
         self.history.latest()
     }
 
-    /// What gets a request that begins now, if it is a call, and somebody is to see it.
+    /// What gets a request that begins now, if it is a call that is watched or recorded.
     pub fn begin(self: &Arc<Self>, method: &str) -> Option<ReportedCall> {
         if !CALLS.contains(&method) {
             return None;
@@ -106,7 +106,7 @@ impl RequestFeed {
         })
     }
 
-    /// Whether those who watch see another call of this second.
+    /// Whether watchers get another call of this second.
     fn shows_another(&self) -> bool {
         if self.watchers.load(Ordering::Relaxed) == 0 {
             return false;
@@ -149,11 +149,11 @@ impl RequestFeed {
 }
 
 impl ReportedCall {
-    /// Records the call, which has ended, and sends it to those who watch.
+    /// Records the call, which has ended, and sends it to watchers.
     pub(super) fn end(&self, call: FinishedCall) {
         let recorded = self.feed.history.push(call);
         if self.is_shown {
-            // Nobody may watch any more.
+            // The watchers may be gone.
             let _ = self.feed.ended.send(recorded);
         }
     }

@@ -49,7 +49,7 @@ pub struct AuditedRequest<'a> {
     pub length: usize,
     /// The digest of the configuration.
     pub config: Option<&'a Arc<str>>,
-    /// What gets it when it has ended, if it is a call that somebody sees.
+    /// What gets it when it has ended, if it is a call that is watched or recorded.
     pub reported: Option<ReportedCall>,
     /// For whom it counts; `None` for anonymous clients and for the operator.
     pub person: Option<Arc<Person>>,
@@ -76,7 +76,7 @@ pub struct RankingDetails {
 pub struct RequestRecord {
     /// `None` for a request that is not in the audit log.
     service: Option<Arc<AuditService>>,
-    /// `None` if it is no call, or nobody sees it.
+    /// `None` unless it is a call that is watched or recorded.
     reported: Option<ReportedCall>,
     arrived: Instant,
     principal: Option<PrincipalId>,
@@ -101,7 +101,7 @@ struct Pending {
 mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
-    /// The record of a request that only the log shows, or those who watch.
+    /// The record of a request that is not in the audit log.
     pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
