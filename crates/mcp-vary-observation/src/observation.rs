@@ -75,9 +75,10 @@ impl Observation {
             Era::Legacy => "before-2026-07-28",
             Era::Modern => "2026-07-28",
         };
-        let labels = || RequestLabels::new(request.method, era);
-        let metrics = observers.metrics.as_ref();
-        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels()));
+        let meter = observers.metrics.as_ref().map(|metrics| {
+            let labels = RequestLabels::new(request.method, era);
+            RequestMeter::begin(metrics, labels)
+        });
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => (request.reported.is_some() || request_line::is_enabled())
