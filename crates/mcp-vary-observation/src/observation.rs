@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_vary_audit::QueueFull;
 use mcp_vary_metrics::{
-    ExchangeMeter, Metrics, PendingRequest, RequestLabels, RequestMeter, RequestOutcome,
+    Code, ExchangeMeter, Metrics, PendingRequest, RequestLabels, RequestMeter, RequestOutcome,
     VariantMetrics,
 };
 use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
@@ -283,16 +283,17 @@ impl Observation {
         self.replied(reply);
     }
 
-    fn replied(&self, reply: &Reply) {
-        if let Some(record) = &self.record {
-            record.finish(reply);
-        }
+    /// Returns the outcome as a label of metrics, if that was recorded.
+    fn replied(&self, reply: &Reply) -> Option<Code> {
+        let record = self.record.as_ref();
+        let recorded = record.and_then(|record| record.finish(reply));
         if let Some(participation) = &self.participation {
             participation.finish(reply);
         }
         if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
             span.end(span_outcome(&reply.body));
         }
+        recorded
     }
 
     /// The request opened a stream of notifications, which has no response.
@@ -394,7 +395,7 @@ impl ExchangeObservation {
 
     /// The client gets the response.
     pub fn answered(&mut self, reply: &Reply) {
-        self.request.replied(reply);
+        let recorded = self.request.replied(reply);
         if let Some(span) = self.span.take().filter(CallSpan::is_recorded) {
             // The server did not answer: the request failed on the way.
             span.end(span_outcome(&reply.body));
@@ -408,7 +409,11 @@ impl ExchangeObservation {
         if self.call.is_none() && meter.is_none() {
             return;
         }
-        let code = metrics_code(&reply.body, self.is_tool_call);
+        let code = match recorded {
+            // A search of the whole result is not repeated.
+            Some(code) if self.is_tool_call => code,
+            _ => metrics_code(&reply.body, self.is_tool_call),
+        };
         if let Some(call) = &mut self.call {
             call.finish(code);
         }

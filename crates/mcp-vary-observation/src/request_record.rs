@@ -12,6 +12,7 @@ use mcp_vary_audit::{
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
+use mcp_vary_metrics::Code;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use crate::audit_service::{AuditService, ClientKey};
 use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
-use crate::outcome::{failure_text, outcome};
+use crate::outcome::{code_of, failure_text, outcome};
 use crate::people::Person;
 use crate::request_feed::{ReportedCall, without_uri_secrets};
 use crate::{request_line, subject};
@@ -316,11 +317,9 @@ impl RequestRecord {
         }
     }
 
-    /// Records the outcome by the response to the client.
-    pub(crate) fn finish(&self, reply: &Reply) {
-        let Some(pending) = self.pending.lock().take() else {
-            return;
-        };
+    /// Records the outcome by the response to the client, and returns it as a label of metrics, unless it was known before.
+    pub(crate) fn finish(&self, reply: &Reply) -> Option<Code> {
+        let pending = self.pending.lock().take()?;
         let record = pending.record.record();
         let method = record.method.as_ref().map_or("", Text::as_str);
         let is_call = CALLS.contains(&method);
@@ -336,6 +335,7 @@ impl RequestRecord {
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
         });
+        Some(code_of(outcome, code))
     }
 
     /// Records the outcome of a request that has no response, or whose client did not wait for it.
