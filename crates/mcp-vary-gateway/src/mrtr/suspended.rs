@@ -97,7 +97,7 @@ impl<L: Send + 'static> SuspendedCalls<L> {
     ) -> Result<u64, RpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.lock();
-        let of_owner = entries.values().filter(|call| call.owner == owner).count();
+        let of_owner = entries.values().filter(|it| it.owner == owner).count();
         if entries.len() >= quota.total || of_owner >= quota.per_principal {
             drop(entries);
             call.cancel("too many calls wait for input");
