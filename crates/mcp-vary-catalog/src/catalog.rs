@@ -272,7 +272,7 @@ impl LoggedCollisions {
 pub fn log_new_collisions(merged: &MergedList, logged: &LoggedCollisions) {
     const FEW: usize = 20;
     let collisions = merged.collisions.iter();
-    let new: Vec<_> = collisions.filter(|it| logged.insert(it)).collect();
+    let new: Vec<_> = collisions.filter(|new| logged.insert(new)).collect();
     if new.len() > FEW {
         warn!(
             target: COLLISION_TARGET,

@@ -72,10 +72,14 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
         .iter()
         .filter_map(|server| Some(([&*server.name], open(server)?)));
     exposition.add_by_labels(&families::UPSTREAM_CONNECTIONS, open);
-    let evicted = servers.iter().flat_map(|it| {
-        let kinds = [("shared", &it.connections), ("dedicated", &it.dedicated)];
+    let evicted = servers.iter().flat_map(|server| {
+        let kinds = [
+            ("shared", &server.connections),
+            ("dedicated", &server.dedicated),
+        ];
         kinds.map(|(kind, status)| {
-            Some(([&*it.name, kind], Value::Counter(status.as_ref()?.evicted)))
+            let evicted = Value::Counter(status.as_ref()?.evicted);
+            Some(([&*server.name, kind], evicted))
         })
     });
     exposition.add_by_labels(&families::UPSTREAM_EVICTIONS, evicted.flatten());

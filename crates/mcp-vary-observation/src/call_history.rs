@@ -1,4 +1,4 @@
-//! The last calls of a gateway, for those who look at them later.
+//! The last calls of a gateway, which its page shows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ mod tests {
         let calls = (351..=1350).rev();
         let errors = (51..=150).rev();
         assert_eq!(ids(&history), calls.chain(errors).collect::<Vec<_>>());
-        // What was denied is no error of a server: nobody pushes those out.
+        // A refusal is not an error of a server, so refused calls cannot push errors out.
         push(&history, Outcome::Denied, None);
         assert_eq!(ids(&history).last(), Some(&51));
         push(&history, Outcome::Error, None);

@@ -1,4 +1,4 @@
-//! A call that has ended, for those who watch calls.
+//! A call that has ended, as watchers and the history get it.
 
 use mcp_vary_audit::Outcome;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct FinishedCall {
     pub arguments: Option<String>,
     /// The program that the client says it is.
     pub client: Option<WatchedClient>,
-    /// The name of the person that the operator gave, or else an id from which nobody learns a name.
+    /// The name that the operator gave to the person, or else an id that reveals no name.
     pub principal: Option<String>,
     /// The variant that it ran under.
     pub variant: Option<String>,
@@ -34,7 +34,7 @@ pub struct FinishedCall {
     pub reason: Option<String>,
     /// The rule or experiment that selected it.
     pub variant_rule: Option<String>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The code of the JSON-RPC error that the client got.
     pub code: Option<i64>,

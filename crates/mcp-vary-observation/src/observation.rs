@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_vary_audit::QueueFull;
 use mcp_vary_metrics::{
-    ExchangeMeter, Metrics, PendingRequest, RequestLabels, RequestMeter, RequestOutcome,
+    Code, ExchangeMeter, Metrics, PendingRequest, RequestLabels, RequestMeter, RequestOutcome,
     VariantMetrics,
 };
 use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
@@ -20,6 +20,7 @@ use crate::audit_service::AuditService;
 use crate::call_counters::CountedCall;
 use crate::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use crate::participation::Participation;
+use crate::people::Person;
 use crate::request_feed::RequestFeed;
 use crate::request_record::{AuditedRequest, RequestRecord};
 use crate::savings::CostCounters;
@@ -35,14 +36,14 @@ pub struct Observers {
     pub metrics: Option<Arc<Metrics>>,
     /// What begins spans.
     pub tracer: Option<Arc<Tracer>>,
-    /// Where calls go that have ended, while somebody watches or is to look later.
+    /// Gets the calls that have ended, while they are watched or recorded.
     pub feed: Arc<RequestFeed>,
 }
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// `None` unless the audit log or the log has the request, it counts for a person, or it is a call that somebody sees.
+    /// `None` unless the audit log or the log has the request, or it is a call that is watched or recorded.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -54,6 +55,10 @@ pub struct Observation {
     is_of_operator: bool,
     /// For whom the cost of its response counts, once that is known; not set if a model reads nothing of it.
     cost: OnceLock<Arc<CostCounters>>,
+    /// For whom it counts; `None` for anonymous clients and for the operator.
+    person: Option<Arc<Person>>,
+    /// Set once it counts as refused: rules can hide several resources that one request names.
+    refused: OnceLock<()>,
 }
 
 impl Observation {
@@ -70,16 +75,18 @@ impl Observation {
             Era::Legacy => "before-2026-07-28",
             Era::Modern => "2026-07-28",
         };
-        let labels = RequestLabels::new(request.method, era);
-        let metrics = observers.metrics.as_ref();
-        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, labels));
+        let meter = observers.metrics.as_ref().map(|metrics| {
+            let labels = RequestLabels::new(request.method, era);
+            RequestMeter::begin(metrics, labels)
+        });
         let record = match &observers.audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => (request.person.is_some()
-                || request.reported.is_some()
-                || request_line::is_enabled())
-            .then(|| RequestRecord::unaudited(request)),
+            None => (request.reported.is_some() || request_line::is_enabled())
+                .then(|| RequestRecord::unaudited(request)),
         };
+        if let Some(person) = &request.person {
+            person.begin(request.method);
+        }
         let tracer = observers.tracer.as_ref();
         let span = tracer.and_then(|tracer| spans::begin(tracer, request));
         let trace = span.as_ref().and_then(|span| span.trace_id());
@@ -93,6 +100,8 @@ impl Observation {
             span,
             is_of_operator: false,
             cost: OnceLock::new(),
+            person: request.person.clone(),
+            refused: OnceLock::new(),
         })
     }
 
@@ -135,6 +144,8 @@ impl Observation {
             span: self.span.clone(),
             is_of_operator: self.is_of_operator,
             cost: self.cost.clone(),
+            person: self.person.clone(),
+            refused: self.refused.clone(),
         }
     }
 
@@ -204,7 +215,7 @@ impl Observation {
 
     /// Whether anything wants to know which rule refuses the request.
     pub fn observes_denials(&self) -> bool {
-        self.record.is_some() || self.meter.is_some()
+        self.record.is_some() || self.meter.is_some() || self.person.is_some()
     }
 
     /// An access rule refuses the request, or hides its target.
@@ -215,6 +226,15 @@ impl Observation {
         if let Some(meter) = &self.meter {
             meter.denied_by(rule);
         }
+        self.count_refusal();
+    }
+
+    /// A rate limit refuses the request: `limit` names it.
+    pub fn limited_by(&self, limit: &str) {
+        if let Some(record) = &self.record {
+            record.limited_by(limit);
+        }
+        self.count_refusal();
     }
 
     /// The client selected a variant that does not exist for it.
@@ -222,6 +242,15 @@ impl Observation {
         if let Some(record) = &self.record {
             let text = requested.as_str().map(str::to_owned);
             record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
+        }
+        self.count_refusal();
+    }
+
+    fn count_refusal(&self) {
+        if let Some(person) = &self.person
+            && self.refused.set(()).is_ok()
+        {
+            person.refuse();
         }
     }
 
@@ -254,16 +283,17 @@ impl Observation {
         self.replied(reply);
     }
 
-    fn replied(&self, reply: &Reply) {
-        if let Some(record) = &self.record {
-            record.finish(reply);
-        }
+    /// Returns the outcome as a label of metrics, if that was recorded.
+    fn replied(&self, reply: &Reply) -> Option<Code> {
+        let record = self.record.as_ref();
+        let recorded = record.and_then(|record| record.finish(reply));
         if let Some(participation) = &self.participation {
             participation.finish(reply);
         }
         if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
             span.end(span_outcome(&reply.body));
         }
+        recorded
     }
 
     /// The request opened a stream of notifications, which has no response.
@@ -365,29 +395,43 @@ impl ExchangeObservation {
 
     /// The client gets the response.
     pub fn answered(&mut self, reply: &Reply) {
-        self.request.replied(reply);
+        let recorded = self.request.replied(reply);
         if let Some(span) = self.span.take().filter(CallSpan::is_recorded) {
             // The server did not answer: the request failed on the way.
             span.end(span_outcome(&reply.body));
         }
         let is_measured = std::mem::take(&mut self.is_measured);
-        if is_measured
-            && self.result_bytes > 0
-            && let Some(bytes) = result_length(&reply.body)
-        {
-            self.request.costs(self.result_bytes, bytes);
+        let result_bytes = is_measured.then(|| result_length(&reply.body)).flatten();
+        if let Some(bytes) = result_bytes {
+            self.count_result(bytes);
         }
         let meter = self.request.meter.as_ref().filter(|_| is_measured);
         if self.call.is_none() && meter.is_none() {
             return;
         }
-        let code = metrics_code(&reply.body, self.is_tool_call);
+        let code = match recorded {
+            // A search of the whole result is not repeated.
+            Some(code) if self.is_tool_call => code,
+            _ => metrics_code(&reply.body, self.is_tool_call),
+        };
         if let Some(call) = &mut self.call {
             call.finish(code);
         }
         if let Some(meter) = meter {
-            let outcome = RequestOutcome::new(code, result_length(&reply.body));
+            let outcome = RequestOutcome::new(code, result_bytes);
             meter.exchanged(outcome, self.exchange);
+        }
+    }
+
+    /// Counts the result, which has so many bytes as the client gets it.
+    fn count_result(&self, bytes: usize) {
+        if self.result_bytes > 0 {
+            self.request.costs(self.result_bytes, bytes);
+        }
+        if self.is_tool_call
+            && let Some(person) = &self.request.person
+        {
+            person.add_result(bytes);
         }
     }
 

@@ -62,10 +62,16 @@ struct Content {
 
 /// The outcome of a request as a label of metrics, by the `response` that the gateway wrote.
 pub(super) fn metrics_code(response: &[u8], is_call: bool) -> Code {
-    match outcome(response, is_call) {
-        (Outcome::Allowed, _) => Code::OK,
-        (Outcome::ToolError, _) => Code::TOOL_ERROR,
-        (_, code) => Code::of_error(code.unwrap_or_default()),
+    let (outcome, code) = outcome(response, is_call);
+    code_of(outcome, code)
+}
+
+/// An outcome, with the code of an error, as a label of metrics.
+pub(super) fn code_of(outcome: Outcome, code: Option<i64>) -> Code {
+    match outcome {
+        Outcome::Allowed => Code::OK,
+        Outcome::ToolError => Code::TOOL_ERROR,
+        _ => Code::of_error(code.unwrap_or_default()),
     }
 }
 

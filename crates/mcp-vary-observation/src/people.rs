@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_access::{Principal, PrincipalId};
-use mcp_vary_audit::{Outcome, Record, Text};
+use mcp_vary_audit::Text;
 use mcp_vary_metrics::BYTES_PER_TOKEN;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
@@ -66,8 +66,10 @@ impl Default for People {
 
 impl People {
     /// The person who sends a request at `now`, in seconds since 1970-01-01 UTC; `None` for an anonymous client.
-    pub fn person(&self, principal: Option<&Principal>, now: u64) -> Option<Arc<Person>> {
-        let principal = principal.filter(|it| !it.is_anonymous())?;
+    pub fn person(&self, principal: &Principal, now: u64) -> Option<Arc<Person>> {
+        if principal.is_anonymous() {
+            return None;
+        }
         let id = principal.id();
         let name = principal.name().unwrap_or(principal.id_text());
         let new = |counts| {
@@ -97,18 +99,17 @@ impl People {
 }
 
 impl Person {
-    /// Counts a request that has ended.
-    pub(crate) fn count(&self, record: &Record) {
-        let method = record.method.as_ref().map(Text::as_str);
-        let is_refused = record.outcome == Outcome::Denied;
-        let counts = &self.counts;
-        for (counter, is_counted) in [
-            (&counts.requests, true),
-            (&counts.calls, method == Some("tools/call")),
-            (&counts.refused, is_refused),
-        ] {
-            counter.fetch_add(u64::from(is_counted), Ordering::Relaxed);
+    /// Counts a request that begins.
+    pub(crate) fn begin(&self, method: &str) {
+        self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        if method == "tools/call" {
+            self.counts.calls.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Counts a request that a rule or a rate limit refuses.
+    pub(crate) fn refuse(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts the result of a server's tool, in bytes.
@@ -138,15 +139,13 @@ const MAX_REPORTED: usize = 256;
 #[cfg(test)]
 mod tests {
     use mcp_vary_access::Claims;
-    use mcp_vary_audit::Event;
 
     use super::*;
 
-    fn count(people: &People, principal: &Principal, method: &'static str, outcome: Outcome) {
-        let mut record = Record::new(Event::Request, outcome);
-        record.method = Some(Text::from_static(method));
-        let person = people.person(Some(principal), 7).unwrap();
-        person.count(&record);
+    fn begin(people: &People, principal: &Principal, method: &str) -> Arc<Person> {
+        let person = people.person(principal, 7).unwrap();
+        person.begin(method);
+        person
     }
 
     fn shown(people: &People) -> Vec<String> {
@@ -168,29 +167,28 @@ mod tests {
         let people = People::default();
         let ann = Principal::key("ann", Claims::default()).unwrap();
         let cn = Principal::certificate("CN=ci", Claims::default()).unwrap();
-        count(&people, &ann, "tools/call", Outcome::Allowed);
-        count(&people, &ann, "tools/call", Outcome::Denied);
-        count(&people, &ann, "tools/list", Outcome::Allowed);
-        count(&people, &cn, "prompts/get", Outcome::Error);
+        begin(&people, &ann, "tools/call");
+        begin(&people, &ann, "tools/call").refuse();
+        begin(&people, &ann, "tools/list");
+        begin(&people, &cn, "prompts/get");
         assert_eq!(shown(&people), ["ann 2/3 refused 1", "CN=ci 0/1 refused 0"]);
-        people.person(Some(&ann), 9).unwrap().add_result(403);
+        people.person(&ann, 9).unwrap().add_result(403);
         let first = people.all().remove(0);
         assert_eq!((first.tokens, first.last), (100, 9));
-        assert!(people.person(Some(&Principal::anonymous()), 9).is_none());
-        assert!(people.person(None, 9).is_none());
+        assert!(people.person(&Principal::anonymous(), 9).is_none());
     }
 
     #[test]
     fn a_person_of_a_token_has_a_digest_until_a_claim_names_them() {
         let people = People::default();
         let token = Principal::token("https://idp.example", "7", Claims::default()).unwrap();
-        count(&people, &token, "tools/call", Outcome::Allowed);
+        begin(&people, &token, "tools/call");
         assert_eq!(
             shown(&people),
             [format!("{} 1/1 refused 0", token.id_text())]
         );
         let named = token.with_name("ann@example.com");
-        count(&people, &named, "tools/call", Outcome::Allowed);
+        begin(&people, &named, "tools/call");
         assert_eq!(shown(&people), ["ann@example.com 2/2 refused 0"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Calls for those who watch them as they end, and for those who look later.
+//! Calls as they end, for watchers and for the history.
 
 use mcp_vary_audit::{Record, TargetKind, Text};
 use mcp_vary_base::lock::ScopedLock;
@@ -12,12 +12,12 @@ use crate::call_history::CallHistory;
 use crate::finished_call::{FinishedCall, WatchedClient};
 use crate::request_line::{milliseconds, without_secrets};
 
-/// Sends what is known of calls to those who watch, and records the last ones. Lists and other requests are no calls.
+/// Sends calls that have ended to watchers, and records the last ones. Lists and other requests are not calls.
 ///
 /// # Properties
 ///
-/// A call costs nothing here until somebody wants to look later, and then a push into a ring. To those who watch, the first
-/// [`SHOWN_PER_SECOND`] of each second are sent, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is
+/// A call costs nothing here unless calls are watched or recorded; recording is a push into a ring. Watchers get the first
+/// [`SHOWN_PER_SECOND`] calls of each second, the others are counted. The last [`MAX_WAITING`] are kept. A watcher that is
 /// further behind gets the number of those that it missed; the other watchers miss none.
 #[derive(Debug)]
 pub struct RequestFeed {
@@ -28,7 +28,7 @@ pub struct RequestFeed {
     /// The latest second since then in which a call began, and the calls that began in it.
     second: AtomicU64,
     begun: AtomicU64,
-    /// Whether somebody wants to look later.
+    /// Whether the last calls are recorded.
     is_recording: AtomicBool,
     history: CallHistory,
     /// The calls that were not sent.
@@ -40,7 +40,7 @@ pub struct RequestFeed {
 #[derive(Clone, Debug)]
 pub struct ReportedCall {
     feed: Arc<RequestFeed>,
-    /// Whether those who watch see it.
+    /// Whether watchers get it.
     is_shown: bool,
 }
 
@@ -93,7 +93,7 @@ impl RequestFeed {
         self.history.latest()
     }
 
-    /// What gets a request that begins now, if it is a call, and somebody is to see it.
+    /// What gets a request that begins now, if it is a call that is watched or recorded.
     pub fn begin(self: &Arc<Self>, method: &str) -> Option<ReportedCall> {
         if !CALLS.contains(&method) {
             return None;
@@ -106,7 +106,7 @@ impl RequestFeed {
         })
     }
 
-    /// Whether those who watch see another call of this second.
+    /// Whether watchers get another call of this second.
     fn shows_another(&self) -> bool {
         if self.watchers.load(Ordering::Relaxed) == 0 {
             return false;
@@ -126,7 +126,7 @@ impl RequestFeed {
     /// operator.
     pub fn watch(&self, viewer: Viewer) -> Option<RequestWatch> {
         let mut viewers = self.viewers.lock();
-        let of_viewer = viewers.iter().filter(|it| **it == viewer).count();
+        let of_viewer = viewers.iter().filter(|one| **one == viewer).count();
         let has_room = match viewer {
             None => viewers.len() < MAX_WATCHES,
             Some(_) => viewers.len() < MAX_WATCHES_OF_READERS && of_viewer < MAX_WATCHES_OF_ONE,
@@ -149,11 +149,11 @@ impl RequestFeed {
 }
 
 impl ReportedCall {
-    /// Records the call, which has ended, and sends it to those who watch.
+    /// Records the call, which has ended, and sends it to watchers.
     pub(super) fn end(&self, call: FinishedCall) {
         let recorded = self.feed.history.push(call);
         if self.is_shown {
-            // Nobody may watch any more.
+            // The watchers may be gone.
             let _ = self.feed.ended.send(recorded);
         }
     }
@@ -170,14 +170,14 @@ impl FinishedCall {
             id: 0,
             ended: Instant::now(),
             method: text(&record.method).unwrap_or_default(),
-            target: target.map(|target| match target.kind {
-                TargetKind::Resource | TargetKind::Skill => without_secrets(target.name.as_str()),
-                _ => target.name.as_str().to_owned(),
+            target: target.map(|target| match target.name.as_str() {
+                uri if is_uri(target.kind) => without_secrets(uri),
+                name => name.to_owned(),
             }),
             server: server.map(str::to_owned),
             arguments: None,
             upstream_name: target
-                .filter(|it| !matches!(it.kind, TargetKind::Resource | TargetKind::Skill))
+                .filter(|target| !is_uri(target.kind))
                 .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
             client: record.client.as_ref().map(|client| WatchedClient {
                 name: client.name.as_str().to_owned(),
@@ -218,6 +218,21 @@ impl FinishedCall {
         let of_client = client.map_or(0, |client| client.name.len() + client.version.len());
         size_of::<Self>() + self.method.len() + text + of_client
     }
+}
+
+/// The `text` of an error, without what may be a secret of the URI that the request names: servers repeat it.
+pub(super) fn without_uri_secrets(text: String, record: &Record) -> String {
+    let Some(target) = record.target.as_ref().filter(|target| is_uri(target.kind)) else {
+        return text;
+    };
+    let names = std::iter::once(&target.name).chain(&target.upstream_name);
+    names.fold(text, |shown, uri| {
+        shown.replace(uri.as_str(), &without_secrets(uri.as_str()))
+    })
+}
+
+const fn is_uri(kind: TargetKind) -> bool {
+    matches!(kind, TargetKind::Resource | TargetKind::Skill)
 }
 
 impl RequestWatch {
@@ -266,7 +281,7 @@ pub type Viewer = Option<u128>;
 mod tests {
     use std::time::Duration;
 
-    use mcp_vary_audit::{Event, Outcome};
+    use mcp_vary_audit::{Event, LongText, Outcome, Target};
 
     use super::*;
 
@@ -297,7 +312,7 @@ mod tests {
 
     /// OP-9
     #[tokio::test(start_paused = true)]
-    async fn calls_are_recorded_whoever_watches_and_however_many_they_are() {
+    async fn all_calls_are_recorded_whether_or_not_somebody_watches() {
         let feed = Arc::<RequestFeed>::default();
         feed.record();
         feed.begin("tools/call").unwrap().end(call());
@@ -329,6 +344,22 @@ mod tests {
         assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(shown().count() as u64, SHOWN_PER_SECOND);
+    }
+
+    /// OP-9
+    #[test]
+    fn the_text_of_an_error_shows_no_secret_of_a_uri() {
+        let shows = |kind, expected: &str| {
+            let mut record = Record::new(Event::Request, Outcome::Error);
+            let mut target = Target::new(kind, LongText::new("db://u:p@h/t?key=s3"));
+            target.upstream_name = Some(LongText::new("file:///t?key=s3"));
+            record.target = Some(target);
+            let text = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
+            assert_eq!(without_uri_secrets(text.to_owned(), &record), expected);
+        };
+        shows(TargetKind::Resource, "neither db://h/t nor file:///t");
+        let as_written = "neither db://u:p@h/t?key=s3 nor file:///t?key=s3";
+        shows(TargetKind::Tool, as_written);
     }
 
     #[test]

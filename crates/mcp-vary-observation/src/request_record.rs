@@ -12,6 +12,7 @@ use mcp_vary_audit::{
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
+use mcp_vary_metrics::Code;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
@@ -23,9 +24,9 @@ use tokio::time::Instant;
 use crate::audit_service::{AuditService, ClientKey};
 use crate::finished_call::FinishedCall;
 use crate::origin::{Origin, actor};
-use crate::outcome::{failure_text, outcome, result_length};
+use crate::outcome::{code_of, failure_text, outcome};
 use crate::people::Person;
-use crate::request_feed::ReportedCall;
+use crate::request_feed::{ReportedCall, without_uri_secrets};
 use crate::{request_line, subject};
 
 /// A request that is to be recorded.
@@ -49,7 +50,7 @@ pub struct AuditedRequest<'a> {
     pub length: usize,
     /// The digest of the configuration.
     pub config: Option<&'a Arc<str>>,
-    /// What gets it when it has ended, if it is a call that somebody sees.
+    /// What gets it when it has ended, if it is a call that is watched or recorded.
     pub reported: Option<ReportedCall>,
     /// For whom it counts; `None` for anonymous clients and for the operator.
     pub person: Option<Arc<Person>>,
@@ -76,9 +77,8 @@ pub struct RankingDetails {
 pub struct RequestRecord {
     /// `None` for a request that is not in the audit log.
     service: Option<Arc<AuditService>>,
-    /// `None` if it is no call, or nobody sees it.
+    /// `None` unless it is a call that is watched or recorded.
     reported: Option<ReportedCall>,
-    person: Option<Arc<Person>>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -102,7 +102,7 @@ struct Pending {
 mcp_vary_base::debug_by_name!(RequestRecord);
 
 impl RequestRecord {
-    /// The record of a request that counts for a person, or that only the log shows, or those who watch.
+    /// The record of a request that is not in the audit log.
     pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
@@ -135,7 +135,7 @@ impl RequestRecord {
         } = *request;
         // The outcome is filled in when it is known.
         let mut record = Record::new(Event::Request, Outcome::Cancelled);
-        record.actor = principal.and_then(|it| actor(it, origin.oauth_client.as_ref()));
+        record.actor = principal.and_then(|person| actor(person, origin.oauth_client.as_ref()));
         record.address = origin.address;
         record.session = origin.session.clone();
         record.era = Some(request.era);
@@ -166,7 +166,6 @@ impl RequestRecord {
         let this = Self {
             service,
             reported: request.reported.clone(),
-            person: request.person.clone(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
@@ -307,7 +306,7 @@ impl RequestRecord {
     }
 
     /// A rate limit refuses the request: `limit` names it.
-    pub fn limited_by(&self, limit: &str) {
+    pub(crate) fn limited_by(&self, limit: &str) {
         self.change(|pending| self.record(pending.record.limited_by(limit)));
     }
 
@@ -318,23 +317,15 @@ impl RequestRecord {
         }
     }
 
-    /// Records the outcome by the response to the client.
-    pub(crate) fn finish(&self, reply: &Reply) {
-        let Some(pending) = self.pending.lock().take() else {
-            return;
-        };
+    /// Records the outcome by the response to the client, and returns it as a label of metrics, unless it was known before.
+    pub(crate) fn finish(&self, reply: &Reply) -> Option<Code> {
+        let pending = self.pending.lock().take()?;
         let record = pending.record.record();
         let method = record.method.as_ref().map_or("", Text::as_str);
         let is_call = CALLS.contains(&method);
         let (outcome, code) = outcome(&reply.body, is_call);
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        if let Some(person) = &self.person
-            && pending.sent_at.is_some()
-            && method == "tools/call"
-        {
-            person.add_result(result_length(&reply.body).unwrap_or_default());
-        }
         let error = match self.reported {
             Some(_) => failure_text(&reply.body, outcome),
             None => None,
@@ -344,6 +335,7 @@ impl RequestRecord {
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
         });
+        Some(code_of(outcome, code))
     }
 
     /// Records the outcome of a request that has no response, or whose client did not wait for it.
@@ -369,15 +361,12 @@ impl RequestRecord {
             let audited = self.service.as_ref().zip(record.arguments.as_ref());
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
-                error,
+                error: error.map(|text| without_uri_secrets(text, &record)),
                 ..FinishedCall::new(&record, server.as_deref())
             });
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
-        }
-        if let Some(person) = &self.person {
-            person.count(&record);
         }
         if let Some(permit) = permit {
             permit.submit(record);

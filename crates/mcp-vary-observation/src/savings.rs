@@ -31,7 +31,7 @@ pub struct Cost {
 pub struct SavingsStatus {
     /// Since the start of the gateway.
     pub total: Cost,
-    /// Since then by client and person, those who saved the most first.
+    /// Since then by client and person, those with the highest savings first.
     pub clients: Vec<ClientSaving>,
     /// By day in UTC, the last 30 on which there was something.
     pub days: BTreeMap<String, Cost>,
@@ -43,7 +43,7 @@ pub struct SavingsStatus {
 pub struct ClientSaving {
     /// The name that it sends; empty if it sends none.
     pub client: String,
-    /// The name of the key that it has, or else an id from which nobody learns a name; absent for anonymous clients.
+    /// The name that the operator gave to the person, or else an id that reveals no name; absent for anonymous clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
     /// The tokens.
@@ -114,8 +114,8 @@ impl Default for Savings {
 impl Savings {
     /// Where the cost of a client counts.
     pub fn of(&self, client: &str, principal: Option<&Principal>) -> Arc<CostCounters> {
-        let known = principal.filter(|it| !it.is_anonymous());
-        let person = known.map(|it| it.name().unwrap_or(it.id_text()));
+        let known = principal.filter(|person| !person.is_anonymous());
+        let person = known.map(|person| person.name().unwrap_or(person.id_text()));
         let key = ClientKeyRef { client, person };
         self.clients.get(&key).unwrap_or_else(|| self.add(&key))
     }
@@ -168,7 +168,7 @@ impl Savings {
             cost: cost.load().tokens(),
         });
         let mut clients: Vec<_> = clients.collect();
-        clients.sort_by_key(|it| Reverse(it.cost.saved()));
+        clients.sort_by_key(|client| Reverse(client.cost.saved()));
         clients.truncate(MAX_REPORTED);
         let days = self.days(now).into_iter().map(|(day, cost)| {
             let date = Date::from_unix(day.saturating_mul(SECONDS_PER_DAY));
@@ -229,7 +229,7 @@ impl Days {
     }
 }
 
-/// The clients whose cost is known alone.
+/// The clients that are counted separately.
 pub const MAX_CLIENTS: usize = 1024;
 /// The clients in a status.
 const MAX_REPORTED: usize = 256;

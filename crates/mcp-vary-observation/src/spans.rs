@@ -16,7 +16,7 @@ pub(super) fn begin(
     request: &AuditedRequest<'_>,
 ) -> Option<Arc<RequestSpan>> {
     let origin = request.origin;
-    let principal = request.principal.filter(|it| !it.is_anonymous());
+    let principal = request.principal.filter(|person| !person.is_anonymous());
     let transport = match origin.transport {
         Transport::Stdio => SpanTransport::Stdio,
         _ => SpanTransport::Http,

@@ -93,20 +93,15 @@ impl SkillServer {
         for key in ["skills", "resources", "contents"] {
             let items = edit::get(result, key).and_then(|items| elements(items).ok());
             let Some(items) = items else { continue };
-            let shown = match key {
-                "skills" => self.shown_skills(&items, shows),
-                "resources" => {
-                    let show = |item: &&str| self.reported(self.shown_item(item, shows));
-                    items.iter().filter_map(show).collect()
-                }
+            let show = |item: &&str| match key {
+                "skills" => self.reported(self.shown_skill(item, shows)),
+                "resources" => self.reported(self.shown_item(item, shows)),
                 _ => {
-                    let show = |item: &&str| match self.shown_item(item, &|_| true) {
-                        Ok(Some(shown)) => shown,
-                        _ => (*item).to_owned(),
-                    };
-                    items.iter().map(show).collect()
+                    let shown = self.shown_item(item, &|_| true).ok().flatten();
+                    shown.or_else(|| Some((*item).to_owned()))
                 }
             };
+            let shown: Vec<_> = items.iter().filter_map(show).collect();
             if shown != items {
                 renamed = Cow::Owned(edit::set(&renamed, key, &array(&shown)).into_owned());
             }

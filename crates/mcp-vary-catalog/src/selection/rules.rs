@@ -119,7 +119,7 @@ impl ClientRules {
         let presentations =
             presentations.map(|(result, dialect)| Presentation::new(result, dialect.flatten()));
         let mut different: Vec<_> = presentations
-            .filter(|it| *it != Presentation::default())
+            .filter(|presentation| *presentation != Presentation::default())
             .collect();
         different.sort_unstable();
         different.dedup();

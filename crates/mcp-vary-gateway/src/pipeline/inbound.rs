@@ -143,10 +143,11 @@ impl<'a> Inbound<'a, '_> {
         let snapshot = self.sender.snapshot;
         let services = &snapshot.services;
         let observers = &services.observers;
-        let now = (snapshot.config.environment.now)();
+        let now = snapshot.config.environment.now;
+        let principal = caller.principal.as_ref();
         let audited = AuditedRequest {
             origin: &caller.origin,
-            principal: caller.principal.as_ref(),
+            principal,
             era,
             method: request.method,
             id: request.id,
@@ -155,7 +156,7 @@ impl<'a> Inbound<'a, '_> {
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
             reported: observers.feed.begin(request.method),
-            person: services.people.person(caller.principal.as_deref(), now),
+            person: principal.and_then(|principal| services.people.person(principal, now())),
         };
         let begun = Observation::begin(observers, &audited).await;
         begun.map_err(|full| {

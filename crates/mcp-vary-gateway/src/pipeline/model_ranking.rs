@@ -167,7 +167,7 @@ impl ModelRanking {
         client: &RankedClient<'_>,
     ) -> Option<Arc<RankedVariants>> {
         let description = client.hints.description()?;
-        let known = client.principal.filter(|it| !it.is_anonymous());
+        let known = client.principal.filter(|person| !person.is_anonymous());
         if description.trim().is_empty() || known.is_none() && !self.config.anonymous {
             return None;
         }
@@ -207,7 +207,7 @@ impl ModelRanking {
         let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_owned() else {
             return Some(false);
         };
-        let principal = client.principal.filter(|it| !it.is_anonymous());
+        let principal = client.principal.filter(|person| !person.is_anonymous());
         let caller = Caller {
             principal: principal.map(|principal| principal.id()),
             key: None,

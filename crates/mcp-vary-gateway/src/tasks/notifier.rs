@@ -34,7 +34,7 @@ impl TaskNotifier {
     /// The params of a server's notification, as the client receives them.
     pub(crate) fn params_to_client(&self, params: &str) -> String {
         let task = rename_task(params, &|_| Some(self.client_id.to_string()));
-        let Some(result) = edit::get(&task, RESULT).filter(|it| it.starts_with('{')) else {
+        let Some(result) = edit::get(&task, RESULT).filter(|result| result.starts_with('{')) else {
             return task.into_owned();
         };
         if let Some(origin) = &self.rewriter.origin {

@@ -121,6 +121,29 @@ async fn a_session_outside_the_table_can_be_deleted() {
     assert_eq!(client.ask("ping", json!({})).await.status, 404);
 }
 
+/// The head of a request names its session, which may end before the body is there.
+#[tokio::test]
+async fn a_session_that_ends_before_the_body_arrives_is_unknown() {
+    let one = limits().with_sessions(1);
+    let harness = Harness::with(|config| config.with_limits(one)).await;
+    for is_in_table in [true, false] {
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let body = request(json!(7), "ping", json!({})).to_string();
+        let post = HttpRequest::of(&client.session, body.as_str()).with("Expect", "100-continue");
+        let bytes = post.bytes();
+        let mut http = harness.connect().await;
+        http.send(&bytes[..bytes.len() - body.len()]).await;
+        assert_eq!(http.head().await.status, 100);
+        if !is_in_table {
+            let _other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        }
+        client.delete().await;
+        http.send(body.as_bytes()).await;
+        let refusal = http.response().await.refusal();
+        assert_eq!(refusal, (404, -32001, json!(7)), "{is_in_table}");
+    }
+}
+
 #[tokio::test]
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);

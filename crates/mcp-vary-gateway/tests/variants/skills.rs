@@ -217,7 +217,7 @@ async fn allowed(rules: &str) -> (Vec<String>, Value) {
     (names.collect(), listed["error"]["code"].clone())
 }
 
-/// SV-20: skills are a kind of access rules, and rules for other kinds say nothing of them.
+/// SV-20: skills are a kind of item for access rules, and rules for other kinds do not apply to them.
 #[tokio::test]
 async fn access_rules_name_skills() {
     let all = ["pdf", "one", "pdf", "two"];

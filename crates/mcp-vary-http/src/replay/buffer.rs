@@ -124,7 +124,7 @@ impl ReplayBuffer {
             state.is_pumped = false;
             while copy.has_remaining() {
                 // Another follows it.
-                state.next = copy.try_get_u64().ok().filter(|it| *it < u64::MAX)?;
+                state.next = copy.try_get_u64().ok().filter(|next| *next < u64::MAX)?;
                 let length = usize::try_from(copy.try_get_u32().ok()?).ok()?;
                 let (event, others) = copy.split_at_checked(length)?;
                 copy = others;

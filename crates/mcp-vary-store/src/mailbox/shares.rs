@@ -33,8 +33,8 @@ impl Exchanges {
         let shares = || self.open.values().filter_map(|exchange| exchange.share());
         let has_room =
             |most: usize, takes: &dyn Fn(&Share) -> bool| shares().filter(takes).count() < most;
-        (share.sender.is_none() || has_room(MAX_OF_ONE, &|it| it.sender == share.sender))
-            && (!share.is_stream || has_room(MAX_STREAMS, &|it| it.is_stream))
+        (share.sender.is_none() || has_room(MAX_OF_ONE, &|other| other.sender == share.sender))
+            && (!share.is_stream || has_room(MAX_STREAMS, &|other| other.is_stream))
     }
 }
 

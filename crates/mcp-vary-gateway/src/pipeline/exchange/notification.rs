@@ -68,7 +68,7 @@ impl ResponseContext {
             .plan
             .progress
             .as_ref()
-            .filter(|it| it.upstream == token);
+            .filter(|tokens| tokens.upstream == token);
         let Some(progress) = progress else {
             let task = self.plan.task.as_ref()?;
             let params = task.services.registry.progress(self.client.id, params)?;

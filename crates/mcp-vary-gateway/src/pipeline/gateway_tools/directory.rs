@@ -11,7 +11,7 @@ use mcp_vary_wire::response::RpcError;
 use super::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 
-/// The answer of `describe_tools` or `search_tools`; `None` if the view is gone meanwhile.
+/// The answer of `describe_tools` or `search_tools`; `None` if the view no longer exists.
 pub(super) async fn call_directory_tool(
     scope: ViewScope<'_>,
     tool: GatewayTool,

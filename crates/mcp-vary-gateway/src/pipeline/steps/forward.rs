@@ -213,7 +213,7 @@ fn upstream_request(
         .plan
         .progress
         .as_ref()
-        .map(|it| it.upstream.as_str());
+        .map(|tokens| tokens.upstream.as_str());
     let upstream_context = UpstreamContext {
         revision: handshake.revision,
         capabilities,

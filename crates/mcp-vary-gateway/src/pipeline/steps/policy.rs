@@ -270,7 +270,5 @@ fn record_limit(context: &RequestContext<'_>, limit: &LimitExceeded<'_>) {
     let name = limit.limit();
     let retry_after = limit.retry_after();
     debug!(limit = name, retry_after, "request refused by a rate limit");
-    if let Some(record) = context.client.observation.record() {
-        record.limited_by(name);
-    }
+    context.client.observation.limited_by(name);
 }
