@@ -140,7 +140,7 @@ impl Cookie {
     }
 }
 
-/// Year, month, day, hour, minute and second, as far as they can be compared.
+/// Year, month, day, hour, minute and second: the earlier moment is less.
 type Moment = [usize; 6];
 
 /// The moment of a `Date` or an `Expires`.
@@ -161,7 +161,8 @@ fn moment(date: &str) -> Option<Moment> {
     Some([century + year, month, day, hour, minute, second])
 }
 
-/// Whether a cookie ended before its response. Without a date of that, only the beginning of time has passed for certain.
+/// Whether a cookie expired before its response was sent. Without the date of the response, only 1970 is certain to have
+/// passed.
 fn has_passed(expires: &str, now: Option<Moment>) -> bool {
     match (moment(expires), now) {
         (Some(end), Some(now)) => end <= now,
