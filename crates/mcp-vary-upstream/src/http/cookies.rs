@@ -147,7 +147,10 @@ type Moment = [usize; 6];
 fn moment(date: &str) -> Option<Moment> {
     let parts = date.split(|character: char| !character.is_ascii_alphanumeric());
     let numbers: Vec<usize> = parts.clone().filter_map(|part| part.parse().ok()).collect();
-    let &[day, year, hour, minute, second @ 0..=60] = &numbers[..] else {
+    // The second form is that of `asctime`, which has the year at the end.
+    let &([day, year, hour, minute, second @ 0..=60] | [day, hour, minute, second, year]) =
+        &numbers[..]
+    else {
         return None;
     };
     let is_named = |month: &&str| parts.clone().any(|part| part.eq_ignore_ascii_case(month));
@@ -194,7 +197,8 @@ mod tests {
             ("Thu, 01 Jan 1970 00:00:00 GMT", None, true),
             ("Wed, 21 Oct 2015 07:28:00 GMT", None, false),
             ("Thu Jan  1 00:00:00 1970", now, true),
-            ("Thu Jan  1 00:00:00 2015", now, false),
+            ("Thu Jan  1 00:00:00 2015", now, true),
+            ("Fri Jan  1 00:00:00 2027", now, false),
             ("soon", now, false),
         ] {
             let set = format!("a=1; Expires={expires}");
