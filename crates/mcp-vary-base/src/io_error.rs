@@ -40,8 +40,8 @@ pub fn is_lookup(error: &Error) -> bool {
     error.to_string().starts_with(LOOKUP)
 }
 
-/// What went wrong when `path` was read. If its folder is missing: which; if access was denied: what denies it, whose it is, as
-/// whom this process runs, and what to do.
+/// Why `path` cannot be read. Names the folder that is missing, or, if access was denied, what denies it, its owner, the
+/// user of this process, and what to do.
 #[must_use]
 pub fn describe_at(path: &Path, error: &Error) -> String {
     describe_access(path, error, false)
@@ -178,7 +178,7 @@ impl Users {
     }
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 impl Users {
     const fn of(_: &Metadata) -> Self {
@@ -203,7 +203,7 @@ fn is_of_this_user(folder: &Path) -> bool {
         .is_ok_and(|metadata| metadata.uid() == user)
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 const fn is_of_this_user(_: &Path) -> bool {
     false
@@ -230,7 +230,7 @@ fn is_closed_to_owner(metadata: &Metadata) -> bool {
     metadata.mode() & all != all
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 const fn denies_its_owner(_: &Metadata) -> bool {
     false
