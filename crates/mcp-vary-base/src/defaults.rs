@@ -1,7 +1,7 @@
-//! The fields of a struct beside their defaults.
+//! Structs with a default beside each field.
 
-/// A struct whose fields have their defaults beside them, and the function that makes it of these. What has no default is a
-/// parameter of the function.
+/// Defines a struct with a default beside each field, and the function that builds it. The function has a parameter for
+/// each value without a default.
 ///
 /// # Examples
 ///

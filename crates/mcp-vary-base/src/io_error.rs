@@ -34,14 +34,14 @@ pub fn describe(error: &Error) -> String {
     }
 }
 
-/// Whether the name of a host could not be looked up. The system's text does not have the name.
+/// Whether a host name could not be resolved. The text of such an error does not contain the name.
 #[must_use]
 pub fn is_lookup(error: &Error) -> bool {
     error.to_string().starts_with(LOOKUP)
 }
 
-/// What went wrong when `path` was read. If its folder is missing: which; if access was denied: what denies it, whose it is, as
-/// whom this process runs, and what to do.
+/// Why `path` cannot be read. Names the folder that is missing, or, if access was denied, what denies it, its owner, the
+/// user of this process, and what to do.
 #[must_use]
 pub fn describe_at(path: &Path, error: &Error) -> String {
     describe_access(path, error, false)
@@ -125,11 +125,11 @@ impl Denial<'_> {
         match (self.is_in_folder_of_runner, self.is_directory) {
             (true, false) => format!("; type: sudo chown {user} '{shown}'"),
             (true, true) => format!("; type: sudo chown -R {user} '{shown}'"),
-            // A program has one such folder, and reads no other.
+            // A program has one hidden folder for its settings, so another folder would not help.
             (false, true) if self.is_writing && self.is_hidden() => {
                 format!("; type: sudo chown -R {user} '{shown}'")
             }
-            // A file of the administrator elsewhere, such as a private key, is not to change its owner.
+            // The owner of a file elsewhere, such as a private key of the administrator, should stay.
             (false, _) if !self.is_writing => {
                 format!("; name a file that the user `{user}` may read")
             }
@@ -168,7 +168,8 @@ impl Users {
         }
     }
 
-    /// Whose the file is, its mode, and as whom this process runs: `belongs to root (mode 755), and Vary runs as ann`.
+    /// The owner and mode of the file, and the user of this process: `belongs to root (mode 755), and Vary runs as
+    /// ann`.
     fn describe_owner(&self, metadata: &Metadata) -> String {
         use std::os::unix::fs::MetadataExt as _;
         let Self { owner, runner } = self;
@@ -177,7 +178,7 @@ impl Users {
     }
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 impl Users {
     const fn of(_: &Metadata) -> Self {
@@ -202,7 +203,7 @@ fn is_of_this_user(folder: &Path) -> bool {
         .is_ok_and(|metadata| metadata.uid() == user)
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 const fn is_of_this_user(_: &Path) -> bool {
     false
@@ -229,7 +230,7 @@ fn is_closed_to_owner(metadata: &Metadata) -> bool {
     metadata.mode() & all != all
 }
 
-/// There are no owners on this system.
+/// Files have no owners on this system.
 #[cfg(not(unix))]
 const fn denies_its_owner(_: &Metadata) -> bool {
     false

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The value of a limit.
+/// A type that a limit can have.
 pub trait Limit {
-    /// The value of this many bytes or milliseconds, or this count.
+    /// The value for this number of bytes, milliseconds or things.
     fn of(quantity: u32) -> Self;
 }
 
@@ -27,11 +27,11 @@ impl Limit for Duration {
     }
 }
 
-/// The bytes, the milliseconds or the count that a default means.
+/// The number of a default, in bytes or milliseconds if it has a unit.
 ///
 /// # Panics
 ///
-/// If it has another unit: the program then does not compile, since defaults are constants.
+/// If the unit is unknown. Defaults are constants, so the program then does not compile.
 #[must_use]
 pub const fn quantity(text: &str) -> u32 {
     let mut number = 0;
@@ -47,6 +47,6 @@ pub const fn quantity(text: &str) -> u32 {
         b"s" => number * 1000,
         b"m" => number * 60_000,
         b"h" => number * 3_600_000,
-        _ => panic!("a default has another unit"),
+        _ => panic!("unknown unit of a default"),
     }
 }

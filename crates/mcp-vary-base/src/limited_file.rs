@@ -1,4 +1,4 @@
-//! Reads files that may be longer than anybody needs.
+//! Files of which only the beginning is read, however long they are.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -17,11 +17,11 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same for the file that the setting `key` names.
+/// The first bytes of the file that the setting `key` names, at most `most`.
 ///
 /// # Errors
 ///
-/// If the file cannot be read. The text contains nothing of it.
+/// If the file cannot be read. The error contains nothing of its content.
 pub fn read_setting(key: &str, path: &Path, most: u64) -> Result<Vec<u8>, String> {
     read(path, most).map_err(|error| {
         let (path, why) = (path.display(), io_error::describe(&error));

@@ -78,7 +78,8 @@ impl MemoryBudget {
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .map_err(|_| Exhausted)?;
-        let occupied = self.parent.as_ref().map_or(Ok(()), |it| it.reserve(bytes));
+        let parent = self.parent.as_ref();
+        let occupied = parent.map_or(Ok(()), |parent| parent.reserve(bytes));
         occupied.inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })

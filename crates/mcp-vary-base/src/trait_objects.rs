@@ -2,7 +2,7 @@
 
 /// Implements `Debug` as the name of the type: for types whose content is secret or of no use, and for trait objects.
 /// With `Debug` as a supertrait, the program would contain the code that writes each implementor and all of its fields,
-/// although nobody calls it.
+/// which is never called.
 ///
 /// # Examples
 ///

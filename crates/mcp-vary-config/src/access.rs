@@ -238,7 +238,8 @@ impl PartialAccess {
                 let server = pattern.server.as_ref();
                 server.is_none_or(|server| server.matches(name))
             };
-            let is_trusted = servers.trusted_annotations.iter().any(|it| matches(it));
+            let mut trusted = servers.trusted_annotations.iter();
+            let is_trusted = trusted.any(|server| matches(server));
             let written = pattern.server.as_ref().map(|server| server.as_str());
             let (what, fix) = if !names.iter().any(|name| matches(name)) {
                 let fix = meant_or_known(written.unwrap_or_default(), &names);

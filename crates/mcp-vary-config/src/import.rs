@@ -87,13 +87,13 @@ pub struct Imported {
     pub notes: Vec<Note>,
     /// The names of the entries that are left out, since they cannot be used. The notes have the reasons.
     pub left_out: Vec<String>,
-    /// What became of each file, in their order.
+    /// The outcome of each file, in their order.
     pub files: Vec<ImportedFile>,
     /// The variables of the environment that the servers need.
     pub variables: BTreeSet<String>,
 }
 
-/// What became of one file.
+/// The outcome of one file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ImportedFile {

@@ -51,7 +51,7 @@ macro_rules! choice {
     };
 }
 
-/// What a function reads: `value!(shape, read, |draft| draft.field)`.
+/// A field that gets what `read` returns: `value!(shape, read, |draft| draft.field)`.
 macro_rules! value {
     ($shape:expr, $read:expr, |$draft:ident| $field:expr) => {
         $crate::key_spec::ValueKind::Other($shape, |reader, field, $draft| {
@@ -60,7 +60,7 @@ macro_rules! value {
     };
 }
 
-/// What a function sets: `set!(shape, read, |draft| &mut draft.field)`.
+/// A field that `read` sets: `set!(shape, read, |draft| &mut draft.field)`.
 macro_rules! set {
     ($shape:expr, $set:expr, |$draft:ident| &mut $field:expr) => {
         $crate::key_spec::ValueKind::Other($shape, |reader, field, $draft| {
@@ -80,7 +80,8 @@ macro_rules! table {
     };
 }
 
-/// A number that has no default, or is none of [`ValueKind::Count`]: `count!(1..=9, |draft| &mut draft.field)`.
+/// A whole number without a default, or of another type than [`ValueKind::Count`]:
+/// `count!(1..=9, |draft| &mut draft.field)`.
 macro_rules! count {
     ($range:expr, |$draft:ident| &mut $field:expr) => {
         $crate::key_spec::ValueKind::Other(

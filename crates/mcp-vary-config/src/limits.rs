@@ -4,7 +4,7 @@ use mcp_vary_settings::limits::Limits;
 
 use crate::key_spec::{KeySpec, keys};
 
-/// The kind of value of a limit: `kind!(Duration, |limits| &mut limits.field)`.
+/// The kind of the value of a limit: `kind!(Duration, |limits| &mut limits.field)`.
 macro_rules! kind {
     (Count, $target:expr) => {
         $crate::key_spec::ValueKind::Count(1..=$crate::reader::MOST, $target)

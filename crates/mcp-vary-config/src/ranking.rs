@@ -77,7 +77,7 @@ pub(super) fn check(
     let field = root.deepest(&["ranking", "weights"]);
     let is_there = field.path == "ranking.weights";
     let entries = field.node.entries().iter();
-    for entry in entries.filter(|it| is_there && !hints.contains_key(&it.key)) {
+    for entry in entries.filter(|entry| is_there && !hints.contains_key(&entry.key)) {
         let what = "counts nothing: no variant has such a hint";
         let fix = match nearest(&entry.key, &known) {
             Some(meant) => did_you_mean(meant),

@@ -178,7 +178,7 @@ impl Report {
         &self.skipped
     }
 
-    /// Whether all checks were reached, and none of a MUST objects.
+    /// Whether all checks were reached, and no check of a MUST objects.
     pub fn passes(&self) -> bool {
         !self.fails() && self.not_reached() == 0
     }

@@ -106,7 +106,7 @@ fn more_time(seconds: u64) -> u64 {
     seconds.saturating_mul(5).clamp(300, LONGEST_RUN)
 }
 
-/// What is said before why no era can be checked. A server that is silent answers nothing at all.
+/// The text before the reasons why no era can be checked; empty if the server sent nothing at all.
 fn before_reasons(reasons: &str) -> &'static str {
     if reasons.starts_with(NO_RESPONSE) {
         ""

@@ -19,7 +19,7 @@ pub const FILES: [(&str, &str); 4] = [
 /// `yaml` with the checks whose source begins with `source` in place of those that it has. Its head and the sentences
 /// that no check has are written by hand, and stay. `None` if it has no `requirements`.
 ///
-/// Decisions (`MUST*`) are no sentences of a document, and are left out.
+/// Decisions (`MUST*`) are not sentences of a document, and are left out.
 pub fn updated(yaml: &str, source: &str) -> Option<String> {
     let (head, rows) = yaml.split_once("\nrequirements:\n")?;
     let excluded = rows.find("  - text: ").map_or("", |start| &rows[start..]);

@@ -21,7 +21,7 @@ use process::Process;
 pub(crate) use process::REPEATED_REQUEST;
 use stdio::Stdio;
 
-/// How the reason begins if a server sends nothing in time.
+/// The beginning of the reason if a server sends nothing in time.
 pub(crate) const NO_RESPONSE: &str = "no response within";
 
 /// How many checks start processes at the same time.

@@ -91,7 +91,8 @@ impl Experiment {
             return Err(ExperimentError::Arms(arms.len()));
         }
         for (at, arm) in arms.iter().enumerate() {
-            if arms.iter().take(at).any(|it| it.variant == arm.variant) {
+            let mut earlier = arms.iter().take(at);
+            if earlier.any(|other| other.variant == arm.variant) {
                 return Err(ExperimentError::Twice(arm.variant.clone()));
             }
             if arm.weight > MAX_WEIGHT {
@@ -124,7 +125,8 @@ impl Experiment {
 
     /// Identifies the experiment with this key among others: with another name, arm or weight, it is another one.
     pub fn id(&self, key: &[u8]) -> u64 {
-        let weights: Vec<_> = self.arms.iter().map(|it| it.weight.to_be_bytes()).collect();
+        let encoded = self.arms.iter().map(|arm| arm.weight.to_be_bytes());
+        let weights: Vec<_> = encoded.collect();
         let weighted = self.arms.iter().zip(&weights);
         let arms = weighted.flat_map(|(arm, weight)| [arm.variant.as_bytes(), weight]);
         let parts: Vec<_> = [&b"experiment"[..], self.name.as_bytes()]

@@ -39,7 +39,7 @@ pub struct Sharing {
     pub name: String,
 }
 
-/// What came of an experiment so far.
+/// The counts of an experiment so far.
 pub struct Tally {
     experiment: Experiment,
     /// How this replica takes part in a tally of several, if it does.

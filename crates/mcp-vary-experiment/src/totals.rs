@@ -36,7 +36,7 @@ impl Sums {
     }
 }
 
-/// What came of one arm.
+/// The sums of one arm.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ArmTotals {
@@ -55,7 +55,7 @@ impl ArmTotals {
     }
 }
 
-/// What came of an experiment.
+/// The sums of an experiment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Totals {

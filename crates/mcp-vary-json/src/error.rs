@@ -1,4 +1,4 @@
-//! Errors about JSON text, in words for whoever wrote the text.
+//! Errors about JSON text, for the person who wrote it.
 
 use std::fmt::Write as _;
 

@@ -29,7 +29,7 @@ pub enum Per {
     Principal,
     /// Each API key. Requests without a key are not counted.
     Key,
-    /// Each address, whoever sends from there.
+    /// Each address, for all clients that send from there.
     Address,
     /// Each tool, for all clients together.
     Tool,

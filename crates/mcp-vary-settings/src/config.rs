@@ -139,7 +139,7 @@ mcp_vary_base::defaults! {
         pub rates: RateLimits = RateLimits::default(),
         /// The store that replicas with the same keys share; none by default. A gateway keeps the one that it was opened with.
         pub store: Option<StoreUrl> = None,
-        /// What becomes of limited requests while the store is away.
+        /// What happens to requests with a rate limit while the store is away.
         pub store_failure: StoreFailure = StoreFailure::default(),
         /// The experiments that run, those that come first preferred; none by default.
         pub experiments: Vec<ExperimentConfig> = Vec::new(),

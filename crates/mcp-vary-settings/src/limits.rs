@@ -5,7 +5,8 @@ use std::time::Duration;
 use mcp_vary_base::limit::{Count, DurationOrOff, Limit as _, Size, quantity};
 use mcp_vary_base::setters;
 
-/// Passes all limits to the macro `$with`: what each bounds, its key under `limits`, its default, its field and its kind.
+/// Calls the macro `$with` with a row for each limit: what it bounds, its key under `limits`, its default, its field, and
+/// the kind of its value.
 #[macro_export]
 macro_rules! limits {
     ($with:ident) => {

@@ -160,7 +160,7 @@ impl HostName {
 
 /// An address, with or without brackets.
 fn parse_address(host: &str) -> Option<IpAddr> {
-    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = host.strip_prefix('[').and_then(|ip| ip.strip_suffix(']'));
     bare.unwrap_or(host).parse().ok()
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::uri::Authority;
 use http::{HeaderValue, Uri};
 use mcp_vary_rates::{Rate, RateError};
 
@@ -138,7 +139,7 @@ fn endpoint(base: &str) -> Result<String, ModelRankingError> {
     let parsed: Uri = url.parse().map_err(|_| ModelRankingError::Url)?;
     let named = parsed.host().filter(|host| !host.is_empty());
     let host = named.ok_or(ModelRankingError::Url)?;
-    let authority = parsed.authority().map_or("", |it| it.as_str());
+    let authority = parsed.authority().map_or("", Authority::as_str);
     if authority.contains('@') {
         return Err(ModelRankingError::UserInfo);
     }

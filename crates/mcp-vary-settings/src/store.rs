@@ -2,7 +2,7 @@
 
 pub use mcp_vary_store::StoreUrl;
 
-/// What becomes of requests to which a rate limit applies while the store is away.
+/// What happens to requests with a rate limit while the store is away.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum StoreFailure {

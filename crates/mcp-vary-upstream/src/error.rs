@@ -104,7 +104,7 @@ pub enum UpstreamError {
     Unreadable {
         /// The server's name.
         server: Arc<str>,
-        /// Why, without what it sent.
+        /// Why, and how the line begins.
         why: Arc<str>,
     },
     /// The server sent more than its limit allows.

@@ -33,7 +33,7 @@ impl HandshakeProgress {
     pub(crate) fn summary(&self) -> Option<String> {
         let requests = self.0.lock();
         let methods = |is_answered: bool, conjunction: &str| {
-            let found = requests.iter().filter(|it| it.is_answered == is_answered);
+            let found = requests.iter().filter(|one| one.is_answered == is_answered);
             let mut names: Vec<_> = found.map(|sent| format!("`{}`", sent.method)).collect();
             names.dedup();
             (!names.is_empty()).then(|| names.join(conjunction))

@@ -58,7 +58,7 @@ impl UpstreamGateways {
             .lock()
             .values()
             .flatten()
-            .any(|it| it.id == link.id)
+            .any(|known| known.id == link.id)
     }
 
     pub(crate) fn links(&self) -> Vec<GatewayLink> {

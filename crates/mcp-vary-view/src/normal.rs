@@ -196,7 +196,7 @@ fn push_triplets(out: &mut String, bytes: &[u8]) {
 /// Lowers the case of the scheme, and of the host if it is case-insensitive.
 pub(super) fn with_lowercase_prefix(uri: Cow<'_, str>) -> Cow<'_, str> {
     let ranges = [scheme(&uri), host(&uri)];
-    let mut upper = ranges.iter().flatten().filter(|it| has_upper(&uri, it));
+    let mut upper = ranges.iter().flatten().filter(|span| has_upper(&uri, span));
     if upper.next().is_none() {
         return uri;
     }

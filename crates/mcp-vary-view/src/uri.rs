@@ -260,7 +260,7 @@ impl UriError {
 }
 
 fn listed(expressions: &[String]) -> String {
-    let quoted = expressions.iter().map(|it| format!("`{{{}}}`", cut(it)));
+    let quoted = expressions.iter().map(|one| format!("`{{{}}}`", cut(one)));
     match expressions {
         [] => "nothing in braces".to_owned(),
         _ => quoted.collect::<Vec<_>>().join(", "),
@@ -424,7 +424,7 @@ impl UriMap {
             let template = if stays { &it.to } else { &it.from };
             template.matches(native)
         };
-        let template = || self.templates.iter().find(state).map(|it| &*it.upstream);
+        let template = || self.templates.iter().find(state).map(|one| &*one.upstream);
         let by = match self.renamed.get(&*uri_identity(native)) {
             Some((native, _)) => Some(&**native),
             None => self

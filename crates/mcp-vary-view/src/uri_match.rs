@@ -95,7 +95,7 @@ impl<'u> RequestedUri<'u> {
             cut(&AFTER_PATH[..2]),
             cut(&AFTER_PATH),
         ];
-        all.extend(all.clone().iter().map(|it| it.trim_end_matches('/')));
+        all.extend(all.clone().iter().map(|form| form.trim_end_matches('/')));
         all.dedup();
         Self {
             uri,
@@ -199,8 +199,9 @@ impl Selection {
         if *self == Self::default() {
             return true;
         }
-        let path = item.name.split_once("://").map_or(item.name, |(_, it)| it);
-        let path = path.trim_start_matches('/');
+        let uri = item.name;
+        let after_scheme = uri.split_once("://").map_or(uri, |(_, after)| after);
+        let path = after_scheme.trim_start_matches('/');
         let ends = path.match_indices('/').map(|(at, _)| at);
         let ends = ends.chain([path.len()]).take(MAX_DEPTH + 1);
         let paths: Vec<_> = ends.map(|end| RequestedUri::new(&path[..end])).collect();
@@ -212,7 +213,7 @@ impl Selection {
         let has_authority = path
             .split('/')
             .next()
-            .is_some_and(|it| it.contains(['@', ':']));
+            .is_some_and(|first| first.contains(['@', ':']));
         paths.len() <= MAX_DEPTH
             && !has_authority
             && (self.include.is_empty()

@@ -1,4 +1,4 @@
-//! Lists of words and phrases, each a text file with a line for each.
+//! Lists of words and phrases. Each list is a text file with one entry a line.
 
 /// The lines of a file beside the source.
 macro_rules! word_list {

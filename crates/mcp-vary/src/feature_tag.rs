@@ -199,7 +199,7 @@ fn check_value(key: &str, value: &str) -> Result<(), TagError> {
         ' ' => key.starts_with(VENDOR) && at > 0 && at < last,
         c => c.is_ascii_graphic(),
     };
-    match value.char_indices().find(|it| !is_allowed(*it)) {
+    match value.char_indices().find(|place| !is_allowed(*place)) {
         Some((_, c)) => Err(TagError::Value(c)),
         None => Ok(()),
     }

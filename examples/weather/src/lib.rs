@@ -45,14 +45,17 @@ pub async fn serve_stdio() -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// When the transport fails.
+/// When reading fails. A client that hangs up before its response is written is not an error.
 pub async fn serve(transport: impl AsyncRead + AsyncWrite) -> io::Result<()> {
     let (reader, mut writer) = tokio::io::split(transport);
-    let mut lines = BufReader::new(reader).lines();
-    while let Some(line) = lines.next_line().await? {
-        if let Some(response) = server::respond(&line) {
-            writer.write_all(format!("{response}\n").as_bytes()).await?;
-            writer.flush().await?;
+    let mut lines = BufReader::new(reader).split(b'\n');
+    while let Some(line) = lines.next_segment().await? {
+        let Some(response) = server::respond(&line) else {
+            continue;
+        };
+        let text = format!("{response}\n");
+        if writer.write_all(text.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+            break;
         }
     }
     Ok(())

@@ -33,7 +33,7 @@ pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<Value, Refusa
         ),
         Some(_) => {
             return Err(Refusal::invalid_params(
-                "`location` is no string; give the name of a city",
+                "`location` is not a string; give the name of a city",
             ));
         }
     };

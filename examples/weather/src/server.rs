@@ -7,15 +7,17 @@ use crate::refusal::{INVALID_PARAMS, JsonObject, RESOURCE_NOT_FOUND, Refusal};
 use crate::{prompts, resources, tools};
 
 /// The response to one line of the client; none to a notification or a response.
-pub(crate) fn respond(line: &str) -> Option<Value> {
-    let Ok(message) = serde_json::from_str::<Message>(line) else {
+pub(crate) fn respond(line: &[u8]) -> Option<Value> {
+    let Ok(message) = serde_json::from_slice::<Message>(line) else {
         return Some(error(
             &Value::Null,
             Refusal::new(PARSE_ERROR, "the line is not a JSON-RPC message"),
         ));
     };
     let (method, id) = (message.method?, message.id?);
-    Some(match result(&method, &message.params) {
+    let none = JsonObject::new();
+    let params = message.params.as_object().unwrap_or(&none);
+    Some(match result(&method, params) {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(refusal) => error(&id, refusal),
     })
@@ -26,7 +28,7 @@ struct Message {
     id: Option<Value>,
     method: Option<String>,
     #[serde(default)]
-    params: JsonObject,
+    params: Value,
 }
 
 fn error(id: &Value, refusal: Refusal) -> Value {

@@ -10,6 +10,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService, 
 use rmcp::{ErrorData, RoleClient};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -114,10 +115,79 @@ async fn what_is_not_listed_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_at_once_is_no_error() {
-    let (server, client) = tokio::io::duplex(1024);
-    drop(client);
+async fn a_client_that_hangs_up_is_no_error() {
+    for sent in ["", "{\"jsonrpc\":\"2.0\",\"id\":1,\"meth", PING] {
+        let (server, mut client) = tokio::io::duplex(1024);
+        client.write_all(sent.as_bytes()).await.unwrap();
+        drop(client);
+        weather::serve(server).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_response_has_the_id_of_its_request() {
+    let long = "x".repeat(1 << 19);
+    for id in [
+        json!(0),
+        json!(-1),
+        json!(u64::MAX),
+        json!(1.5),
+        json!("a"),
+        json!(long),
+    ] {
+        for params in [json!({}), json!([]), json!(null)] {
+            let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping", "params": params });
+            let pong = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+            assert_eq!(responses(format!("{ping}\n")).await, [pong]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_a_request_gets_no_result_and_ends_nothing() {
+    let pong = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+    for silent in [
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+    ] {
+        let found = responses(format!("{silent}\n{PING}")).await;
+        assert_eq!(found, [pong.clone()], "{silent}");
+    }
+    for garbage in [
+        &b"{"[..],
+        b"\xff\xfe",
+        b"\"ping\"",
+        b"[1]",
+        b"{\"id\":1,\"method\":2}",
+    ] {
+        let found = responses([garbage, b"\n", PING.as_bytes()].concat()).await;
+        let [error, last] = &found[..] else {
+            panic!("expected two responses to {garbage:?}, got {found:?}");
+        };
+        assert_eq!(
+            (&error["id"], &error["error"]["code"]),
+            (&json!(null), &json!(-32700))
+        );
+        assert_eq!(*last, pong);
+    }
+}
+
+/// A request, as a line.
+const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+
+/// The lines that a client receives that writes `text` and closes its end.
+async fn responses(text: impl AsRef<[u8]>) -> Vec<Value> {
+    let (server, mut client) = tokio::io::duplex(1 << 20);
+    client.write_all(text.as_ref()).await.unwrap();
+    client.shutdown().await.unwrap();
     weather::serve(server).await.unwrap();
+    let mut received = String::new();
+    client.read_to_string(&mut received).await.unwrap();
+    let lines = received.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// The two kinds of handshake.

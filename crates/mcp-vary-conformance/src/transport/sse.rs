@@ -1,6 +1,6 @@
 //! Server-sent events, as far as MCP uses them: the data of each event.
 
-/// Finds events in a stream of bytes. Whoever reads the bytes bounds their number.
+/// Finds events in a stream of bytes. The reader of the bytes bounds their number.
 #[derive(Debug, Default)]
 pub(crate) struct EventReader {
     line: Vec<u8>,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mcp_vary_base::limit::{Count, DurationOrOff, Limit as _, Size, quantity};
 
-/// Passes the limits of a server that operators set to the macro `$with`, in groups: what each bounds, its key, its default, its
-/// field and its kind.
+/// Calls the macro `$with` with a row for each limit of a server that operators can set: what it bounds, its key, its
+/// default, its field, and the kind of its value. The groups are in the order of the reference.
 #[macro_export]
 macro_rules! server_limits {
     ($with:ident) => {

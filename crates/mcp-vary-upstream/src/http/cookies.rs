@@ -140,14 +140,17 @@ impl Cookie {
     }
 }
 
-/// Year, month, day, hour, minute and second, as far as they can be compared.
+/// Year, month, day, hour, minute and second: the earlier moment is less.
 type Moment = [usize; 6];
 
 /// The moment of a `Date` or an `Expires`.
 fn moment(date: &str) -> Option<Moment> {
     let parts = date.split(|character: char| !character.is_ascii_alphanumeric());
     let numbers: Vec<usize> = parts.clone().filter_map(|part| part.parse().ok()).collect();
-    let &[day, year, hour, minute, second @ 0..=60] = &numbers[..] else {
+    // The second form is that of `asctime`, which has the year at the end.
+    let &([day, year, hour, minute, second @ 0..=60] | [day, hour, minute, second, year]) =
+        &numbers[..]
+    else {
         return None;
     };
     let is_named = |month: &&str| parts.clone().any(|part| part.eq_ignore_ascii_case(month));
@@ -161,7 +164,8 @@ fn moment(date: &str) -> Option<Moment> {
     Some([century + year, month, day, hour, minute, second])
 }
 
-/// Whether a cookie ended before its response. Without a date of that, only the beginning of time has passed for certain.
+/// Whether a cookie expired before its response was sent. Without the date of the response, only 1970 is certain to have
+/// passed.
 fn has_passed(expires: &str, now: Option<Moment>) -> bool {
     match (moment(expires), now) {
         (Some(end), Some(now)) => end <= now,
@@ -193,7 +197,8 @@ mod tests {
             ("Thu, 01 Jan 1970 00:00:00 GMT", None, true),
             ("Wed, 21 Oct 2015 07:28:00 GMT", None, false),
             ("Thu Jan  1 00:00:00 1970", now, true),
-            ("Thu Jan  1 00:00:00 2015", now, false),
+            ("Thu Jan  1 00:00:00 2015", now, true),
+            ("Fri Jan  1 00:00:00 2027", now, false),
             ("soon", now, false),
         ] {
             let set = format!("a=1; Expires={expires}");

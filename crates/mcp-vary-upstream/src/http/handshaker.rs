@@ -44,7 +44,7 @@ pub(super) struct Handshaker {
     progress: HandshakeProgress,
     /// The result of the first handshake.
     first: OnceLock<Handshake>,
-    /// That of all connections to the server.
+    /// Why the server refused `notifications/initialized`, as logged last; shared by all connections to it.
     refused_notification: Arc<ScopedLock<Option<String>>>,
     renewal: Mutex<Renewal>,
 }

@@ -48,15 +48,22 @@ impl Shared {
             return;
         }
         let why = match why {
-            _ if line.contains(&0) => "it is UTF-16, not UTF-8",
+            _ if is_utf16(line) => "it is UTF-16, not UTF-8",
             _ if is_spread => "it goes over several lines, and a message is one line",
             NOT_AN_OBJECT => "its line is not JSON",
             why => why,
         };
-        let begin = self.secrets.excerpt(text.as_bytes(), QUOTED);
+        // With several answers in the line, its beginning may be for another client.
+        let begin = match lost.len() {
+            1 => format!(
+                "; the line begins `{}`",
+                self.secrets.excerpt(text.as_bytes(), QUOTED)
+            ),
+            _ => String::new(),
+        };
         let error = UpstreamError::Unreadable {
             server: Arc::clone(&self.server),
-            why: format!("{why}; the line begins `{begin}`").into(),
+            why: format!("{why}{begin}").into(),
         };
         for LostAnswer { id, is_certain } in lost {
             let Some(id) = id.or_else(|| self.in_flight().only_call()) else {
@@ -139,9 +146,14 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || matches!(character, '[' | '\u{feff}')
 }
 
-/// The text of a line. In UTF-16, every other byte of an envelope is zero, and the mark before it has bytes that UTF-8 lacks.
+/// Whether a line is UTF-16: every other byte of an envelope is zero then.
+fn is_utf16(line: &[u8]) -> bool {
+    line.iter().take(4).any(|byte| *byte == 0)
+}
+
+/// The text of a line; of UTF-16 the ASCII characters, without the mark before them, whose bytes UTF-8 lacks.
 fn text_of(line: &[u8]) -> Cow<'_, str> {
-    if !line.contains(&0) {
+    if !is_utf16(line) {
         return String::from_utf8_lossy(line);
     }
     let bytes = line.iter().copied();

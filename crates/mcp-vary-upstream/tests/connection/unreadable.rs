@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use mcp_vary_upstream::UpstreamConnection;
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::{UpstreamConnection, UpstreamError};
 use serde_json::{Value, json};
 
 use crate::stdio::{call, peer, result};
 use crate::{all, parse};
+
+/// An answer over several lines.
+const SPREAD: &str =
+    "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {\n    \"a\": 1\n  }\n}";
 
 /// The outcome of a call whose server writes `line` as its answer: bytes as characters of Latin-1, and `ID` for the id.
 async fn outcome_of(upstream: &UpstreamConnection, line: &str) -> Result<Value, String> {
@@ -37,6 +42,10 @@ async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
         ),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\tb\"}}",
+            "it is not JSON: ",
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\0b\"}}",
             "it is not JSON: ",
         ),
         (
@@ -100,7 +109,7 @@ async fn an_answer_whose_envelope_cannot_be_read_fails_the_call_in_flight() {
             r#"it is UTF-16, not UTF-8; the line begins `{"jsonrpc":"2.0","id":"","result":{}}`"#,
         ),
         (
-            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {\n    \"a\": 1\n  }\n}",
+            SPREAD,
             r#"it goes over several lines, and a message is one line; the line begins `"result": {`"#,
         ),
     ] {
@@ -120,6 +129,36 @@ async fn the_log_of_an_answer_is_not_the_answer() {
     let written = r#"{"level":30,"id":ID,"result":"sent"}"#;
     let both = format!("{written}\n{}", r#"{"id":ID,"result":8}"#);
     assert_eq!(outcome_of(&upstream, &both).await, Ok(json!(8)));
+    let spread = format!("{SPREAD}\n{}", r#"{"id":ID,"result":8}"#);
+    assert_eq!(outcome_of(&upstream, &spread).await, Ok(json!(8)));
+}
+
+#[tokio::test]
+async fn a_process_that_ends_while_an_answer_is_in_doubt_fails_its_call() {
+    let upstream = peer("legacy").await;
+    let doubtful = call("raw", &json!({"raw": SPREAD}));
+    let doubtful = upstream.request(doubtful).await.unwrap();
+    let dying = upstream.request(call("die", &json!({}))).await.unwrap();
+    let error = soon(doubtful.answer()).await.unwrap_err();
+    // Half a second of doubt may pass first.
+    let is_expected = matches!(
+        error,
+        UpstreamError::Closed { .. } | UpstreamError::Unreadable { .. }
+    );
+    assert!(is_expected, "{error}");
+    let error = soon(dying.answer()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "server `peer` ended (signal: 9 (SIGKILL))"
+    );
+}
+
+#[tokio::test]
+async fn the_answers_in_one_line_are_not_shown_to_each_other() {
+    let upstream = peer("legacy").await;
+    let line = r#"{"jsonrpc":"2.0","id":0,"result":{}}{"jsonrpc":"2.0","id":ID,"result":{}}"#;
+    let error = outcome_of(&upstream, line).await.unwrap_err();
+    assert!(!error.contains("line begins"), "{error}");
 }
 
 #[tokio::test]

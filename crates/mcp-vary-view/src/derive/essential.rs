@@ -25,7 +25,7 @@ pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let retained = first_sentence(text);
     let mut all = sentences::sentences(text);
     let beginning = retained.trim_end_matches('…').to_owned();
-    let found = all.iter().position(|it| it.text.starts_with(&beginning));
+    let found = all.iter().position(|one| one.text.starts_with(&beginning));
     let first = found.unwrap_or(0);
     leave_label(&mut all, first);
     let known = Vocabulary::of(&retained);
@@ -80,7 +80,7 @@ fn leave_label(all: &mut [Sentence], first: usize) {
     let Some(label) = label.filter(|label| is_label(&all[*label].text)) else {
         return;
     };
-    let items = all.iter_mut().filter(|it| it.parent == Some(label));
+    let items = all.iter_mut().filter(|item| item.parent == Some(label));
     items.for_each(|item| item.parent = None);
 }
 

@@ -68,14 +68,14 @@ pub(super) fn remove(value: &mut Json<'_>, dangling: &BTreeSet<String>) {
         Json::Object(members) => {
             members.retain_mut(|(key, value)| {
                 let is_dangling = (key == "$ref" || key == "$dynamicRef")
-                    && value.as_str().is_some_and(|it| dangling.contains(it));
+                    && value.as_str().is_some_and(|text| dangling.contains(text));
                 if !is_dangling {
                     remove(value, dangling);
                 }
                 !is_dangling
             });
         }
-        Json::Array(elements) => elements.iter_mut().for_each(|it| remove(it, dangling)),
+        Json::Array(elements) => elements.iter_mut().for_each(|item| remove(item, dangling)),
         _ => {}
     }
 }

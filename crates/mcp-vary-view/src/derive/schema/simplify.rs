@@ -298,7 +298,7 @@ fn typed_branches<'a>(branches: &Json<'a>) -> Option<Vec<Member<'a>>> {
     for branch in branches.as_array()? {
         let named = branch.get("type")?;
         let names = named.as_array().unwrap_or(std::slice::from_ref(named));
-        for (keyword, value) in branch.as_object()?.iter().filter(|it| it.0 != "type") {
+        for (keyword, value) in branch.as_object()?.iter().filter(|(key, _)| key != "type") {
             let applies = |name: &Json<'_>| {
                 let kind = name.as_str().unwrap_or_default();
                 let mut of_kind = TYPE_KEYWORDS.iter().filter(|(known, _)| *known == kind);
