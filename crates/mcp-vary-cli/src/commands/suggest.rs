@@ -200,11 +200,9 @@ impl PageData {
 
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Failure> {
         let address = &self.address;
-        let request = address.send(method, path, self.token.as_deref(), body);
-        let answered = tokio::time::timeout(TIMEOUT, request).await;
-        let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-        let answer = answered.unwrap_or_else(|_| late());
-        let (status, text) = answer.map_err(|why| {
+        let token = self.token.as_deref();
+        let answered = address.send(method, path, token, body, TIMEOUT).await;
+        let (status, text) = answered.map_err(|why| {
             let failure = Failure::command(format!("no answer from {address}: {why}"));
             match address {
                 GatewayAddress::Default => failure.with_line(

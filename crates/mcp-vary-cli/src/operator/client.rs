@@ -147,23 +147,25 @@ impl GatewayAddress {
         }
     }
 
-    /// Sends a request without a body, and returns the answer.
+    /// Sends a request without a body, and returns the answer, which must come within `limit`.
     pub(crate) async fn request(
         &self,
         method: Method,
         path: &str,
         token: Option<&str>,
+        limit: Duration,
     ) -> Result<(StatusCode, Bytes), String> {
-        self.send(method, path, token, Bytes::new()).await
+        self.send(method, path, token, Bytes::new(), limit).await
     }
 
-    /// Sends a request with this body, and returns the answer.
+    /// Sends a request with this body, and returns the answer, which must come within `limit`.
     pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
         token: Option<&str>,
         body: Bytes,
+        limit: Duration,
     ) -> Result<(StatusCode, Bytes), String> {
         let mut request = Request::builder()
             .method(method)
@@ -175,6 +177,14 @@ impl GatewayAddress {
         }
         let built = request.body(Full::new(body));
         let request = built.map_err(|error| format!("the token cannot be sent: {error}"))?;
+        let answered = tokio::time::timeout(limit, self.answer_to(request)).await;
+        answered.unwrap_or_else(|_| Err(format!("it did not answer within {limit:?}")))
+    }
+
+    async fn answer_to(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, Bytes), String> {
         #[cfg(unix)]
         if let Self::Socket(path) = self {
             let socket = UnixStream::connect(path).await;
@@ -249,8 +259,8 @@ pub(crate) fn unanswered(url: &str, command: impl Fn(&str) -> String) -> String 
 /// The status of the gateway at a socket; `None` if it does not say so at once.
 pub(crate) async fn status_at(path: &Path) -> Option<Value> {
     let socket = GatewayAddress::Socket(path.to_owned());
-    let request = socket.request(Method::GET, "/status", None);
-    let (_, status) = tokio::time::timeout(SOON, request).await.ok()?.ok()?;
+    let request = socket.request(Method::GET, "/status", None, SOON);
+    let (_, status) = request.await.ok()?;
     serde_json::from_slice(&status).ok()
 }
 
