@@ -20,7 +20,7 @@ use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::environment::now_in_microseconds;
+use crate::environment::{now_in_microseconds, random_secret};
 use crate::failure::Failure;
 use crate::operator::saved_days::SavedDays;
 #[cfg(unix)]
@@ -340,7 +340,7 @@ fn created_token(
 ) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
     let token = match last {
         Some(record) => record.token,
-        None => drawn_token()?,
+        None => AdminToken::from_random(random_secret()?),
     };
     let file = match TokenFile::write(address, &token) {
         Ok(file) => file,
@@ -362,13 +362,6 @@ fn created_token(
         let _ = record.write(clients);
     }
     Ok((Some(token), Some(file)))
-}
-
-fn drawn_token() -> Result<AdminToken, Failure> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    Ok(AdminToken::from_random(random))
 }
 
 /// The address of the operator that is none.
