@@ -186,7 +186,8 @@ fn since(text: &str) -> Result<String, &'static str> {
     });
     let age = age.ok_or("write it like 30m, 1h, 7d or 2027-01-31")?;
     let second = (now_in_microseconds() / 1_000_000).saturating_sub(age);
-    let (day, time) = (Date::from_unix(second), time_of_day(second));
+    let day = Date::from_unix(second);
+    let time = time_of_day(second);
     Ok(format!("{day}T{}", time.trim_end_matches('Z')))
 }
 

@@ -263,6 +263,17 @@ fn what_is_not_an_audit_log_is_refused() {
     run(&["audit"]).refuses(&["name the log (`audit.to`): vary audit audit.jsonl\n"]);
 }
 
+/// A rotated log may be read while it is compressed.
+#[test]
+fn a_compressed_log_that_ends_too_soon_is_named() {
+    let [latest, rotated] = rotated_logs("cut.jsonl");
+    let whole = std::fs::read(&rotated).unwrap();
+    for bytes in [&whole[..whole.len() / 2], &b"\x1f\x8bno gzip"[..]] {
+        std::fs::write(&rotated, bytes).unwrap();
+        run(&["audit", &latest, &rotated]).refuses(&["cut.jsonl.1.gz cannot be read: "]);
+    }
+}
+
 /// Status and log of a running gateway call a person by the name of the key.
 #[test]
 fn a_running_gateway_names_people_in_its_status_and_its_log() {
