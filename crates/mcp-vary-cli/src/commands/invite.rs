@@ -133,7 +133,7 @@ impl Invited {
         let member = |key: &str| description[key].as_str().map(str::to_owned);
         let file = member("file").ok_or_else(|| {
             Failure::command(format!(
-                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary {command} \
+                "found no running gateway of yours with a configuration; name the configuration, as in `vary {command} \
                  vary.yaml`"
             ))
         })?;

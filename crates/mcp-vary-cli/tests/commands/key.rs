@@ -162,5 +162,5 @@ fn an_invitation_has_the_address_that_others_type() {
     run(&["invite", "ann", "none.yaml"])
         .refuses(&["none.yaml cannot be read: there is no such file"]);
     run(&["invite", "ann", "1"])
-        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite ann vary.yaml`"]);
+        .refuses(&["found no running gateway of yours with a configuration; name the configuration, as in `vary invite ann vary.yaml`"]);
 }
