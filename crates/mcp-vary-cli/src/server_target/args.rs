@@ -280,7 +280,7 @@ const RUNNERS: [(&str, &str); 6] = [
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
     let extensions = [".yaml", ".yml", ".json", ".toml"];
     let lower = word.to_lowercase();
-    !word.contains(':') && extensions.iter().any(|it| lower.ends_with(it))
+    !word.contains(':') && extensions.iter().any(|end| lower.ends_with(end))
 }
 
 /// Whether `word` begins like the name of a host, such as `example.com/mcp`.
