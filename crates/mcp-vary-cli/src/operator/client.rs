@@ -49,10 +49,7 @@ impl GatewayAddress {
                 let mut lines = String::new();
                 for path in several {
                     let description = about(path);
-                    let url = description["url"]
-                        .as_str()
-                        .and_then(|url| url.parse::<Uri>().ok());
-                    let named = match url.as_ref().and_then(Uri::port_u16) {
+                    let named = match url_of(&description).and_then(|url| url.port_u16()) {
                         Some(port) => port.to_string(),
                         None => path.display().to_string(),
                     };
@@ -102,17 +99,15 @@ impl GatewayAddress {
         };
         let (host, port) = typed.rsplit_once(':')?;
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-        let is_it = |path: &PathBuf| {
-            let description = about(path);
-            let url = description["url"]
-                .as_str()
-                .and_then(|url| url.parse::<Uri>().ok());
+        let serves = |path: &PathBuf| {
+            let url = url_of(&about(path));
             let authority = url.as_ref().and_then(Uri::authority);
-            authority.is_some_and(|it| {
-                it.as_str() == typed || is_local && it.port().is_some_and(|it| it.as_str() == port)
+            authority.is_some_and(|served| {
+                let is_port = || served.port().is_some_and(|number| number.as_str() == port);
+                served.as_str() == typed || is_local && is_port()
             })
         };
-        running().into_iter().find(is_it)
+        running().into_iter().find(serves)
     }
 
     /// What is known of a gateway of this user.
@@ -223,6 +218,11 @@ impl GatewayAddress {
             }
         }
     }
+}
+
+/// Where the gateway of this description serves clients over HTTP.
+fn url_of(description: &Value) -> Option<Uri> {
+    description["url"].as_str()?.parse().ok()
 }
 
 /// The file that the gateway of this user serves whose address for clients is `url`, without links.
