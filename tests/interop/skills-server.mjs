@@ -62,7 +62,7 @@ const methods = {
 };
 
 /** The response to a message; none to a notification. */
-export function respond({ id, method, params = {} }) {
+function respond({ id, method, params = {} }) {
   if (id === undefined) return undefined;
   const known = methods[method];
   if (!known) return { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };

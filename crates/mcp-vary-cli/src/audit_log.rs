@@ -1,6 +1,5 @@
 //! The files of an audit log: plain and compressed ones, with and without the prefix of syslog.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -120,7 +119,7 @@ impl SkippedLines {
         self.count += 1;
     }
 
-    fn report(&self, file: &dyn Display, what: &str) {
+    fn report(&self, file: &str, what: &str) {
         if self.count > 0 {
             let (lines, first) = (plural(self.count, "line"), self.first);
             let note = format!("note: {file}: skipped {lines} {what}; the first is line {first}");

@@ -14,9 +14,16 @@ use crate::failure::Failure;
 ///
 /// When the operating system provides no randomness: without it, sessions could be forged.
 pub(crate) fn environment() -> Result<Environment, Failure> {
-    getrandom::fill(&mut [0; 16])
-        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
+    random_secret()?;
     Ok(Environment::new(now, random).with_variables(variable))
+}
+
+/// Bytes for a key or token.
+pub(crate) fn random_secret() -> Result<[u8; 32], Failure> {
+    let mut bytes = [0; 32];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
+    Ok(bytes)
 }
 
 #[expect(

@@ -151,16 +151,11 @@ impl Manager {
         let gateway = GatewayAddress::Socket(
             socket.ok_or_else(|| Failure::command("Vary has ended; type `vary up` again"))?,
         );
-        let request = gateway.request(Method::POST, OperatorCommand::Reload.path(), None);
-        let answered = tokio::time::timeout(RELOAD, request).await;
-        let late = || {
-            Err(format!(
-                "Vary has not read its configuration after {RELOAD:?}"
-            ))
-        };
-        let (status, body) = answered
-            .unwrap_or_else(|_| late())
-            .map_err(Failure::command)?;
+        let path = OperatorCommand::Reload.path();
+        let answered = gateway.request(Method::POST, path, None, RELOAD).await;
+        let (status, body) = answered.map_err(|why| {
+            Failure::command(format!("Vary did not read its configuration: {why}"))
+        })?;
         if status != StatusCode::OK {
             let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
             let why = answer["error"].as_str().unwrap_or(status.as_str());
@@ -360,7 +355,7 @@ fn spawn(spec: &ServiceSpec) -> Result<Child, Failure> {
 /// Has a gateway end.
 async fn drain(gateway: GatewayAddress) -> Result<(), Failure> {
     let path = OperatorCommand::Drain.path();
-    let answered = gateway.request(Method::POST, path, None).await;
+    let answered = gateway.request(Method::POST, path, None, STOP).await;
     answered.map(drop).map_err(Failure::command)
 }
 

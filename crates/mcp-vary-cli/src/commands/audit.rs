@@ -11,6 +11,8 @@ use serde_json::Value;
 use crate::audit_log::LogFile;
 use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
+use crate::log::time_of_day;
+use crate::print::servers::plural;
 use crate::print::table::table;
 use crate::print::{self, notice, sanitize};
 use crate::stop::Stop;
@@ -86,17 +88,18 @@ fn read(args: &Audit) -> Result<Verdict, Failure> {
             if rows.len() < MOST_ROWS {
                 return Ok(());
             }
-            print_table(&std::mem::take(&mut rows))
+            print_table(std::mem::take(&mut rows))
         })?;
     }
-    print_table(&rows)?;
+    print_table(rows)?;
     if !is_found {
         let known = people.into_iter().collect::<Vec<_>>().join(", ");
         let others = match args.who {
             Some(_) if !known.is_empty() => format!("; people: {known}"),
             _ => String::new(),
         };
-        notice(&format!("no record of {total} matches{others}"));
+        let records = plural(total, "record");
+        notice(&format!("nothing matches in {records}{others}"));
     }
     Ok(Verdict::Fine)
 }
@@ -117,17 +120,11 @@ impl Condition {
 
 fn conditions(args: &Audit) -> Vec<Condition> {
     // A log may have no names: the ids of this name as a key, as a certificate, and as the client on stdio.
-    let ids = args.who.iter().flat_map(|name| {
-        let claims = Claims::default;
-        let key = Principal::key(name, claims());
-        [
-            key,
-            Principal::certificate(name, claims()),
-            Principal::stdio(name, claims()),
-        ]
+    let kinds = [Principal::key, Principal::certificate, Principal::stdio];
+    let principals = args.who.iter().flat_map(|name| {
+        kinds.map(|kind| kind(name, Claims::default()).map(|found| found.id_text().to_owned()))
     });
-    let known = ids.filter_map(Result::ok);
-    let people = known.map(|principal| principal.id_text().to_owned());
+    let people = principals.filter_map(Result::ok);
     let of = |value: &Option<String>| value.iter().cloned().collect();
     let all: [(&'static [&'static str], Vec<String>); 5] = [
         (PERSON, args.who.iter().cloned().chain(people).collect()),
@@ -137,8 +134,8 @@ fn conditions(args: &Audit) -> Vec<Condition> {
         (&["/outcome"], of(&args.outcome)),
     ];
     let conditions = all.map(|(places, values)| Condition { places, values });
-    let given = conditions.into_iter().filter(|it| !it.values.is_empty());
-    given.collect()
+    let is_given = |condition: &Condition| !condition.values.is_empty();
+    conditions.into_iter().filter(is_given).collect()
 }
 
 fn row(record: &Value) -> Vec<String> {
@@ -167,14 +164,13 @@ fn cell(text: &str) -> String {
     }
 }
 
-fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
+fn print_table(mut rows: Vec<Vec<String>>) -> Result<(), Failure> {
     if rows.is_empty() {
         return Ok(());
     }
-    let columns = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
-    let heading = columns.chain(["ms".to_owned()]).collect();
-    let all: Vec<_> = std::iter::once(heading).chain(rows.to_vec()).collect();
-    print::data(&table(&all, COLUMNS.len()))
+    let heading = COLUMNS.iter().map(|(name, _)| *name).chain(["ms"]);
+    rows.insert(0, heading.map(str::to_owned).collect());
+    print::data(&table(&rows, COLUMNS.len()))
 }
 
 /// The beginning of the times that `text` means.
@@ -190,9 +186,9 @@ fn since(text: &str) -> Result<String, &'static str> {
     });
     let age = age.ok_or("write it like 30m, 1h, 7d or 2027-01-31")?;
     let second = (now_in_microseconds() / 1_000_000).saturating_sub(age);
-    let (hour, minute) = (second / 3600 % 24, second / 60 % 60);
     let day = Date::from_unix(second);
-    Ok(format!("{day}T{hour:02}:{minute:02}:{:02}", second % 60))
+    let time = time_of_day(second);
+    Ok(format!("{day}T{}", time.trim_end_matches('Z')))
 }
 
 /// Where records name a person, the best place first.

@@ -6,13 +6,12 @@ use clap::Parser;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_config::{ClientText, Syntax};
 use mcp_vary_upstream::command_line::shell_word;
-use serde_json::Value;
 
 use crate::commands::connect::client::ClientName;
 use crate::commands::key::{self, KeyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::file;
-use crate::operator::client::{GatewayAddress, about};
+use crate::operator::client::GatewayAddress;
 use crate::print::{self, notice, sanitize};
 
 /// Let a person use a running gateway
@@ -126,14 +125,12 @@ impl Invited {
                 url: None,
             });
         }
-        let description = match GatewayAddress::find(typed, &command).await? {
-            GatewayAddress::Socket(path) => about(&path),
-            GatewayAddress::Tcp(_) | GatewayAddress::Default => Value::Null,
-        };
+        let address = GatewayAddress::find(typed, &command).await?;
+        let description = address.about().unwrap_or_default();
         let member = |key: &str| description[key].as_str().map(str::to_owned);
         let file = member("file").ok_or_else(|| {
             Failure::command(format!(
-                "no gateway of yours that has a configuration runs there; name the configuration, as in `vary {command} \
+                "found no running gateway of yours with a configuration; name the configuration, as in `vary {command} \
                  vary.yaml`"
             ))
         })?;

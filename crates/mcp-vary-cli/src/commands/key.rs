@@ -10,7 +10,7 @@ use mcp_vary_config::SecretFiles;
 use mcp_vary_gateway::Config;
 use serde_json::{Value, json};
 
-use crate::environment::{environment, today};
+use crate::environment::{environment, random_secret, today};
 use crate::failure::{Failure, Verdict};
 use crate::file;
 use crate::print::table::table;
@@ -96,10 +96,7 @@ fn new(args: &KeyArgs) -> Result<Verdict, Failure> {
 
 /// A new key, and its entry of the configuration.
 pub(crate) fn generate(args: &KeyArgs) -> Result<(ApiKey, String), Failure> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    let key = ApiKey::from_random(random);
+    let key = ApiKey::from_random(random_secret()?);
     let entry = entry(args, &key, today())?;
     Ok((key, entry))
 }

@@ -158,13 +158,11 @@ async fn page_code(
     token: Option<&AdminToken>,
 ) -> Result<String, Failure> {
     let exposed = token.map(AdminToken::expose);
-    let request = address.request(Method::POST, PAGE_CODE, exposed);
-    let answer = tokio::time::timeout(TIMEOUT, request).await;
-    let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
+    let request = address.request(Method::POST, PAGE_CODE, exposed, TIMEOUT);
     let no_page =
         |why: &str| Failure::command(format!("no page at {address}: {why}; {}", other_pages()));
-    let (status, body) = answer
-        .unwrap_or_else(|_| late())
+    let (status, body) = request
+        .await
         // What follows is about other commands.
         .map_err(|why| no_page(why.split("; ").next().unwrap_or_default()))?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();

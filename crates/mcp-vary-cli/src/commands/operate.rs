@@ -42,14 +42,12 @@ pub(crate) async fn run(
     // Known as long as it runs.
     let known = address.known_by().filter(|_| command == Command::Drain);
     let token = args.token.or_else(|| written_token(&address));
-    let request = address.request(Method::POST, command.path(), token.as_deref());
-    let request = async {
-        let answered = tokio::time::timeout(TIMEOUT, request).await;
-        let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-        let answer = answered.unwrap_or_else(|_| late());
+    let request = address.request(Method::POST, command.path(), token.as_deref(), TIMEOUT);
+    let answered = async {
+        let answer = request.await;
         answer.map_err(|why| Failure::command(format!("no answer from {address}: {why}")))
     };
-    let (status, body) = stop.unless_requested(request).await?;
+    let (status, body) = stop.unless_requested(answered).await?;
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     match (status, answer["message"].as_str(), answer["error"].as_str()) {
         (StatusCode::OK, Some(message), _) => {

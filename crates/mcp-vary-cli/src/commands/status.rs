@@ -152,15 +152,13 @@ async fn fetch_from(address: &GatewayAddress) -> Result<ReceivedStatus, Failure>
 }
 
 async fn fetch_json_from(address: &GatewayAddress) -> Result<Value, Failure> {
-    let answer = tokio::time::timeout(TIMEOUT, request_status(address)).await;
-    answer
-        .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
-        .map_err(|why| Failure::command(format!("no status from {address}: {why}")))
+    let answer = request_status(address).await;
+    answer.map_err(|why| Failure::command(format!("no status from {address}: {why}")))
 }
 
 async fn request_status(address: &GatewayAddress) -> Result<Value, String> {
     let token = variable("VARY_ADMIN_TOKEN").or_else(|| written_token(address));
-    let request = address.request(Method::GET, "/status?tokens", token.as_deref());
+    let request = address.request(Method::GET, "/status?tokens", token.as_deref(), TIMEOUT);
     let (status, body) = request.await?;
     let parsed = serde_json::from_slice(&body).ok();
     let answer = parsed.filter(|answer: &Value| answer["servers"].is_array());

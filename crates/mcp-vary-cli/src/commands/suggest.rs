@@ -15,7 +15,7 @@ use crate::commands::operate::{written_token, wrong_token};
 use crate::environment::variable;
 use crate::failure::{Failure, Verdict};
 use crate::operator::client::{GatewayAddress, not_the_operators, page_fix};
-use crate::print::servers::plural;
+use crate::print::servers::{first_names, plural};
 use crate::print::{self, notice, sanitize, sanitize_json};
 use crate::similar::nearest;
 use crate::stop::Stop;
@@ -103,11 +103,11 @@ fn no_calls(usage: &Usage, args: &Suggest) -> Failure {
     let why = match &args.client {
         Some(client) if !usage.others.is_empty() => {
             let near = nearest(client, others()).map(|near| format!("did you mean `{near}`? "));
-            let shown: Vec<_> = others().take(SHOWN).map(|it| format!("`{it}`")).collect();
+            let quoted: Vec<_> = others().map(|other| format!("`{other}`")).collect();
             format!(
                 "no calls of a client `{client}`; {}there are calls of {}",
                 near.unwrap_or_default(),
-                shown.join(", ")
+                first_names(&quoted)
             )
         }
         _ if args.audit.is_empty() => NO_HISTORY.to_owned(),
@@ -121,7 +121,7 @@ fn names(catalog: &Value) -> BTreeMap<ToolKey, String> {
     let tools = catalog["tools"].as_array().into_iter().flatten();
     let named = tools.filter_map(|tool| {
         let mut shown = tool["variants"].as_object()?.values();
-        let named = shown.find(|it| it["name"].is_string() && it["renamed"].is_null())?;
+        let named = shown.find(|entry| entry["name"].is_string() && entry["renamed"].is_null())?;
         let key = ToolKey::new(&tool["server"], &tool["name"])?;
         Some((key, named["name"].as_str()?.to_owned()))
     });
@@ -200,11 +200,9 @@ impl PageData {
 
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Failure> {
         let address = &self.address;
-        let request = address.send(method, path, self.token.as_deref(), body);
-        let answered = tokio::time::timeout(TIMEOUT, request).await;
-        let late = || Err(format!("it did not answer within {TIMEOUT:?}"));
-        let answer = answered.unwrap_or_else(|_| late());
-        let (status, text) = answer.map_err(|why| {
+        let token = self.token.as_deref();
+        let answered = address.send(method, path, token, body, TIMEOUT).await;
+        let (status, text) = answered.map_err(|why| {
             let failure = Failure::command(format!("no answer from {address}: {why}"));
             match address {
                 GatewayAddress::Default => failure.with_line(
@@ -236,7 +234,5 @@ impl PageData {
 
 /// Counting the tokens of thousands of tools takes a while.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The clients that a message names.
-const SHOWN: usize = 10;
 const NO_HISTORY: &str = "no calls of tools yet since the start of the gateway; call some with your client, or read the calls of an audit \
                           log: `vary suggest --audit FILE`";

@@ -49,10 +49,7 @@ impl GatewayAddress {
                 let mut lines = String::new();
                 for path in several {
                     let description = about(path);
-                    let url = description["url"]
-                        .as_str()
-                        .and_then(|url| url.parse::<Uri>().ok());
-                    let named = match url.as_ref().and_then(Uri::port_u16) {
+                    let named = match url_of(&description).and_then(|url| url.port_u16()) {
                         Some(port) => port.to_string(),
                         None => path.display().to_string(),
                     };
@@ -102,18 +99,15 @@ impl GatewayAddress {
         };
         let (host, port) = typed.rsplit_once(':')?;
         let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-        let is_it = |path: &PathBuf| {
-            let description = about(path);
-            let url = description["url"]
-                .as_str()
-                .and_then(|url| url.parse::<Uri>().ok());
+        let serves = |path: &PathBuf| {
+            let url = url_of(&about(path));
             let authority = url.as_ref().and_then(Uri::authority);
-            authority.is_some_and(|authority| {
-                let is_port = authority.port().is_some_and(|known| known.as_str() == port);
-                authority.as_str() == typed || is_local && is_port
+            authority.is_some_and(|served| {
+                let is_port = || served.port().is_some_and(|number| number.as_str() == port);
+                served.as_str() == typed || is_local && is_port()
             })
         };
-        running().into_iter().find(is_it)
+        running().into_iter().find(serves)
     }
 
     /// What is known of a gateway of this user.
@@ -148,23 +142,25 @@ impl GatewayAddress {
         }
     }
 
-    /// Sends a request without a body, and returns the answer.
+    /// Sends a request without a body, and returns the answer, which must come within `limit`.
     pub(crate) async fn request(
         &self,
         method: Method,
         path: &str,
         token: Option<&str>,
+        limit: Duration,
     ) -> Result<(StatusCode, Bytes), String> {
-        self.send(method, path, token, Bytes::new()).await
+        self.send(method, path, token, Bytes::new(), limit).await
     }
 
-    /// Sends a request with this body, and returns the answer.
+    /// Sends a request with this body, and returns the answer, which must come within `limit`.
     pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
         token: Option<&str>,
         body: Bytes,
+        limit: Duration,
     ) -> Result<(StatusCode, Bytes), String> {
         let mut request = Request::builder()
             .method(method)
@@ -176,6 +172,14 @@ impl GatewayAddress {
         }
         let built = request.body(Full::new(body));
         let request = built.map_err(|error| format!("the token cannot be sent: {error}"))?;
+        let answered = tokio::time::timeout(limit, self.answer_to(request)).await;
+        answered.unwrap_or_else(|_| Err(format!("it did not answer within {limit:?}")))
+    }
+
+    async fn answer_to(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, Bytes), String> {
         #[cfg(unix)]
         if let Self::Socket(path) = self {
             let socket = UnixStream::connect(path).await;
@@ -216,6 +220,11 @@ impl GatewayAddress {
     }
 }
 
+/// Where the gateway of this description serves clients over HTTP.
+fn url_of(description: &Value) -> Option<Uri> {
+    description["url"].as_str()?.parse().ok()
+}
+
 /// The file that the gateway of this user serves whose address for clients is `url`, without links.
 pub(crate) fn served_file(url: &str) -> Option<PathBuf> {
     let socket = GatewayAddress::parse(url).ok()?.of_clients()?;
@@ -250,8 +259,8 @@ pub(crate) fn unanswered(url: &str, command: impl Fn(&str) -> String) -> String 
 /// The status of the gateway at a socket; `None` if it does not say so at once.
 pub(crate) async fn status_at(path: &Path) -> Option<Value> {
     let socket = GatewayAddress::Socket(path.to_owned());
-    let request = socket.request(Method::GET, "/status", None);
-    let (_, status) = tokio::time::timeout(SOON, request).await.ok()?.ok()?;
+    let request = socket.request(Method::GET, "/status", None, SOON);
+    let (_, status) = request.await.ok()?;
     serde_json::from_slice(&status).ok()
 }
 

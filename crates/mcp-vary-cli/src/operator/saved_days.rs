@@ -48,7 +48,7 @@ impl Drop for SavedDays {
     }
 }
 
-/// Writes the days into the file of this name, in one step.
+/// Writes the days into the file of this name, which is replaced whole.
 fn write(gateway: &Gateway, name: &str) -> io::Result<()> {
     let days = gateway.saved_days();
     if days.is_empty() {

@@ -31,13 +31,13 @@ impl SocketFile {
         Ok((UnixListener::bind(&path)?, Self(path)))
     }
 
-    /// Writes beside the socket by what the user knows the gateway.
+    /// Writes the description of the gateway beside its socket.
     pub(crate) fn describe(&self, about: &Value) -> io::Result<()> {
         fs::write(self.0.with_extension(ABOUT), about.to_string())
     }
 }
 
-/// By what the user knows the gateway at a socket: `url` for its clients, the configuration `file`, its `admin` address and
+/// The description of the gateway at a socket: `url` for its clients, the configuration `file`, its `admin` address and
 /// the `manager` of its service, as far as it has them; and its `program`, as it was on disk at the start.
 pub(crate) fn about(socket: &Path) -> Value {
     let text = fs::read(socket.with_extension(ABOUT)).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The rows as lines. Columns are as wide as their widest cell, with two spaces between them. The first `words` columns
+/// The rows as lines. Columns are as wide as their widest cell, with two spaces between them. The first `text_columns`
 /// are aligned to the left.
 pub(crate) fn table(rows: &[Vec<String>], text_columns: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

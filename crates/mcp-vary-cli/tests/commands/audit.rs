@@ -221,7 +221,7 @@ fn records_are_chosen_by_who_when_what_and_outcome() {
         let words: Vec<_> = nothing.split(' ').collect();
         let found = run(&[&["audit", &latest], &words[..]].concat());
         let stderr = found.exited(0).stderr;
-        assert_contains(&stderr, &["no record of ", " matches"]);
+        assert_contains(&stderr, &["nothing matches in 2 records"]);
         let has_people = stderr.contains("; people: ");
         assert_eq!(has_people, nothing.starts_with("--who"), "{stderr}");
     }
@@ -260,6 +260,17 @@ fn what_is_not_an_audit_log_is_refused() {
     assert_lacks(&failed.stderr, &["tip"]);
     failed.refuses(&["[possible values: allowed, denied, "]);
     run(&["audit"]).refuses(&["name the log (`audit.to`): vary audit audit.jsonl\n"]);
+}
+
+/// A rotated log may be read while it is compressed.
+#[test]
+fn a_compressed_log_that_ends_too_soon_is_named() {
+    let [latest, rotated] = rotated_logs("cut.jsonl");
+    let whole = std::fs::read(&rotated).unwrap();
+    for bytes in [&whole[..whole.len() / 2], &b"\x1f\x8bno gzip"[..]] {
+        std::fs::write(&rotated, bytes).unwrap();
+        run(&["audit", &latest, &rotated]).refuses(&["cut.jsonl.1.gz cannot be read: "]);
+    }
 }
 
 /// Status and log of a running gateway call a person by the name of the key.

@@ -111,7 +111,8 @@ fn a_person_is_invited_to_the_running_gateway() {
     let state = state("invite");
     let (_, entry) = key_new(&["ann"]);
     let path = file("invite.yaml", &sky(&format!("auth: {{keys: [{entry}]}}\n")));
-    let mut server = Server::with_state(&state, &["serve", "--listen", "0", &path]);
+    let args = ["serve", "--listen", "0", "--admin", "0", &path];
+    let mut server = Server::with_state(&state, &args);
     let headers = r#""headers":{"Authorization":"Bearer ${VARY_API_KEY}"}"#;
     let said = server.says("for a client's configuration: ");
     assert_contains(&said, &[headers]);
@@ -124,6 +125,8 @@ fn a_person_is_invited_to_the_running_gateway() {
         server.url()
     );
     assert_eq!(connect, expected);
+    let by_admin = Run::with_state(&state, &["invite", "bob", &server.admin()]).exited(0);
+    assert_contains(&by_admin.stdout, &[connect]);
     let place =
         format!("Add this line to `auth.keys` of {path}:\n\n    - {{name: \"bob\", sha256: ");
     let note = format!(
@@ -160,5 +163,5 @@ fn an_invitation_has_the_address_that_others_type() {
     ]);
     run(&["invite", "ann", "none.yaml"]).refuses(&["none.yaml cannot be read: no such file"]);
     run(&["invite", "ann", "1"])
-        .refuses(&["no gateway of yours that has a configuration runs there; name the configuration, as in `vary invite ann vary.yaml`"]);
+        .refuses(&["found no running gateway of yours with a configuration; name the configuration, as in `vary invite ann vary.yaml`"]);
 }

@@ -260,7 +260,7 @@ fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
 
     let unknown = save(json!({"tols": []}));
     page.refuses("/api/save", &unknown, "did you mean `tools`?");
-    let lost = "there is no save to undo";
+    let lost = "nothing to undo: no variant was saved since Vary started";
     page.refuses("/api/undo", &json!({}), lost);
     let change = save(json!({"tools": ["*b*"]}));
     mode(0o440);

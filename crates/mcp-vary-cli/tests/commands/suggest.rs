@@ -7,7 +7,7 @@ use std::path::Path;
 use mcp_vary_testkit::script::Script;
 use serde_json::{Value, json};
 
-use crate::program::{Run, Server, VARY, file, state};
+use crate::program::{Run, Server, VARY, command_with_state, file, state};
 use crate::text::assert_contains;
 
 /// What a client did in 40 tasks, a session each: the tools that it called, with their arguments. The owner is `acme` where none
@@ -206,6 +206,11 @@ fn a_variant_is_proposed_from_the_last_calls() {
     };
     suggest(&[]).refuses(&["no calls of tools yet since the start of the gateway; "]);
     suggest(&["--audit", &path]).refuses(&["suggest-none.txt has no record of an audit log"]);
+    let mut stranger = command_with_state(&state, &["suggest", "--admin", &address]);
+    let refused = Run::of(stranger.env("VARY_ADMIN_TOKEN", "correct-horse-battery"));
+    refused.refuses(&[&format!("{address} does not accept the token; ")]);
+    let gone = Run::with_state(&state, &["suggest", "--admin", "1"]);
+    gone.refuses(&["no answer from 127.0.0.1:1: connection refused; "]);
     let calling = [
         "call",
         "get_weather",

@@ -78,7 +78,7 @@ impl Store {
             .args(["--bind", "127.0.0.1", "--save", "", "--port"])
             .arg(port.to_string())
             .stdout(Stdio::null());
-        let failed = |error: io::Error| format!("`redis-server` is not there: {error}");
+        let failed = |error: io::Error| format!("`redis-server` does not run: {error}");
         let server = redis.spawn().map_err(failed)?;
         until(|| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(failed)).await?;
         Ok(Self {

@@ -87,13 +87,17 @@ impl Explanation<'_> {
         out
     }
 
+    fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &ItemReport> {
+        let items = self.report.items.iter();
+        items.filter(move |item| item.kind == kind)
+    }
+
     /// How much of each kind the client sees, in one line.
     fn summary(&self) -> String {
         let parts = KINDS.iter().filter_map(|(kind, plural)| {
-            let of_kind = || self.report.items.iter().filter(|it| it.kind == *kind);
-            let shown = of_kind().filter(|item| item.decision.is_visible());
-            let visible = shown.count();
-            let all = of_kind().count();
+            let items = self.of_kind(*kind);
+            let visible = items.filter(|item| item.decision.is_visible()).count();
+            let all = self.of_kind(*kind).count();
             (all > 0).then(|| format!("{visible} of {all} {plural}"))
         });
         let counts: Vec<String> = parts.collect();
@@ -158,7 +162,7 @@ impl Explanation<'_> {
 
     fn write_items(&self, out: &mut String) {
         for (kind, plural) in KINDS {
-            let items = self.report.items.iter().filter(|it| it.kind == *kind);
+            let items = self.of_kind(*kind);
             let rows = items.map(|item| {
                 vec![
                     one_line(&item.name),

@@ -22,7 +22,8 @@ impl Inspection {
                 format!("{} %", tokens::percent(variant.tokens, self.whole))
             }));
         }
-        if self.variants.iter().any(|it| it.whole != it.tokens) {
+        let is_longer = |variant: &VariantTools| variant.whole != variant.tokens;
+        if self.variants.iter().any(is_longer) {
             rows.push(row("sent to the client", &|variant| {
                 variant.whole.to_string()
             }));

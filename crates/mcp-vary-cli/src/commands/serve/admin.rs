@@ -20,7 +20,7 @@ use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::environment::now_in_microseconds;
+use crate::environment::{now_in_microseconds, random_secret};
 use crate::failure::Failure;
 use crate::operator::saved_days::SavedDays;
 #[cfg(unix)]
@@ -89,19 +89,14 @@ impl OperatorAddresses {
 #[derive(Debug)]
 pub(crate) struct OperatorListeners {
     admin: Option<(TcpListener, SocketAddr)>,
-    /// Whether nobody chose the address of `admin`.
+    /// Whether `admin` is at the default address.
     is_default: bool,
     probes: Option<(TcpListener, SocketAddr)>,
     /// What gets the page.
     operator: Operator,
     /// Whether the page can be opened.
     has_token: bool,
-    page_calls: bool,
-    page_writes: bool,
-    file: Option<PathBuf>,
-    only: Vec<String>,
-    #[cfg(unix)]
-    service: Option<Manager>,
+    addresses: OperatorAddresses,
     /// The address of clients, if it is the same after each start.
     clients: Option<SocketAddr>,
     /// The token that was made, until the listeners are closed.
@@ -114,7 +109,7 @@ pub(crate) struct OperatorListeners {
 /// The tasks of the listeners, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OperatorTasks {
-    /// Whether there is a page that nobody gave an address.
+    /// Whether there is a page at the default address.
     has_default_page: bool,
     _tasks: Vec<ListenerTask>,
     _saved: Option<SavedDays>,
@@ -124,7 +119,7 @@ pub(crate) struct OperatorTasks {
 }
 
 impl OperatorTasks {
-    /// Says how to open the page, if that was not said yet.
+    /// Prints how to open the page, unless its address was printed.
     pub(crate) fn report_page(&self) {
         if self.has_default_page {
             progress("What clients get and call: vary open");
@@ -183,12 +178,7 @@ impl OperatorListeners {
             probes: probe_listener.map(with_address).transpose()?,
             operator: operator.clone(),
             has_token: token.is_some(),
-            page_calls: addresses.admin_calls,
-            page_writes: addresses.admin_writes,
-            file: addresses.file.clone(),
-            only: addresses.only.clone(),
-            #[cfg(unix)]
-            service: addresses.service,
+            addresses: addresses.clone(),
             clients,
             token: file,
             #[cfg(unix)]
@@ -197,10 +187,10 @@ impl OperatorListeners {
         Ok((listeners, operator, requests))
     }
 
-    /// By what the user knows the gateway.
+    /// What other commands of this user show of the gateway.
     #[cfg(unix)]
     fn description(&self, url: Option<&str>) -> Value {
-        let absolute = self.file.as_ref().map(std::path::absolute);
+        let absolute = self.addresses.file.as_ref().map(std::path::absolute);
         let file = absolute.and_then(|path| Some(path.ok()?.display().to_string()));
         let admin = self.admin.as_ref().map(|(_, address)| address.to_string());
         let program = std::env::current_exe().ok();
@@ -208,7 +198,7 @@ impl OperatorListeners {
             "url": url,
             "file": file,
             "admin": admin,
-            "manager": self.service.map(Manager::name),
+            "manager": self.addresses.service.map(Manager::name),
             "isTerminal": io::stdin().is_terminal(),
             "program": program.as_deref().and_then(program_file),
         })
@@ -217,7 +207,7 @@ impl OperatorListeners {
     /// Starts to answer, and prints the addresses. `url` is where clients are served over HTTP.
     pub(crate) fn serve(self, gateway: &Arc<Gateway>, url: Option<&str>) -> OperatorTasks {
         let mut tasks = Vec::new();
-        let mut has_default_page = false;
+        let has_default_page = self.is_default && self.has_token && self.admin.is_some();
         #[cfg(unix)]
         if let Some((_, socket)) = &self.socket {
             // Without it, the gateway is known by its servers alone.
@@ -225,8 +215,8 @@ impl OperatorListeners {
         }
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
-            let page = page.with_calls(self.page_calls);
-            let page = page.with_writes(self.page_writes);
+            let page = page.with_calls(self.addresses.admin_calls);
+            let page = page.with_writes(self.addresses.admin_writes);
             let recorded = page.record_experiments();
             tasks.push(ListenerTask::spawn(|until| async move {
                 tokio::select! {
@@ -235,15 +225,14 @@ impl OperatorListeners {
                 }
                 Ok(())
             }));
-            let page = page.with_variants(Arc::new(ServedVariants::new(self.file, self.only)));
+            let OperatorAddresses { file, only, .. } = self.addresses;
+            let page = page.with_variants(Arc::new(ServedVariants::new(file, only)));
             self.operator.set_page(Arc::new(page));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await
             }));
-            if self.is_default {
-                has_default_page = self.has_token;
-            } else {
+            if !self.is_default {
                 progress(&format!("status: vary status {address}"));
                 if self.has_token {
                     progress(&format!("page: vary open {address}"));
@@ -324,10 +313,10 @@ async fn default_listener(last: Option<&OperatorRecord>) -> Option<TcpListener> 
     for port in ports {
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Ok(listener) => return Some(listener),
-            Err(error) => tracing::debug!(port, %error, "no page at this port"),
+            Err(error) => tracing::debug!(port, %error, "the page cannot use this port"),
         }
     }
-    tracing::warn!("there is no page: no port of 127.0.0.1 can be listened on");
+    tracing::warn!("this gateway has no page, since no port of 127.0.0.1 can be opened");
     None
 }
 
@@ -340,7 +329,7 @@ fn created_token(
 ) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
     let token = match last {
         Some(record) => record.token,
-        None => drawn_token()?,
+        None => AdminToken::from_random(random_secret()?),
     };
     let file = match TokenFile::write(address, &token) {
         Ok(file) => file,
@@ -364,14 +353,7 @@ fn created_token(
     Ok((Some(token), Some(file)))
 }
 
-fn drawn_token() -> Result<AdminToken, Failure> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    Ok(AdminToken::from_random(random))
-}
-
-/// The address of the operator that is none.
+/// In place of an address: nothing listens for the operator.
 const OFF: &str = "off";
 
 /// Ready when a listener must stop.

@@ -151,7 +151,8 @@ impl VariantSource for ServedVariants {
 }
 
 const NO_FILE: &str = "this gateway has no file to write to; copy the entry into one";
-const NO_SAVE: &str = "there is no save to undo, since Vary started or the last one was undone";
+const NO_SAVE: &str =
+    "nothing to undo: no variant was saved since Vary started, or since the last undo";
 const CHANGED: &str =
     "the file was changed since the page read it; read it again, and look at the difference";
 #[cfg(unix)]
