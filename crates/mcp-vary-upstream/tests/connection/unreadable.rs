@@ -26,65 +26,68 @@ async fn outcome_of(upstream: &UpstreamConnection, line: &str) -> Result<Value, 
     Ok(parse(text.as_bytes()))
 }
 
+/// Answers to the call `ID` that cannot be read, and why.
+const UNREADABLE: [(&str, &str); 13] = [
+    (
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#,
+        "it is not JSON: ",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"x":1,}}"#,
+        "it is not JSON: ",
+    ),
+    (
+        "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\tb\"}}",
+        "it is not JSON: ",
+    ),
+    (
+        "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\0b\"}}",
+        "it is not JSON: ",
+    ),
+    (
+        r#"{"result":{"x":[NaN]},"jsonrpc":"2.0","id":"ID"}"#,
+        "it is not JSON: ",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"x":"#,
+        "it is not JSON: ",
+    ),
+    (
+        "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"caf\u{e9}\"}}",
+        "it is not UTF-8",
+    ),
+    (
+        "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"\u{b2}\u{e2}\u{ca}\"}}",
+        "it is not UTF-8",
+    ),
+    (
+        "{\"result\":{\"x\":\"caf\u{c3}\"},\"id\":ID}",
+        "it is not UTF-8",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":ID}"#,
+        "it has no `method`, `result` or `error`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":ID,"result":{}}{"jsonrpc":"2.0","method":"a"}"#,
+        "it is not JSON: ",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","id":ID,"result":{}}"#,
+        "it is not JSON: ",
+    ),
+    (
+        r#"Loading... {"jsonrpc":"2.0","id":ID,"result":{}}"#,
+        "its line is not JSON",
+    ),
+];
+
 #[tokio::test]
 async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
     let upstream = peer("legacy").await;
     let other = call("hold", &json!({"n": 1, "until": 2}));
     let other = upstream.request(other).await.unwrap();
-    for (line, why) in [
-        (
-            r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#,
-            "it is not JSON: ",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":ID,"result":{"x":1,}}"#,
-            "it is not JSON: ",
-        ),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\tb\"}}",
-            "it is not JSON: ",
-        ),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"a\0b\"}}",
-            "it is not JSON: ",
-        ),
-        (
-            r#"{"result":{"x":[NaN]},"jsonrpc":"2.0","id":"ID"}"#,
-            "it is not JSON: ",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":ID,"result":{"x":"#,
-            "it is not JSON: ",
-        ),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"caf\u{e9}\"}}",
-            "it is not UTF-8",
-        ),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"x\":\"\u{b2}\u{e2}\u{ca}\"}}",
-            "it is not UTF-8",
-        ),
-        (
-            "{\"result\":{\"x\":\"caf\u{c3}\"},\"id\":ID}",
-            "it is not UTF-8",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":ID}"#,
-            "it has no `method`, `result` or `error`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":ID,"result":{}}{"jsonrpc":"2.0","method":"a"}"#,
-            "it is not JSON: ",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","id":ID,"result":{}}"#,
-            "it is not JSON: ",
-        ),
-        (
-            r#"Loading... {"jsonrpc":"2.0","id":ID,"result":{}}"#,
-            "its line is not JSON",
-        ),
-    ] {
+    for (line, why) in UNREADABLE {
         let error = outcome_of(&upstream, line).await.unwrap_err();
         let expected = format!("server `peer` sent an answer that cannot be read: {why}");
         assert!(error.starts_with(&expected), "{line}: {error}");
