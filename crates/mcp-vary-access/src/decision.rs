@@ -73,7 +73,6 @@ impl AccessPolicy {
     ///
     /// It depends on the rules of the class and on nothing else of the principal. With another rule that denies, no item
     /// becomes visible.
-    #[must_use]
     pub fn decide(&self, class: &AccessClass, item: &Item<'_>) -> Decision {
         let denying = self
             .rules_of(class)
@@ -118,7 +117,6 @@ impl AccessPolicy {
     ///
     /// Expressions are evaluated only if the decision is [`Decision::Conditional`], and at most once each. An expression
     /// that fails allows nothing, and denies what its rule denies.
-    #[must_use]
     pub fn check(&self, decision: &Decision, call: &Call<'_>) -> Verdict {
         match decision {
             Decision::Allowed(rule) => Verdict::Allowed(*rule),

@@ -233,7 +233,6 @@ impl ClaimMapping {
     }
 
     /// What `json`, the payload of a verified token, says in the claim by which people are named. `None` if that is not a text.
-    #[must_use]
     pub fn read_name(&self, json: &str) -> Option<String> {
         let place = self.name.as_ref()?;
         let token = open(json).ok()?;

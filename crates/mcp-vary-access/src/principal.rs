@@ -233,7 +233,6 @@ impl Principal {
 
     /// The name that the operator gave: of the key or of the client on standard input, the subject of the certificate, or
     /// what the chosen claim of the token says. It may be personal: only the status, the page and the audit log show it.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         match &self.identity {
             Identity::Token { .. } => self.name.as_deref(),

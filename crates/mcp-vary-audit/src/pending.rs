@@ -50,7 +50,6 @@ impl PendingRecord {
     }
 
     /// Something that happened within the request: by the same client, with another record.
-    #[must_use]
     pub fn event(&self, event: Event, outcome: Outcome) -> Record {
         let request = &self.record;
         let mut record = Record::new(event, outcome);
@@ -68,7 +67,6 @@ impl PendingRecord {
     }
 
     /// The client got the variant of this request, and had none or another one before.
-    #[must_use]
     pub fn variant_selected(&self) -> Record {
         let mut selected = self.event(Event::VariantSelected, Outcome::Allowed);
         selected.variant.clone_from(&self.record.variant);

@@ -138,7 +138,6 @@ impl Authenticator {
     ///
     /// A key must still be there. The issuer of a token must be trusted as it was when the token was verified; if its
     /// entry changed, the client has to present the token again.
-    #[must_use]
     pub fn still_admits(&self, before: &Self, admission: &Admission, now: u64) -> bool {
         if admission.expires_at.is_some_and(|at| at <= now) {
             return false;

@@ -42,25 +42,21 @@ impl CallerToken {
 
     /// The text. It is a secret: do not log or store it, and send it to nobody but the authorization server that the
     /// operator named.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0.text
     }
 
     /// The SHA-256 digest of the text.
-    #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         &self.0.digest
     }
 
     /// The first second at which it is not used any more.
-    #[must_use]
     pub fn expires_at(&self) -> u64 {
         self.0.expires_at
     }
 
     /// Whether it has ended at `now`.
-    #[must_use]
     pub fn has_ended(&self, now: u64) -> bool {
         self.expires_at() <= now
     }

@@ -26,7 +26,6 @@ impl Histogram {
     }
 
     /// The duration that `percent` percent of the recorded ones do not exceed; `None` if nothing was recorded.
-    #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let load = |bucket: &AtomicU64| bucket.load(Ordering::Relaxed);
         let counts: Vec<_> = self.buckets.iter().map(load).collect();

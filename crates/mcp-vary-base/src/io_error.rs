@@ -14,7 +14,6 @@ use std::path::Path;
 /// let error = std::fs::read("no-such-file").unwrap_err();
 /// assert_eq!(io_error::describe(&error), "no such file or directory");
 /// ```
-#[must_use]
 pub fn describe(error: &Error) -> String {
     // An error with a text of its own says what happened.
     if error.get_ref().is_none() {
@@ -35,20 +34,17 @@ pub fn describe(error: &Error) -> String {
 }
 
 /// Whether a host name could not be resolved. The text of such an error does not contain the name.
-#[must_use]
 pub fn is_lookup(error: &Error) -> bool {
     error.to_string().starts_with(LOOKUP)
 }
 
 /// Why `path` cannot be read. Names the folder that is missing, or, if access was denied, what denies it, its owner, the
 /// user of this process, and what to do.
-#[must_use]
 pub fn describe_at(path: &Path, error: &Error) -> String {
     describe_access(path, error, false)
 }
 
 /// What went wrong when `path` was written, as [`describe_at`] has it.
-#[must_use]
 pub fn describe_writing_at(path: &Path, error: &Error) -> String {
     describe_access(path, error, true)
 }

@@ -32,7 +32,6 @@ impl Limit for Duration {
 /// # Panics
 ///
 /// If the unit is unknown. Defaults are constants, so the program then does not compile.
-#[must_use]
 pub const fn quantity(text: &str) -> u32 {
     let mut number = 0;
     let mut unit = text.as_bytes();

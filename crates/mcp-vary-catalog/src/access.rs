@@ -24,13 +24,11 @@ pub struct AccessView {
 
 impl AccessView {
     /// The item of `server` as access rules see it.
-    #[must_use]
     pub fn item<'a>(&self, kind: ListKind, item: &'a Item, server: &'a str) -> AccessItem<'a> {
         access_item(kind, item, server, self.trusted.contains(server))
     }
 
     /// Whether the item exists for the class.
-    #[must_use]
     pub fn shows(&self, kind: ListKind, item: &Item, server: &str) -> bool {
         let uri = &*item.item_ref.upstream_name;
         let is_hidden_file = kind == ListKind::Resources && self.denies_file(uri, server);
@@ -47,7 +45,6 @@ impl AccessView {
     }
 
     /// Whether a resource that no server lists exists for the class, by its URI on the server.
-    #[must_use]
     pub fn shows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
         let item = AccessItem::unlisted_resource(upstream_uri, server);
         self.decide(&item).is_visible() && !self.denies_file(upstream_uri, server)
@@ -55,7 +52,6 @@ impl AccessView {
 
     /// Whether a skill, or a file or directory of one, exists for the class, by its URI on the server. A rule that denies
     /// the resource hides it, too.
-    #[must_use]
     pub fn shows_skill(&self, upstream_uri: &str, server: &str) -> bool {
         let resource = AccessItem::unlisted_resource(upstream_uri, server);
         let skill = AccessItem::skill(upstream_uri, server);
@@ -64,7 +60,6 @@ impl AccessView {
 
     /// What the class may be allowed of a server, whatever it lists. `prefix` is that of the names of its tools and
     /// prompts.
-    #[must_use]
     pub fn server_access(&self, name: &str, prefix: &str) -> ServerAccess {
         let trusts_annotations = self.trusted.contains(name);
         let server = Server {
@@ -76,14 +71,12 @@ impl AccessView {
     }
 
     /// What the class may do with an item.
-    #[must_use]
     pub fn decide(&self, item: &AccessItem<'_>) -> Decision {
         self.policy.decide(&self.class, item)
     }
 }
 
 /// The item of `server` as access rules see it: by its name in `standard`, before overrides.
-#[must_use]
 pub fn access_item<'a>(
     kind: ListKind,
     item: &'a Item,

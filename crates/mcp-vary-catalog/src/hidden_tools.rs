@@ -9,7 +9,6 @@ impl VariantConfig {
     /// Why the variant does not list a tool of `server`, as a sentence; `None` if its selection lists it.
     ///
     /// The first of these decides: what it starts from, `tools.include`, `tools.exclude`. Access rules are not considered.
-    #[must_use]
     pub fn why_hidden(&self, item: &Item, server: &str) -> Option<String> {
         let tool = candidate(item, server);
         if self.base == Base::ReadOnly && !derive::is_read_only(&item.json) {

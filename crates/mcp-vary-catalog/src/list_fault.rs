@@ -61,7 +61,6 @@ impl ListFaults {
     }
 
     /// Whether nothing is wrong.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -245,7 +245,6 @@ impl State {
 
 impl ServerChange {
     /// `new`, `gone`, or the members that differ.
-    #[must_use]
     pub fn summary(&self) -> String {
         match (&self.before, &self.after) {
             (None, _) => "new".to_owned(),

@@ -99,7 +99,6 @@ impl VariantSet {
     }
 
     /// The same variants for the clients of an access class.
-    #[must_use]
     pub fn restricted(&self, access: &Arc<AccessView>) -> Arc<Self> {
         let configs = self.configs.iter().cloned().map(|mut config| {
             config.access = Some(Arc::clone(access));
@@ -114,7 +113,6 @@ impl VariantSet {
     }
 
     /// What the clients of these variants may see at all; `None` without access rules.
-    #[must_use]
     pub fn access(&self) -> Option<&Arc<AccessView>> {
         self.configs.first()?.access.as_ref()
     }

@@ -139,7 +139,6 @@ pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 /// // Any change is another configuration, even one of a comment.
 /// assert_ne!(mcp_vary_config::digest("servers: {} #"), mcp_vary_config::digest("servers: {}"));
 /// ```
-#[must_use]
 pub fn digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let start = digest.iter().take(8);

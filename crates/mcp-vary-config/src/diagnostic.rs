@@ -80,7 +80,6 @@ impl Diagnostic {
     }
 
     /// What is wrong and the fix, for a text without positions.
-    #[must_use]
     pub fn without_position(&self) -> String {
         let key = match &*self.key {
             "" => String::new(),

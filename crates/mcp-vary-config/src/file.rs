@@ -115,14 +115,12 @@ pub struct ProgramSettings {
 impl File {
     /// A note for each name in `access` that fits none of `items`, what the servers offer: the name or URI for clients, and
     /// the server's own.
-    #[must_use]
     pub fn unmatched_access(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
         let servers: Vec<_> = self.servers.iter().map(|server| &*server.name).collect();
         self.access_names.unmatched(items, &servers)
     }
 
     /// A note for each condition in `results` that fits none of `tools`, what the servers list.
-    #[must_use]
     pub fn unmatched_results(&self, tools: &[Candidate<'_>]) -> Vec<Diagnostic> {
         let given = self.addresses_at.get("results");
         let at = given.copied().unwrap_or(Position::START);
@@ -139,19 +137,16 @@ impl File {
     }
 
     /// The address for the operator's endpoints, if the file names one.
-    #[must_use]
     pub fn admin_address(&self) -> Option<&str> {
         self.program.admin.as_deref().filter(|admin| *admin != OFF)
     }
 
     /// How tools and prompts are named: `naming`.
-    #[must_use]
     pub const fn naming(&self) -> Naming {
         self.config.naming
     }
 
     /// Whether the file declares variants.
-    #[must_use]
     pub const fn declares_variants(&self) -> bool {
         self.declares_variants
     }

@@ -77,7 +77,6 @@ impl FileVariants {
     }
 
     /// The entry of the variant `id`. Its variables are not replaced.
-    #[must_use]
     pub fn value(&self, id: &str) -> Option<Json> {
         let entry = self.0.iter().find(|entry| entry.key == id)?;
         Some(match to_json(&entry.node) {
@@ -88,7 +87,6 @@ impl FileVariants {
     }
 
     /// The entry of the variant `id`, to be pasted under `variants`. It has no comments.
-    #[must_use]
     pub fn yaml(&self, id: &str) -> Option<String> {
         Some(yaml_text::entry(id, &self.value(id)?))
     }

@@ -61,7 +61,6 @@ impl<'a> ImportSource<'a> {
 
     /// The key beside `servers` that makes the file a configuration of Vary, so that [`import`] refuses it; `None` if it has
     /// none.
-    #[must_use]
     pub fn setting_of_vary(&self) -> Option<String> {
         format::setting_of_vary(self)
     }

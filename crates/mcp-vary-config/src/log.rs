@@ -54,14 +54,12 @@ pub struct LogLevel(String);
 
 impl LogLevel {
     /// The level as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The level that writes `count` levels more than this one, `trace` at most. A level with targets counts as
     /// `otherwise`.
-    #[must_use]
     pub fn raised(&self, count: u8, otherwise: &str) -> &'static str {
         let index = |level: &str| {
             let mut levels = LEVELS.iter();

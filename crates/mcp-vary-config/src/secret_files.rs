@@ -93,7 +93,6 @@ impl SecretFiles {
     }
 
     /// The files that were named since the start, also those that could not be read.
-    #[must_use]
     pub fn versions(&self) -> SecretVersions {
         let state = self.state.borrow();
         let versions = state

@@ -137,7 +137,6 @@ impl Gateway {
     }
 
     /// The only client of a gateway on standard streams, by the first message that it sends.
-    #[must_use]
     pub fn only_client(message: &[u8]) -> Option<OnlyClient> {
         let line = message.split(|byte| *byte == b'\n').next()?;
         let (message, params) = Message::read_with_params(line).ok()?;
@@ -330,7 +329,6 @@ impl Gateway {
     }
 
     /// Where the operator's commands go, if there are any.
-    #[must_use]
     pub fn operator(&self) -> Option<&Operator> {
         self.services.operator.as_ref()
     }
@@ -341,20 +339,17 @@ impl Gateway {
     }
 
     /// The last calls that were recorded, the latest first: at most a thousand, and a hundred errors from before them.
-    #[must_use]
     pub fn last_calls(&self) -> Vec<Arc<FinishedCall>> {
         self.services.observers.feed.last_calls()
     }
 
     /// Watches the calls of clients as they end; `None` if as many watch as can, or as many windows of this `viewer` are
     /// open as a reader may have.
-    #[must_use]
     pub fn watch_requests(&self, viewer: Viewer) -> Option<RequestWatch> {
         self.services.observers.feed.watch(viewer)
     }
 
     /// What lists and results cost on each of the last days, in bytes by the days since 1970-01-01 UTC.
-    #[must_use]
     pub fn saved_days(&self) -> BTreeMap<u64, Cost> {
         let now = (self.current().config.environment.now)();
         self.services.savings.days(now)

@@ -26,7 +26,6 @@ impl Gateway {
     /// The tools of every variant, advertised or not, in the order of configuration; none if variants are off.
     ///
     /// They are those of clients that access rules let use everything.
-    #[must_use]
     pub fn variant_tools(&self) -> Vec<VariantTools> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
@@ -40,7 +39,6 @@ impl Gateway {
     }
 
     /// The tools that a variant of this configuration would list now; `None` if no server has tools. Clients do not get it.
-    #[must_use]
     pub fn tools_of_variant(&self, config: &VariantConfig) -> Option<VariantTools> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();

@@ -144,7 +144,6 @@ impl Gateway {
     }
 
     /// The state of each server, in the order of configuration.
-    #[must_use]
     pub fn servers(&self) -> Vec<ServerReport> {
         let snapshot = self.current();
         let sources = snapshot.pool.base().sources().iter();
@@ -152,7 +151,6 @@ impl Gateway {
     }
 
     /// The extensions that nobody answers, since several servers declare them.
-    #[must_use]
     pub fn undecided_extensions(&self) -> Vec<UndecidedExtension> {
         let snapshot = self.current();
         let config = &snapshot.config;
@@ -171,7 +169,6 @@ impl Gateway {
     }
 
     /// Every item that some variant offers, under any name, and its server.
-    #[must_use]
     pub fn served(&self) -> Vec<ServedItem> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
@@ -198,7 +195,6 @@ impl Gateway {
     }
 
     /// The tools of the server `name` as it lists them: names and definitions, JSON text. None if they were not read.
-    #[must_use]
     pub fn server_tools(&self, name: &str) -> Vec<(String, String)> {
         let snapshot = self.current();
         let mut sources = snapshot.pool.base().sources().iter();
@@ -216,14 +212,12 @@ impl Gateway {
 
     /// How many requests each access rule has refused, or hidden their targets, by its name. Only metrics count them: `None`
     /// without.
-    #[must_use]
     pub fn denials(&self) -> Option<Vec<(String, u64)>> {
         Some(self.services.observers.metrics.as_ref()?.denials())
     }
 
     /// How many results were sent as the server wrote them because a projection or template failed. A new configuration
     /// starts at 0.
-    #[must_use]
     pub fn failed_results(&self) -> u64 {
         let snapshot = self.current();
         let config = &snapshot.config;
@@ -238,13 +232,11 @@ impl Gateway {
     }
 
     /// Every variant, advertised or not, in the order of configuration; none if variants are off.
-    #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
         self.current().enabled_variants().to_vec()
     }
 
     /// The definitions of the tools that each variant lists, with those of the gateway, JSON text.
-    #[must_use]
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
@@ -262,7 +254,6 @@ impl Gateway {
     /// How the variants rank for clients of these hints, and why (SV-5).
     ///
     /// The address, the header and rules are not considered; they can put another variant first.
-    #[must_use]
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
         self.current().selector.rankings.explain(hints)
     }
@@ -270,7 +261,6 @@ impl Gateway {
     /// What `class` may use of what the servers list, by the rules of `access`, and which of them decide.
     ///
     /// The gateway itself may have been started with other rules or with none.
-    #[must_use]
     pub fn explain_access(&self, access: &AccessSettings, class: &AccessClass) -> AccessReport {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
@@ -287,7 +277,6 @@ impl Gateway {
 
     /// The names and URIs that several servers offer, of which only the first is reachable; then the names of the
     /// gateway's own tools that a server has, for each variant.
-    #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();
@@ -300,13 +289,11 @@ impl Gateway {
     }
 
     /// What servers changed since the start, the latest first.
-    #[must_use]
     pub fn server_changes(&self) -> Vec<SeenChange> {
         self.services.pool.context.shared_lists.changes.latest()
     }
 
     /// Mistakes in the variants' configuration that the servers' lists show: the id of the variant, and the mistake.
-    #[must_use]
     pub fn unmatched_overrides(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
         let snapshot = self.current();
         let catalog = snapshot.pool.base().catalog.current();

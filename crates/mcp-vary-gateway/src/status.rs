@@ -249,7 +249,6 @@ pub struct VariantStatus {
 
 impl Gateway {
     /// The current status of the gateway.
-    #[must_use]
     pub fn status(&self) -> Status {
         Status::of(&self.current())
     }

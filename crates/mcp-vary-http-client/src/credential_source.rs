@@ -175,7 +175,6 @@ impl CredentialError {
     }
 
     /// The text for the operator.
-    #[must_use]
     pub fn details(&self) -> String {
         match &*self.details {
             "" => self.message.to_string(),

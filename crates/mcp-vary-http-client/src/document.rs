@@ -254,7 +254,6 @@ fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
 }
 
 /// Why a request failed, and what helps if that is known. `ca` is the file of further authorities for its address.
-#[must_use]
 pub fn describe_failure(error: &(dyn Error + 'static), ca: Option<&Path>) -> String {
     let cause = root_cause(error);
     match tls::advice(error, ca) {

@@ -8,7 +8,6 @@ use mcp_vary_base::io_error;
 use crate::tls_failure;
 
 /// Why a connection failed, without the errors around the cause and the number of the system's error.
-#[must_use]
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(cause) = tls_failure::describe(error) {
         return cause;
@@ -21,14 +20,12 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Whether a connection failed since nothing listens at its address.
-#[must_use]
 pub fn is_connection_refused(error: &(dyn Error + 'static)) -> bool {
     let system = root(error).downcast_ref::<io::Error>();
     system.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// The system's error behind a failed connection, which contains no address.
-#[must_use]
 pub fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
     let system = root(error).downcast_ref::<io::Error>()?;
     // Errors with a text of their own can name the host; those of the resolver do not.

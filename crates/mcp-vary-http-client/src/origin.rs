@@ -3,7 +3,6 @@
 use http::Uri;
 
 /// The part of `url` that logs and errors may contain: its origin, since user, path and query may contain keys.
-#[must_use]
 pub fn origin(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("http");
     let host = url.host().unwrap_or("");

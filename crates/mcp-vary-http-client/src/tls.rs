@@ -138,7 +138,6 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
 }
 
 /// The advice for an error that TLS caused, if there is any. `ca` is the file of further authorities.
-#[must_use]
 pub fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String> {
     let why = tls_failure::find(error)?;
     let is_of_unknown = matches!(

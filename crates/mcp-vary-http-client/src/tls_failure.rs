@@ -28,7 +28,6 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// The same without the names of hosts.
-#[must_use]
 pub fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     match find(error)? {
         rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }) => {

@@ -41,7 +41,6 @@ impl JsonError {
     }
 
     /// The repeated key, its first 64 characters, if that is the error.
-    #[must_use]
     pub fn duplicate_key(&self) -> Option<&str> {
         self.0.duplicate.as_deref()
     }
@@ -69,7 +68,6 @@ impl From<serde_json::Error> for JsonError {
 /// assert_eq!(said("[1,"), "it ends too early");
 /// assert_eq!(said("{}"), "it must be a sequence");
 /// ```
-#[must_use]
 pub fn fault(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Eof => "it ends too early".to_owned(),
@@ -101,7 +99,6 @@ pub fn fault(error: &serde_json::Error) -> String {
 /// assert_eq!(quoted("größe"), "\"größe\"");
 /// assert_eq!(quoted("a\u{200b}\n\""), "\"a\\u200b\\u000a\\\"\"");
 /// ```
-#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -20,7 +20,6 @@
 ///
 /// assert!(!is_lookalike("name", "name") && !is_lookalike("names", "name"));
 /// ```
-#[must_use]
 pub fn is_lookalike(key: &str, known: &str) -> bool {
     key != known && folded(key).eq(folded(known))
 }

@@ -161,13 +161,11 @@ impl<'a> Members<'a> {
     }
 
     /// The value of `key`, as written.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.position(key).map(|at| self.members[at].1.as_ref())
     }
 
     /// The value of `key` as a slice of the original text; `None` if it was [set](Self::set) to another text.
-    #[must_use]
     pub fn get_written(&self, key: &str) -> Option<&'a str> {
         match &self.members[self.position(key)?].1 {
             Cow::Borrowed(text) => Some(text),
@@ -176,19 +174,16 @@ impl<'a> Members<'a> {
     }
 
     /// The value of `key`, if it is a string.
-    #[must_use]
     pub fn get_str(&self, key: &str) -> Option<String> {
         unquoted(self.get(key)?).map(Cow::into_owned)
     }
 
     /// The same, borrowed if it has no escapes.
-    #[must_use]
     pub fn get_text(&self, key: &str) -> Option<Cow<'_, str>> {
         unquoted(self.get(key)?)
     }
 
     /// Whether `key` exists.
-    #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.position(key).is_some()
     }
@@ -210,13 +205,11 @@ impl<'a> Members<'a> {
     }
 
     /// Whether there are no members.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// The number of members.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -229,7 +222,6 @@ impl<'a> Members<'a> {
     }
 
     /// The object as compact JSON; the values stay as written.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let size = self.members.iter().map(|(k, v)| k.len() + v.len() + 4);
         let mut out = String::with_capacity(size.sum::<usize>() + 2);
@@ -271,7 +263,6 @@ impl<'a, K: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(K, V)> for 
 /// let request = object(&[("id", "7"), ("method", &string("ping"))]);
 /// assert_eq!(request, r#"{"id":7,"method":"ping"}"#);
 /// ```
-#[must_use]
 pub fn object(members: &[(&str, &str)]) -> String {
     let members: Members<'_> = members.iter().copied().collect();
     members.to_json()

@@ -20,7 +20,6 @@ use super::skip::{MAX_DEPTH, skip};
 /// assert_eq!(minified(r#"{"a":1}"#), None);
 /// assert_eq!(minified("not JSON"), None);
 /// ```
-#[must_use]
 pub fn minified(text: &str) -> Option<String> {
     let start = text.len() - text.trim_start_matches(is_space).len();
     let end = skip(text, start, MAX_DEPTH)?;

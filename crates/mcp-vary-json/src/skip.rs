@@ -24,7 +24,6 @@ pub const MAX_DEPTH: usize = 128;
 /// // The brackets nest one deeper than allowed; and a number has no leading zero.
 /// assert_eq!((skip(text, 0, 1), skip("01,", 0, 1)), (None, Some(1)));
 /// ```
-#[must_use]
 pub fn skip(text: &str, at: usize, depth: usize) -> Option<usize> {
     value(text.as_bytes(), at, depth.min(MAX_DEPTH))
 }
@@ -62,7 +61,6 @@ pub struct Invalid;
 
 impl<'a> ObjectReader<'a> {
     /// Starts to read an object with at most `depth` levels; `None` if `text` does not start with an object.
-    #[must_use]
     pub fn open(text: &'a str, depth: usize) -> Option<Self> {
         let at = space(text.as_bytes(), 0);
         let is_object = text.as_bytes().get(at) == Some(&b'{');
@@ -170,7 +168,6 @@ impl<'a> ObjectReader<'a> {
     }
 
     /// Whether nothing follows the object; call it after the last member.
-    #[must_use]
     pub fn is_at_end(&self) -> bool {
         space(self.text.as_bytes(), self.at) == self.text.len()
     }
@@ -216,7 +213,6 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
 ///
 /// assert_eq!(count_values(r#"{"a": ["[,", 1, 2]}"#), 5);
 /// ```
-#[must_use]
 pub fn count_values(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut count = 1;

@@ -28,7 +28,6 @@ pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
 /// assert!(is_string_of(r#""\u00e9\/""#, "é/"));
 /// assert!(!is_string_of("1", "1"));
 /// ```
-#[must_use]
 pub fn is_string_of(value: &str, text: &str) -> bool {
     let inner = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     let is_same = inner.map(|inner| decodes_to(inner.as_bytes(), text.as_bytes()));
@@ -155,7 +154,6 @@ fn unescaped(inner: &[u8]) -> Option<String> {
 /// // PHP escapes slashes.
 /// assert!(may_contain(r#"{"a\/b": 1}"#, "a/b"));
 /// ```
-#[must_use]
 pub fn may_contain(text: &str, word: &str) -> bool {
     let has_short_escape = |byte: u8| matches!(byte, b'"' | b'\\' | b'/') || byte < b' ';
     let escape = if word.bytes().any(has_short_escape) {
@@ -223,7 +221,6 @@ pub(crate) fn string_len(text: &str) -> usize {
 }
 
 /// `text` as a JSON string, quotes included.
-#[must_use]
 pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     write_string(&mut out, text);

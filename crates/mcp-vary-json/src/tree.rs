@@ -49,7 +49,6 @@ impl<'a> Json<'a> {
     }
 
     /// The value as compact JSON.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);
@@ -90,7 +89,6 @@ impl<'a> Json<'a> {
     }
 
     /// The length of [`to_json`](Self::to_json), in bytes.
-    #[must_use]
     pub fn json_len(&self) -> usize {
         let separators = |count: usize| 2 + count.saturating_sub(1);
         match self {
@@ -126,7 +124,6 @@ impl<'a> Json<'a> {
     /// assert!(!Json::parse("10000000000000001")?.is_same(&Json::parse("10000000000000000")?));
     /// # Ok::<(), mcp_vary_json::JsonError>(())
     /// ```
-    #[must_use]
     pub fn is_same(&self, other: &Json<'_>) -> bool {
         match (self, other) {
             (Self::Null, Json::Null) => true,
@@ -168,7 +165,6 @@ impl<'a> Json<'a> {
     }
 
     /// The member `key` of an object.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_object()?
             .iter()
@@ -176,7 +172,6 @@ impl<'a> Json<'a> {
     }
 
     /// The members of an object.
-    #[must_use]
     pub fn as_object(&self) -> Option<&[(Cow<'a, str>, Self)]> {
         match self {
             Self::Object(members) => Some(members),
@@ -185,7 +180,6 @@ impl<'a> Json<'a> {
     }
 
     /// The elements of an array.
-    #[must_use]
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
             Self::Array(elements) => Some(elements),
@@ -194,7 +188,6 @@ impl<'a> Json<'a> {
     }
 
     /// The text of a string.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),

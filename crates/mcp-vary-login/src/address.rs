@@ -65,13 +65,11 @@ impl Address {
     }
 
     /// The address as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Scheme, host and port, in lower case, without the default port.
-    #[must_use]
     pub fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let written = self.uri.authority().map(http::uri::Authority::as_str);
@@ -93,7 +91,6 @@ impl Address {
 
     /// The canonical URI of an MCP server: what tokens for it are requested for (RFC 8707, section 2). The query is not a
     /// part of it, since it can have a key.
-    #[must_use]
     pub fn resource(&self) -> String {
         format!("{}{}", self.origin(), self.path())
     }

@@ -34,7 +34,6 @@ impl Credentials {
     }
 
     /// Whether nobody is logged in, by what was read a moment ago.
-    #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Login(login) if login.is_absent())
     }

@@ -35,13 +35,11 @@ impl Scopes {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether `name` is one of them.
-    #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|scope| scope == name)
     }

@@ -15,7 +15,6 @@ impl Secret {
     }
 
     /// The text.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

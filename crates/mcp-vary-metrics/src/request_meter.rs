@@ -130,7 +130,6 @@ impl RequestMeter {
     }
 
     /// The request until its outcome.
-    #[must_use]
     pub const fn pending(&self) -> PendingRequest<'_> {
         PendingRequest(Some(self))
     }

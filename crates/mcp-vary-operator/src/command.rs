@@ -24,7 +24,6 @@ impl Command {
     }
 
     /// The command at `path`.
-    #[must_use]
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|command| command.path() == path)
     }

@@ -50,7 +50,6 @@ pub enum RefusedCommand {
 }
 
 /// A sender of commands and their receiver. Over a network, commands need `token`; without one they are refused there.
-#[must_use]
 pub fn channel(token: Option<&AdminToken>) -> (Operator, Requests) {
     let (sender, reloads) = mpsc::channel(WAITING);
     let operator = Operator {
@@ -67,14 +66,12 @@ pub fn channel(token: Option<&AdminToken>) -> (Operator, Requests) {
 
 impl Operator {
     /// Whether the value of a header `Authorization` has the token.
-    #[must_use]
     pub fn admits(&self, authorization: &[u8]) -> bool {
         let sent = sent_token(authorization);
         sent.is_some() && sent == self.token
     }
 
     /// Whether it has the token, or that for the page.
-    #[must_use]
     pub fn admits_to_page(&self, authorization: &[u8]) -> bool {
         let of_page = self.page_token.as_ref().map(AdminToken::digest);
         let sent = sent_token(authorization);
@@ -83,7 +80,6 @@ impl Operator {
 
     /// A code of these random bytes for the address of the page: it may be seen in the list of processes while a browser
     /// starts, so it works once, within a minute.
-    #[must_use]
     pub fn page_code(&self, random: [u8; 32], now: Instant) -> String {
         let code = AdminToken::from_random(random);
         self.page_codes.add(code.digest(), now);
@@ -91,7 +87,6 @@ impl Operator {
     }
 
     /// The token of the page, for a header `Authorization` with a code that works.
-    #[must_use]
     pub fn page_token(&self, authorization: &[u8], now: Instant) -> Option<&AdminToken> {
         if !self.page_codes.take(sent_token(authorization)?, now) {
             return None;
@@ -105,13 +100,11 @@ impl Operator {
     }
 
     /// Whether the page can be opened: the program has one, and there is a token for it.
-    #[must_use]
     pub fn has_page(&self) -> bool {
         self.page_token.is_some() && self.page.get().is_some()
     }
 
     /// The page, if the program has one.
-    #[must_use]
     pub fn page(&self) -> Option<&Arc<dyn Page>> {
         self.page.get()
     }
@@ -154,7 +147,6 @@ impl Requests {
     }
 
     /// Cancelled when the operator requests a drain.
-    #[must_use]
     pub const fn drain(&self) -> &CancellationToken {
         &self.drain
     }

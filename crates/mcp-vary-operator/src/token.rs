@@ -48,7 +48,6 @@ impl AdminToken {
     }
 
     /// The token, to send it or to write it into a file of the operator.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

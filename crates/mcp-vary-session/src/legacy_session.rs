@@ -328,7 +328,6 @@ impl Session {
     ///
     /// It is sent on an open `GET` stream or standard output, or waits for a stream for some time. The queue is
     /// bounded: if the client does not read, its stream is closed and this returns `false`.
-    #[must_use]
     pub fn enqueue(&self, message: Bytes) -> bool {
         let mut active = self.active.lock();
         if self.has_ended() {

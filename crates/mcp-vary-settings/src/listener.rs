@@ -142,14 +142,12 @@ impl ListenerConfig {
 
 impl HostName {
     /// The host of the public URL.
-    #[must_use]
     pub fn of_public_url(url: &PublicUrl) -> Option<Self> {
         let uri: Uri = url.resource(&EndpointPath::Base).parse().ok()?;
         uri.host()?.parse().ok()
     }
 
     /// Whether `host`, without a port, is this host.
-    #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         match &self.0 {
             Host::Address(address) => parse_address(host).is_some_and(|known| known == *address),
@@ -245,7 +243,6 @@ impl TrustedProxies {
     }
 
     /// Whether `address` is a proxy. An IPv4 address in IPv6 is the IPv4 address.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let canonical = address.to_canonical();
         self.0.iter().any(|network| network.0.contains(&canonical))

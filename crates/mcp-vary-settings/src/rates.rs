@@ -57,7 +57,6 @@ impl RateLimits {
     }
 
     /// Whether there are no limits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

@@ -31,7 +31,6 @@ use std::sync::LazyLock;
 use self::encoding::Encoding;
 
 /// The number of tokens of `text`. Special tokens count as plain text.
-#[must_use]
 pub fn count(text: &str) -> usize {
     ENCODING.count(text)
 }
@@ -45,7 +44,6 @@ pub fn count(text: &str) -> usize {
 ///
 /// assert_eq!(count_array(&["1", "2"]), count("[1,2]"));
 /// ```
-#[must_use]
 pub fn count_array<T: AsRef<str>>(items: &[T]) -> usize {
     let texts: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     count(&format!("[{}]", texts.join(",")))

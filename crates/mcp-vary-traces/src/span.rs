@@ -189,7 +189,6 @@ impl RequestSpan {
     }
 
     /// Begins a request to a server, which carries the context of its own span.
-    #[must_use]
     pub fn call(&self, upstream: &Upstream<'_>) -> CallSpan {
         let mut carrier = self.inherited.clone();
         let Some(recorder) = &self.recorder else {

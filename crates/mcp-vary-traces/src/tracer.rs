@@ -43,7 +43,6 @@ impl Tracer {
 
     /// Begins a request: its span is recorded if it is sampled, and a context that only its headers have goes on to the
     /// server. `None` if there is neither.
-    #[must_use]
     pub fn begin(&self, arrival: &Arrival<'_>) -> Option<Arc<RequestSpan>> {
         let in_meta = arrival.meta.context();
         let in_headers = arrival.headers.and_then(Carrier::context);

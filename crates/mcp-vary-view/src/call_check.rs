@@ -173,7 +173,6 @@ fn named_argument(error: &ArgumentError) -> Option<String> {
 /// // White space between tokens stays.
 /// assert_eq!(escape_invisible("[\"a\u{202e}b\",\n1]"), "[\"a\\u202eb\",\n1]");
 /// ```
-#[must_use]
 pub fn escape_invisible(json: &str) -> String {
     if !json.chars().any(is_invisible) {
         return json.to_owned();

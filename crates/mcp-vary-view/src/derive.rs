@@ -191,7 +191,6 @@ pub fn compact_resource(resource: &str) -> Result<String, JsonError> {
 /// assert!(is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": true}}"#));
 /// assert!(!is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": "true"}}"#));
 /// ```
-#[must_use]
 pub fn is_read_only(tool: &str) -> bool {
     let hint = |tool: &str| {
         let tool = Members::parse(tool).ok()?;

@@ -140,7 +140,6 @@ fn known_members<'a>(arguments: &'a str, known: &[&str]) -> Result<Members<'a>, 
 /// let text = refused_call(&errors, Some(r#"{"required":["path"]}"#), None);
 /// assert!(text.ends_with("\nthe tool was not called; its arguments: {\"required\":[\"path\"]}"));
 /// ```
-#[must_use]
 pub fn refused_call(
     errors: &[ArgumentError],
     schema: Option<&str>,
@@ -157,7 +156,6 @@ pub fn refused_call(
 }
 
 /// What is wrong with the arguments of a call, as one sentence.
-#[must_use]
 pub fn wrong_arguments(errors: &[ArgumentError]) -> String {
     let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
     format!("invalid arguments: {}", messages.join("; "))

@@ -114,7 +114,6 @@ pub enum ViewDiagnostic {
 
 impl ViewDiagnostic {
     /// The key, relative to the variant.
-    #[must_use]
     pub fn key(&self) -> &str {
         match self {
             Self::UnknownItem { key, .. }
@@ -133,13 +132,11 @@ impl ViewDiagnostic {
     }
 
     /// Whether it is a note about a guard: a rule of `exclude` that matches nothing now may match what servers add later.
-    #[must_use]
     pub fn is_note(&self) -> bool {
         matches!(self, Self::UnmatchedRule { key, .. } if key.contains(".exclude["))
     }
 
     /// The problem, to be read after the key.
-    #[must_use]
     pub fn problem(&self) -> String {
         match self {
             Self::UnknownItem { key, .. } => {
@@ -198,7 +195,6 @@ impl ViewDiagnostic {
     }
 
     /// How to fix it.
-    #[must_use]
     pub fn fix(&self) -> String {
         let fix = match self {
             Self::UnknownItem { suggestion, .. } | Self::UnknownArgument { suggestion, .. } => {

@@ -71,7 +71,6 @@ type Prepare =
 ///
 /// Twice, because the estimate of JSON is up to a half too high, and because a task that describes one tool reads its
 /// compact form, too.
-#[must_use]
 pub fn is_worth_describing(saved_tokens: usize) -> bool {
     saved_tokens > 2 * model_tokens(&describe_tools("describe_tools"))
 }
@@ -86,7 +85,6 @@ pub fn is_worth_describing(saved_tokens: usize) -> bool {
 ///
 /// assert!(describe_tools("describe_tools").starts_with(r#"{"name":"describe_tools","description":"Describes "#));
 /// ```
-#[must_use]
 pub fn describe_tools(name: &str) -> String {
     format!(r#"{{"name":{},{DESCRIBE_TOOLS}"#, string(name))
 }
@@ -101,7 +99,6 @@ pub fn describe_tools(name: &str) -> String {
 ///
 /// assert!(search_tools("search_tools").starts_with(r#"{"name":"search_tools","description":"Finds listed tools"#));
 /// ```
-#[must_use]
 pub fn search_tools(name: &str) -> String {
     format!(r#"{{"name":{},{SEARCH_TOOLS}"#, string(name))
 }

@@ -16,7 +16,6 @@ use mcp_vary::visibility::{Experience, Forward, forward};
 /// let tool = r#"{"name": "add", "title": "Add", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}"#;
 /// assert_eq!(model_tool(tool), r#"{"name":"add","inputSchema":{"type":"object"}}"#);
 /// ```
-#[must_use]
 pub fn model_tool(tool: &str) -> String {
     let Ok(definition) = Members::parse(tool) else {
         return tool.to_owned();
@@ -41,7 +40,6 @@ pub fn model_tool(tool: &str) -> String {
 /// let result = r#"{"content": [{"type": "text", "text": "sunny"}], "_meta": {"a": 1}}"#;
 /// assert_eq!(model_result(result).unwrap(), ["sunny"]);
 /// ```
-#[must_use]
 pub fn model_result(result: &str) -> Option<Vec<String>> {
     let (value, blocks) = match forward(result, Experience::Conversation).ok()? {
         Forward::Content(blocks) => (None, blocks),
@@ -57,7 +55,6 @@ pub fn model_result(result: &str) -> Option<Vec<String>> {
 
 /// A block of content as a model gets it: the text of a text block, or else its JSON without binary data, which does not cost
 /// tokens of text.
-#[must_use]
 pub fn model_block(block: &str) -> String {
     let Ok(mut json) = Json::parse(block) else {
         return block.to_owned();

@@ -32,7 +32,6 @@ use std::ops::Range;
 /// // The authority of other schemes may be anything, so its case counts.
 /// assert_eq!(normal_uri("repo://Acme/site"), "repo://Acme/site");
 /// ```
-#[must_use]
 pub fn normal_uri(uri: &str) -> Cow<'_, str> {
     rewritten(uri, Decode::Unreserved)
 }
@@ -55,7 +54,6 @@ pub fn normal_uri(uri: &str) -> Cow<'_, str> {
 /// // These are two resources: one has a query.
 /// assert_ne!(uri_identity("file:///srv/a%3Fb"), uri_identity("file:///srv/a?b"));
 /// ```
-#[must_use]
 pub fn uri_identity(uri: &str) -> Cow<'_, str> {
     rewritten(uri, Decode::Meaningless)
 }

@@ -40,7 +40,6 @@ impl OutputCheck {
     }
 
     /// Like [`accepts`](mcp_vary::shape::OutputSchema::accepts), for a parsed value.
-    #[must_use]
     pub fn accepts_value(&self, value: &Value) -> bool {
         self.check.accepts_value(value)
     }

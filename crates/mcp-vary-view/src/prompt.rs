@@ -116,19 +116,16 @@ impl PreparedPrompt {
     }
 
     /// Its name on the server.
-    #[must_use]
     pub fn upstream_name(&self) -> &str {
         &self.upstream_name
     }
 
     /// Its name in the view.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The prompt as the view lists it; `None` if that equals the server's definition.
-    #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }
@@ -147,7 +144,6 @@ impl PreparedPrompt {
     }
 
     /// The server's name of a view's argument; `None` if the view has no such argument.
-    #[must_use]
     pub fn upstream_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         self.arguments.upstream_name(name)
     }

@@ -65,7 +65,6 @@ pub struct PatternError {
 
 impl Pattern {
     /// Whether the pattern matches the whole of `name`.
-    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.glob.is_match(name)
     }
@@ -79,7 +78,6 @@ impl Pattern {
     }
 
     /// The pattern as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.glob.glob().glob()
     }
@@ -187,7 +185,6 @@ impl Rule {
     }
 
     /// Whether the rule matches the item.
-    #[must_use]
     pub fn matches(&self, item: Candidate<'_>) -> bool {
         self.matches_names(item, self.server.is_some())
     }
@@ -264,7 +261,6 @@ pub struct Selection {
 
 impl Selection {
     /// Whether the selection includes the item.
-    #[must_use]
     pub fn selects(&self, item: Candidate<'_>) -> bool {
         let included =
             self.include.is_empty() || self.include.iter().any(|rule| rule.matches(item));
@@ -276,7 +272,6 @@ impl Selection {
     }
 
     /// Whether the selection may leave out an item of `server`.
-    #[must_use]
     pub fn may_hide_of(&self, server: &str) -> bool {
         let is_of_server = |rule: &&Rule| {
             let pattern = rule.server.as_ref();
@@ -292,7 +287,6 @@ impl Selection {
     }
 
     /// Whether the selection can include items of `server`.
-    #[must_use]
     pub fn may_select_from(&self, server: &str) -> bool {
         let may_match = |rule: &Rule| {
             let pattern = rule.server.as_ref();
@@ -303,7 +297,6 @@ impl Selection {
 
     /// The rules that match none of `items`, which are most likely mistakes. `key` is the key of the selection, such
     /// as `tools`.
-    #[must_use]
     pub fn diagnostics(&self, key: &str, items: &[Candidate<'_>]) -> Vec<ViewDiagnostic> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
         let rules = lists.into_iter().flat_map(|(list, rules)| {

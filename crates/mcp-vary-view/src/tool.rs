@@ -175,32 +175,27 @@ impl PreparedTool {
     }
 
     /// Its name on the server.
-    #[must_use]
     pub fn upstream_name(&self) -> &str {
         &self.upstream_name
     }
 
     /// Its name in the view.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The tool as the view lists it; `None` if that equals the server's definition.
-    #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }
 
     /// An estimate of how many tokens less a model reads of the tool as it is listed than of its compact form, if schemas
     /// are on demand.
-    #[must_use]
     pub const fn saved_tokens(&self) -> usize {
         self.saved_tokens
     }
 
     /// Whether a call's arguments are forwarded unchanged and unchecked.
-    #[must_use]
     pub fn forwards_arguments_unchanged(&self) -> bool {
         self.decoder.is_none() && self.schema.is_none() && self.arguments.is_identity()
     }
@@ -295,7 +290,6 @@ impl PreparedTool {
     /// are not checked by [`Style::check`].
     ///
     /// At most 8 KiB: of a longer schema only the arguments that the errors name, as many as fit.
-    #[must_use]
     pub fn schema_for_errors(&self, errors: &[ArgumentError]) -> Option<String> {
         if self.argument_check == ArgumentCheck::Off {
             return None;
@@ -320,7 +314,6 @@ impl PreparedTool {
     }
 
     /// The server's name of a view's argument; `None` if a call cannot give it.
-    #[must_use]
     pub fn upstream_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         self.arguments.upstream_name(name)
     }
@@ -340,7 +333,6 @@ impl PreparedTool {
     }
 
     /// Why arguments are not validated although the view has a dialect or a check. Compiles the schema.
-    #[must_use]
     pub fn unchecked_reason(&self) -> Option<&str> {
         self.check()?.as_ref().err().map(String::as_str)
     }

@@ -72,13 +72,11 @@ impl UriTemplate {
     }
 
     /// Whether the template can produce `uri`.
-    #[must_use]
     pub fn matches(&self, uri: &str) -> bool {
         self.values(uri).is_some()
     }
 
     /// Like [`matches`](Self::matches), with `/` allowed in any value: some servers write `{path}` for a whole path.
-    #[must_use]
     pub fn matches_with_slashes(&self, uri: &str) -> bool {
         self.shortest_values(uri).is_some()
     }
@@ -223,7 +221,6 @@ pub enum UriError {
 
 impl UriError {
     /// The problem.
-    #[must_use]
     pub fn problem(&self) -> String {
         match self {
             Self::NotAUri => "is not a URI".to_owned(),
@@ -243,7 +240,6 @@ impl UriError {
     }
 
     /// How to fix it.
-    #[must_use]
     pub fn fix(&self) -> String {
         let fix = match self {
             Self::NotAUri => "begin with a scheme, such as `docs:`, and leave out white space",
@@ -354,13 +350,11 @@ impl UriMap {
     }
 
     /// Whether nothing is renamed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.renamed.is_empty()
     }
 
     /// The server's URI of the view's resource or template `shown`; `None` if the view has no such item.
-    #[must_use]
     pub fn to_upstream<'u>(&self, shown: &'u str) -> Option<Cow<'u, str>> {
         let leads_back = |native: &str| self.preferred(native) == shown;
         if let Some(native) = self.by_view_uri.get(shown) {
@@ -378,7 +372,6 @@ impl UriMap {
     }
 
     /// The view's URI of a server's resource or template `native`; `None` if another item has that URI in the view.
-    #[must_use]
     pub fn to_view<'u>(&self, native: &'u str) -> Option<Cow<'u, str>> {
         let wanted = self.preferred(native);
         let back = self.to_upstream(&wanted)?;
@@ -386,7 +379,6 @@ impl UriMap {
     }
 
     /// Whether the view assigns the URI `shown` individually, not through a template.
-    #[must_use]
     pub fn is_assigned(&self, shown: &str) -> bool {
         self.by_view_uri.contains_key(shown)
     }
@@ -413,7 +405,6 @@ impl UriMap {
 
     /// Which renaming keeps `native` out of the view: the server's URI of the renamed item, and the URI that `native`
     /// would have. `None` if `native` is in the view.
-    #[must_use]
     pub fn conflict<'m>(&'m self, native: &'m str) -> Option<(&'m str, Cow<'m, str>)> {
         if self.to_view(native).is_some() {
             return None;

@@ -39,13 +39,11 @@ enum Kind {
 
 impl UriRejection {
     /// Whether the URI is just another spelling of a valid one.
-    #[must_use]
     pub fn is_spelling(&self) -> bool {
         self.kind == Kind::Spelling
     }
 
     /// The problem.
-    #[must_use]
     pub fn problem(&self) -> String {
         let found = cut(&self.found);
         match self.kind {
@@ -61,7 +59,6 @@ impl UriRejection {
     }
 
     /// How to fix it.
-    #[must_use]
     pub fn fix(&self) -> String {
         match &self.normal_form {
             Some(form) => format!("write `{form}`"),

@@ -140,7 +140,6 @@ impl Selection {
     /// Whether the selection includes a resource or template that its server lists under this URI.
     ///
     /// Patterns and URIs are compared in a form that all spellings of a URI share.
-    #[must_use]
     pub fn selects_resource(&self, item: Candidate<'_>) -> bool {
         let holds = |rules: &[Rule], decode| {
             let matches = |rule: &Rule| rule.matches_listed(item, decode);
@@ -173,7 +172,6 @@ impl Selection {
     /// assert!(!selects("file:///srv/key?.md"));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    #[must_use]
     pub fn selects_unlisted_resource(&self, item: Candidate<'_>) -> bool {
         let requested = RequestedUri::new(item.upstream_name);
         let included = |rule: &Rule| {
@@ -194,7 +192,6 @@ impl Selection {
     /// A pattern matches the path of a skill, such as `pdf` of `skill://pdf/SKILL.md`, and everything below it.
     /// Exclusions apply in every encoding. A path of more than 64 segments is not included, and none with `@` or `:` in
     /// its first one, which servers may read as a user or a port.
-    #[must_use]
     pub fn selects_skill(&self, item: Candidate<'_>) -> bool {
         if *self == Self::default() {
             return true;

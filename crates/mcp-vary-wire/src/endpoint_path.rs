@@ -49,7 +49,6 @@ impl EndpointPath {
     ///
     /// A name is every id that a variant can have. Whether a variant has it does not matter here, so that clients
     /// cannot find out before they are known.
-    #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
         match path.strip_prefix(ENDPOINT)? {
             "" => Some(Self::Base),
@@ -58,7 +57,6 @@ impl EndpointPath {
     }
 
     /// Parses the path of a request, in which clients need not encode all bytes.
-    #[must_use]
     pub fn of_request(path: &str) -> Option<Self> {
         if path == ENDPOINT {
             return Some(Self::Base);
@@ -67,7 +65,6 @@ impl EndpointPath {
     }
 
     /// The id of the variant, if the path names one.
-    #[must_use]
     pub const fn variant(&self) -> Option<&VariantId> {
         match self {
             Self::Base => None,
@@ -108,7 +105,6 @@ impl fmt::Display for EndpointPath {
 }
 
 /// Whether each `%` is followed by two hexadecimal digits. The decoder would keep it as it is.
-#[must_use]
 pub fn has_whole_escapes(path: &str) -> bool {
     path.split('%').skip(1).all(|after| {
         let digits = after.as_bytes().get(..2);

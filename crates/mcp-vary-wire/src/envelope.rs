@@ -145,13 +145,11 @@ impl<'a> Message<'a> {
     }
 
     /// Whether this is a request, which needs a response.
-    #[must_use]
     pub fn is_request(&self) -> bool {
         self.method.is_some() && self.id.is_some()
     }
 
     /// Whether this is a method without an id.
-    #[must_use]
     pub fn is_notification(&self) -> bool {
         self.method.is_some() && self.id.is_none()
     }

@@ -34,7 +34,6 @@ pub struct Handshake {
 
 impl Handshake {
     /// The era of the connection.
-    #[must_use]
     pub fn era(&self) -> Era {
         self.revision.era()
     }
@@ -70,7 +69,6 @@ impl Handshake {
 
     /// The ids of the variants that the server itself offers, best first, at most [`MAX_OFFERED_VARIANTS`]. The first one
     /// answers requests without a selector.
-    #[must_use]
     pub fn offered_variants(&self) -> Vec<VariantId> {
         let settings = self.variant_settings();
         let offered = settings.get("availableVariants").and_then(Value::as_array);
@@ -80,13 +78,11 @@ impl Handshake {
     }
 
     /// Whether the server itself has more variants than it advertises.
-    #[must_use]
     pub fn has_more_variants(&self) -> bool {
         self.variant_settings().get("moreVariantsAvailable") == Some(&Value::Bool(true))
     }
 
     /// Whether the server itself negotiates content, so that it can receive the feature tags of clients.
-    #[must_use]
     pub fn negotiates_content(&self) -> bool {
         let capabilities = to_value(&self.capabilities).unwrap_or_default();
         declared::<Features>(&capabilities).carrier.is_some()
@@ -117,7 +113,6 @@ impl Handshake {
     }
 
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
-    #[must_use]
     pub fn has_capability_flag(&self, kind: &str, flag: &str) -> bool {
         let capabilities = Members::parse(&self.capabilities).unwrap_or_default();
         let kind = capabilities.get(kind).unwrap_or_default();

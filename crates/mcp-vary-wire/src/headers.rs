@@ -178,7 +178,6 @@ impl ParamHeader {
 /// The `Mcp-Param-*` headers of a call with `arguments` to a tool whose input schema is `input_schema`.
 ///
 /// Empty if the schema requires none or is invalid.
-#[must_use]
 pub fn call_headers(input_schema: &str, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
     let headers = param_headers(input_schema).unwrap_or_default();
     headers
@@ -319,7 +318,6 @@ fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, RpcError> {
 /// assert_eq!(header_value("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
 /// assert_eq!(header_value("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
 /// ```
-#[must_use]
 #[expect(clippy::missing_panics_doc, reason = "base64 is visible ASCII")]
 pub fn header_value(text: &str) -> HeaderValue {
     let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));

@@ -36,7 +36,6 @@ impl Revision {
     pub const LATEST_MODERN: Self = Self::V2026_07_28;
 
     /// The revision that `text` names, if Vary speaks it.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         // Most clients speak the newest ones.
         let mut newest_first = Self::ALL.into_iter().rev();

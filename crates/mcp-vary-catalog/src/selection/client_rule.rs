@@ -114,7 +114,6 @@ impl ClientPattern {
     }
 
     /// Whether the glob matches all of `text`.
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }

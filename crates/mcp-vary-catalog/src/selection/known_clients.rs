@@ -28,7 +28,6 @@ pub struct KnownClient {
 
 impl KnownClient {
     /// The workaround, written as in a rule of the configuration: `result: content`.
-    #[must_use]
     pub fn rule_text(&self) -> String {
         let result = self.result.map(|result| match result {
             ResultFields::Both => "result: both",

@@ -19,7 +19,6 @@ use crate::schema_builder::SchemaBuilder;
 /// // No key but those of the reader, those that begin with `x-`, and YAML's `<<`.
 /// assert_eq!(schema["additionalProperties"], false);
 /// ```
-#[must_use]
 pub fn schema() -> String {
     let mut schema = SchemaBuilder::default();
     let mut root = Map::new();
@@ -44,7 +43,6 @@ pub fn schema() -> String {
 /// assert!(page.contains("|---|---|---|\n| `level` | `warn` | what is written: "));
 /// assert!(!page.contains("old") && page.ends_with(" |\n\nMore.\n"));
 /// ```
-#[must_use]
 pub fn reference(page: &str) -> String {
     let mut schema = SchemaBuilder::default();
     super::shape(&mut schema);

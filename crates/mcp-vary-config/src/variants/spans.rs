@@ -43,7 +43,6 @@ impl VariantSpans {
     /// may be in a variant that this one starts from.
     ///
     /// For a variant that the file does not declare, the position is the start of the file.
-    #[must_use]
     pub fn diagnostic(
         &self,
         variant: &VariantId,

@@ -89,7 +89,6 @@ pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcE
 }
 
 /// Whether no server can read these `params` of `method` differently than the gateway; false for a method of neither era.
-#[must_use]
 pub fn accepts_params(method: &str, params: &Params<'_>) -> bool {
     let eras = [Era::Legacy, Era::Modern].into_iter();
     let mut actions = eras.filter_map(|era| method_action(method, era).ok());

@@ -15,7 +15,6 @@ pub(super) struct Latest {
 
 impl LoginCredentials {
     /// The login as it was read last, without waiting; `None` if nobody was logged in.
-    #[must_use]
     pub fn latest(&self) -> Option<LoginSummary> {
         let now = (self.0.environment.now)();
         let latest = self.0.latest.lock();

@@ -24,7 +24,6 @@
 /// );
 /// assert_eq!(first_sentence("List users\nError Responses:\n400: Bad request"), "List users");
 /// ```
-#[must_use]
 pub fn first_sentence(text: &str) -> String {
     let shown = passage(purpose(text).unwrap_or(text));
     match end(&shown) {

@@ -83,13 +83,11 @@ impl Parser {
     }
 
     /// The id to resume from: that of the last complete event.
-    #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
     /// The reconnection delay, if the server sent one.
-    #[must_use]
     pub const fn retry(&self) -> Option<Duration> {
         self.retry
     }
