@@ -94,15 +94,20 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     let (mut beside, _) = soon(streams.recv()).await.unwrap();
     for id in [1, 2] {
-        // On a slow machine the stream may have been opened once more.
-        while let Ok((newer, _)) = streams.try_recv() {
-            beside = newer;
-        }
         let request = Request {
             caller: Some(CallerId(7)),
             ..call("x")
         };
         let mut exchange = upstream.request(request).await.unwrap();
+        // A request is sent only while somebody waits for its messages.
+        let (sender, answer) = tokio::select! {
+            received = soon(calls.recv()) => received.unwrap(),
+            message = exchange.next() => panic!("{message:?} before the server has the call"),
+        };
+        // On a slow machine the stream may have been opened once more.
+        while let Ok((newer, _)) = streams.try_recv() {
+            beside = newer;
+        }
         let log =
             json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": id}});
         let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
@@ -119,7 +124,6 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
         asked.reply(Ok(r#"{"roots":[]}"#));
         let replies = peer.wait_for("POST", id).await;
         assert_eq!(replies[id - 1].body["result"], json!({"roots": []}));
-        let (sender, answer) = soon(calls.recv()).await.unwrap();
         sender.send(event(&answer).into()).unwrap();
         assert_eq!(all(exchange).await.1, Ok(json!({})));
     }
