@@ -54,6 +54,9 @@ pub struct Status {
     /// The people who used the gateway recently, most recent first; none without `auth`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub people: Vec<PersonUse>,
+    /// Whether there are people that only the operator's token shows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub people_need_token: bool,
     /// The tokens that lists and results of tools cost, and what they would have cost without Vary.
     pub savings: SavingsStatus,
     /// Why tokens of issuers cannot be verified: their keys were not fetched.
@@ -282,6 +285,16 @@ impl Status {
         self
     }
 
+    /// The status without people and what each of them saved.
+    pub(crate) fn without_people(mut self) -> Self {
+        self.people_need_token = !self.people.is_empty();
+        self.people.clear();
+        self.savings
+            .clients
+            .retain(|client| client.person.is_none());
+        self
+    }
+
     pub(crate) fn of(snapshot: &ConfigSnapshot) -> Self {
         let services = &snapshot.services;
         let now = (snapshot.config.environment.now)();
@@ -297,6 +310,7 @@ impl Status {
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             clients: services.client_uses.all(),
             people: services.people.all(),
+            people_need_token: false,
             savings: services.savings.status(now),
             missing_keys: snapshot
                 .authentication

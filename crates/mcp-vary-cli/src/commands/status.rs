@@ -187,6 +187,9 @@ fn to_text(status: &StatusDocument, width: usize) -> String {
     }
     out.push_str(&clients(status));
     out.push_str(&people(&status.people));
+    if status.people_need_token {
+        out.push_str(NO_PEOPLE);
+    }
     out.push_str(&savings(&status.savings));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(&status.directory_use));
@@ -201,6 +204,10 @@ fn to_text(status: &StatusDocument, width: usize) -> String {
     }
     out
 }
+
+/// Why no people are shown, after an empty line.
+const NO_PEOPLE: &str =
+    "\npeople are shown only with the token: set VARY_ADMIN_TOKEN to `admin-token`\n";
 
 /// What follows from the keys of an issuer that were not fetched.
 pub(crate) const NO_KEYS: &str = "until they are, each token of this issuer is answered with 503";
@@ -424,6 +431,18 @@ mod tests {
           server `far` cannot be reached; next attempt in 12 s
         half          up         0      3       0   12.3 s
         ");
+    }
+
+    #[test]
+    fn a_status_without_its_people_says_what_shows_them() {
+        let mut status = full_status();
+        status.people.clear();
+        status.people_need_token = true;
+        let shown = to_text(&status, usize::MAX);
+        assert!(
+            shown.contains(NO_PEOPLE) && !shown.contains("refused  tokens"),
+            "{shown}"
+        );
     }
 
     /// SV-25

@@ -1,5 +1,5 @@
 //! The operator's listeners: the status of the gateway, its page, and commands. They need the operator's token where others of
-//! this machine can connect, too; the status only if there is a page.
+//! this machine can connect, too. Where there is no page, only the people in the status do.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,10 +68,11 @@ async fn respond(
         return Ok(not_allowed(method));
     }
     let Some((operator, command)) = command else {
-        if needs_token && !may_read_status(snapshot, head).await {
+        let is_reader = !needs_token || may_read(snapshot, head).await;
+        if !is_reader && operator.is_some_and(Operator::has_page) {
             return Ok(unauthorized(NO_TOKEN));
         }
-        return Ok(status(snapshot, head.uri.query() == Some("tokens")).await);
+        return Ok(status(snapshot, head.uri.query() == Some("tokens"), is_reader).await);
     };
     if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {
         return Ok(unauthorized(NO_TOKEN));
@@ -88,22 +89,28 @@ async fn respond(
     })
 }
 
-/// Whether a request may get the status: as it may the data of the page, if that can be opened.
-async fn may_read_status(snapshot: &ConfigSnapshot, head: &Parts) -> bool {
+/// Whether the sender of a request may read what the page shows.
+async fn may_read(snapshot: &ConfigSnapshot, head: &Parts) -> bool {
     let operator = snapshot.services.operator.as_ref();
-    let Some(operator) = operator.filter(|operator| operator.has_page()) else {
-        return true;
-    };
-    is_admitted(&head.headers, |value| operator.admits_to_page(value))
-        || reader(snapshot, head).await.is_some()
+    let admits = |value: &[u8]| operator.is_some_and(|operator| operator.admits_to_page(value));
+    is_admitted(&head.headers, admits) || reader(snapshot, head).await.is_some()
 }
 
-/// The status, and the tokens of lists if they are requested.
-async fn status(snapshot: &Arc<ConfigSnapshot>, has_tokens: bool) -> Response<Body> {
+/// The status, with its people for a reader, and with the tokens of lists if they are requested.
+async fn status(
+    snapshot: &Arc<ConfigSnapshot>,
+    has_tokens: bool,
+    is_reader: bool,
+) -> Response<Body> {
     let snapshot = Arc::clone(snapshot);
     // Tokens of lists that have changed are counted, which would hold up other requests.
     let written = tokio::task::spawn_blocking(move || {
-        let status = Status::of(&snapshot);
+        let whole = Status::of(&snapshot);
+        let status = if is_reader {
+            whole
+        } else {
+            whole.without_people()
+        };
         let counted = has_tokens.then(|| readings::list_tokens(&snapshot));
         serde_json::to_string(&status.with_tokens(counted.unwrap_or_default()))
     });

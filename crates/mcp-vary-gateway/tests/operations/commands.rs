@@ -2,17 +2,28 @@
 
 use std::net::SocketAddr;
 
+use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_operator::{Requests, channel};
 
+use crate::support::people::{ask_modern, key, keys_with_groups};
 use crate::support::*;
 
 const TOKEN: &str = "Bearer correct-horse-battery";
 
 /// A gateway with commands, the address of its operator's listener, and the program's end of the commands.
 async fn commanded() -> (Harness, SocketAddr, Requests) {
+    commanded_with(|_| {}).await
+}
+
+/// What [`commanded`] returns, with these changes of the configuration.
+async fn commanded_with(edit: impl FnOnce(&mut Config)) -> (Harness, SocketAddr, Requests) {
     let token = "correct-horse-battery".parse().unwrap();
     let (operator, requests) = channel(Some(&token));
-    let harness = Harness::of(|config| config.operator = Some(operator)).await;
+    let harness = Harness::of(|config| {
+        config.operator = Some(operator);
+        edit(config);
+    })
+    .await;
     let address = harness.operators().await;
     (harness, address, requests)
 }
@@ -112,6 +123,31 @@ async fn commands_need_the_token_and_this_machines_name() {
         200,
         "without a page, it needs no token"
     );
+}
+
+#[tokio::test]
+async fn without_a_page_the_status_has_people_only_for_who_has_the_token() {
+    let keys = Authentication::new(keys_with_groups(&["ann"]), None, false);
+    let (harness, address, _requests) =
+        commanded_with(|config| config.authentication = Some(keys.unwrap())).await;
+    ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
+    let get = || post("/status").line("GET /status HTTP/1.1");
+    let shown = get().send_to(address).await.json();
+    shown.has("/people/0/person", "ann");
+    shown.has("/savings/clients/0/person", "ann");
+    assert_eq!(shown.get("peopleNeedToken"), None);
+    for hidden in [
+        get().without("Authorization"),
+        get().with("Authorization", "Bearer wrong-horse-battery"),
+    ] {
+        let answer = hidden.send_to(address).await;
+        assert_eq!(answer.status, 200, "{hidden:?}");
+        assert!(!answer.text().contains(r#""ann""#), "{}", answer.text());
+        let status = answer.json();
+        assert_eq!(status.get("people"), None);
+        status.has("/savings/clients", json!([]));
+        status.has("/peopleNeedToken", true);
+    }
 }
 
 #[tokio::test]

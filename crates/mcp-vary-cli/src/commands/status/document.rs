@@ -45,6 +45,8 @@ pub(crate) struct StatusDocument {
     pub(super) clients: Vec<ClientUse>,
     /// The most recent one first.
     pub(super) people: Vec<PersonUse>,
+    /// Whether there are people that only the operator's token shows.
+    pub(super) people_need_token: bool,
     pub(super) savings: SavingsStatus,
     pub(super) missing_keys: Vec<String>,
     pub(super) deprecated_use: Vec<DeprecatedUse>,
@@ -153,6 +155,7 @@ mod tests {
         variant.tokens = Some(7);
         status.missing_keys.push("the keys are missing".to_owned());
         status.people.push(PersonUse::default());
+        status.people_need_token = true;
         let mut used = DirectoryUse::default();
         used.reason = Some("it is not valid".to_owned());
         status.directory_use.push(used);
