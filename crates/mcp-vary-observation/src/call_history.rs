@@ -1,10 +1,12 @@
 //! The last calls of a gateway, which its page shows.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_audit::Outcome;
-use mcp_vary_base::lock::Lock;
+use mcp_vary_base::lock::ScopedLock;
 
 use crate::finished_call::FinishedCall;
 
@@ -15,14 +17,17 @@ use crate::finished_call::FinishedCall;
 /// The last [`MOST_CALLS`] calls stay, and of older ones the errors among the last [`MOST_ERRORS`] errors. Fewer stay if they
 /// take more than [`MOST_CALL_BYTES`] and [`MOST_ERROR_BYTES`].
 #[derive(Debug, Default)]
-pub(crate) struct CallHistory(Lock<Recorded>);
+pub(crate) struct CallHistory {
+    calls: Rings,
+    errors: Rings,
+}
 
+/// Calls, spread over several rings in turns, so that no lock is one of all calls.
 #[derive(Debug, Default)]
-struct Recorded {
+struct Rings {
     /// The calls so far.
-    count: u64,
-    calls: Ring,
-    errors: Ring,
+    count: AtomicU64,
+    rings: [ScopedLock<Ring>; RINGS],
 }
 
 /// Calls, the oldest first, and the bytes that they take.
@@ -35,42 +40,72 @@ struct Ring {
 impl CallHistory {
     /// Adds a call, which gets the next number.
     pub(crate) fn push(&self, mut call: FinishedCall) -> Arc<FinishedCall> {
-        let mut recorded = self.0.lock();
-        recorded.count += 1;
-        call.id = recorded.count;
+        call.id = self.calls.next_number();
         let shared = Arc::new(call);
-        recorded.calls.push(&shared, MOST_CALLS, MOST_CALL_BYTES);
+        self.calls
+            .push(shared.id, &shared, MOST_CALLS, MOST_CALL_BYTES);
         if matches!(shared.outcome, Outcome::Error | Outcome::ToolError) {
-            recorded.errors.push(&shared, MOST_ERRORS, MOST_ERROR_BYTES);
+            let number = self.errors.next_number();
+            self.errors
+                .push(number, &shared, MOST_ERRORS, MOST_ERROR_BYTES);
         }
         shared
     }
 
     /// The calls that stayed, the latest first.
     pub(crate) fn latest(&self) -> Vec<Arc<FinishedCall>> {
-        let recorded = self.0.lock();
-        let calls = &recorded.calls.calls;
-        let oldest = calls.front().map_or(u64::MAX, |call| call.id);
-        let errors = recorded.errors.calls.iter();
-        let older = errors.filter(|call| call.id < oldest);
-        calls.iter().rev().chain(older.rev()).cloned().collect()
+        let mut latest = self.calls.all();
+        latest.extend(self.errors.all());
+        latest.sort_by_key(|call| Reverse(call.id));
+        latest.dedup_by_key(|call| call.id);
+        latest
+    }
+}
+
+impl Rings {
+    fn next_number(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Adds the call with this number to its ring, which has its part of `max_calls` and `max_bytes`.
+    fn push(&self, number: u64, call: &Arc<FinishedCall>, max_calls: usize, max_bytes: usize) {
+        let Some(ring) = self.rings.get(number as usize % RINGS) else {
+            return;
+        };
+        let removed = ring.lock().push(call, max_calls / RINGS, max_bytes / RINGS);
+        // After the lock: to free its texts takes longer than all of the above.
+        drop(removed);
+    }
+
+    fn all(&self) -> Vec<Arc<FinishedCall>> {
+        let rings = self.rings.iter();
+        let calls = rings.flat_map(|ring| ring.lock().calls.iter().cloned().collect::<Vec<_>>());
+        calls.collect()
     }
 }
 
 impl Ring {
-    /// Adds a call, unless it alone takes more than `max_bytes`, and drops the oldest ones that then are too many.
-    fn push(&mut self, call: &Arc<FinishedCall>, max_calls: usize, max_bytes: usize) {
-        if call.size() > max_bytes {
-            return;
+    /// Adds a call, unless it alone takes more than `max_bytes`, and removes the oldest ones that then are too many. Returns
+    /// the last one that was removed.
+    fn push(
+        &mut self,
+        call: &Arc<FinishedCall>,
+        max_calls: usize,
+        max_bytes: usize,
+    ) -> Option<Arc<FinishedCall>> {
+        let size = call.size();
+        if size > max_bytes {
+            return None;
         }
-        self.bytes += call.size();
+        self.bytes += size;
         self.calls.push_back(Arc::clone(call));
+        let mut removed = None;
         while self.calls.len() > max_calls || self.bytes > max_bytes {
-            let Some(oldest) = self.calls.pop_front() else {
-                return;
-            };
+            let oldest = self.calls.pop_front()?;
             self.bytes -= oldest.size();
+            removed = Some(oldest);
         }
+        removed
     }
 }
 
@@ -82,6 +117,8 @@ const MOST_ERRORS: usize = 100;
 const MOST_CALL_BYTES: usize = 2 << 20;
 /// The most memory of the errors.
 const MOST_ERROR_BYTES: usize = 512 << 10;
+/// The locks that calls share. Of [`MOST_CALLS`] and [`MOST_ERRORS`] it is a divisor.
+const RINGS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -131,7 +168,7 @@ mod tests {
         let stayed = history.latest();
         let bytes: usize = stayed.iter().map(|call| call.size()).sum();
         assert!(bytes <= MOST_CALL_BYTES, "{bytes}");
-        assert!(bytes > MOST_CALL_BYTES - 20_000, "{bytes}");
+        assert!(bytes > MOST_CALL_BYTES - RINGS * 20_000, "{bytes}");
         push(
             &history,
             Outcome::Allowed,

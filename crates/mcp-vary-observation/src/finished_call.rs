@@ -1,6 +1,6 @@
 //! A call that has ended, as watchers and the history get it.
 
-use mcp_vary_audit::Outcome;
+use mcp_vary_audit::{LongText, Outcome, Text};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -15,25 +15,25 @@ pub struct FinishedCall {
     #[serde(skip)]
     pub ended: Instant,
     /// Its method.
-    pub method: String,
+    pub method: Text,
     /// The name or URI of what it is about, as the client sent it.
-    pub target: Option<String>,
+    pub target: Option<LongText>,
     /// The server that worked on it.
-    pub server: Option<String>,
+    pub server: Option<Text>,
     /// The name of its target there.
-    pub upstream_name: Option<String>,
+    pub upstream_name: Option<LongText>,
     /// The beginning of its arguments, JSON text. Only where the audit log has it, too.
     pub arguments: Option<String>,
     /// The program that the client says it is.
     pub client: Option<WatchedClient>,
     /// The name that the operator gave to the person, or else an id that reveals no name.
-    pub principal: Option<String>,
+    pub principal: Option<Text>,
     /// The variant that it ran under.
-    pub variant: Option<String>,
+    pub variant: Option<Text>,
     /// What selected that.
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
     /// The rule or experiment that selected it.
-    pub variant_rule: Option<String>,
+    pub variant_rule: Option<Text>,
     /// Its outcome.
     pub outcome: Outcome,
     /// The code of the JSON-RPC error that the client got.
@@ -41,7 +41,7 @@ pub struct FinishedCall {
     /// The beginning of what the client reads of an error, or of a tool that failed.
     pub error: Option<String>,
     /// The access rule or rate limit that decided.
-    pub rule: Option<String>,
+    pub rule: Option<Text>,
     /// From its arrival to its outcome.
     pub duration_ms: Option<f64>,
     /// What of that the server took.
@@ -57,7 +57,7 @@ pub struct FinishedCall {
 #[non_exhaustive]
 pub struct WatchedClient {
     /// Its name.
-    pub name: String,
+    pub name: Text,
     /// Its version.
-    pub version: String,
+    pub version: Text,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_access::{Principal, PrincipalId};
-use mcp_vary_audit::Text;
+use mcp_vary_audit::{Actor, Text};
 use mcp_vary_metrics::BYTES_PER_TOKEN;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,8 @@ pub struct People(Cache<PrincipalId, Arc<Person>>);
 /// A person, for whom requests count.
 pub struct Person {
     name: Text,
+    /// The person in records of requests.
+    actor: Option<Arc<Actor>>,
     counts: Arc<Counts>,
 }
 
@@ -75,6 +77,7 @@ impl People {
         let new = |counts| {
             Arc::new(Person {
                 name: Text::new(name),
+                actor: Actor::of(principal).map(Arc::new),
                 counts,
             })
         };
@@ -99,6 +102,11 @@ impl People {
 }
 
 impl Person {
+    /// The person as records have it, without the OAuth client of a token.
+    pub(crate) fn actor(&self) -> Option<Arc<Actor>> {
+        self.actor.clone()
+    }
+
     /// Counts a request that begins.
     pub(crate) fn begin(&self, method: &str) {
         self.counts.requests.fetch_add(1, Ordering::Relaxed);

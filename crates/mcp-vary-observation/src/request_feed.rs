@@ -1,6 +1,6 @@
 //! Calls as they end, for watchers and for the history.
 
-use mcp_vary_audit::{Record, TargetKind, Text};
+use mcp_vary_audit::{LongText, Record, TargetKind, Text};
 use mcp_vary_base::lock::ScopedLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -161,37 +161,38 @@ impl ReportedCall {
 
 impl FinishedCall {
     /// What a record shows of a call, on which `server` worked.
-    pub(crate) fn new(record: &Record, server: Option<&str>) -> Self {
-        let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
+    pub(crate) fn new(record: &Record, server: Option<&Arc<str>>) -> Self {
         let target = record.target.as_ref();
         let actor = record.actor.as_ref();
         let variant = record.variant.as_ref();
         Self {
             id: 0,
             ended: Instant::now(),
-            method: text(&record.method).unwrap_or_default(),
-            target: target.map(|target| match target.name.as_str() {
-                uri if is_uri(target.kind) => without_secrets(uri),
-                name => name.to_owned(),
+            method: record.method.clone().unwrap_or(Text::from_static("")),
+            target: target.map(|target| {
+                if is_uri(target.kind) {
+                    LongText::new(without_secrets(target.name.as_str()))
+                } else {
+                    target.name.clone()
+                }
             }),
-            server: server.map(str::to_owned),
+            server: server.map(Text::shared),
             arguments: None,
             upstream_name: target
                 .filter(|target| !is_uri(target.kind))
-                .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
+                .and_then(|target| target.upstream_name.clone()),
             client: record.client.as_ref().map(|client| WatchedClient {
-                name: client.name.as_str().to_owned(),
-                version: client.version.as_str().to_owned(),
+                name: client.name.clone(),
+                version: client.version.clone(),
             }),
-            principal: actor
-                .map(|actor| actor.name.as_ref().unwrap_or(&actor.id).as_str().to_owned()),
-            variant: variant.map(|variant| variant.id.as_str().to_owned()),
-            reason: variant.map(|variant| variant.reason.as_str().to_owned()),
-            variant_rule: variant.and_then(|variant| text(&variant.rule)),
+            principal: actor.map(|actor| actor.name.as_ref().unwrap_or(&actor.id).clone()),
+            variant: variant.map(|variant| variant.id.clone()),
+            reason: variant.map(|variant| variant.reason.clone()),
+            variant_rule: variant.and_then(|variant| variant.rule.clone()),
             outcome: record.outcome,
             code: record.code,
             error: None,
-            rule: text(&record.rule),
+            rule: record.rule.clone(),
             duration_ms: record.duration.map(milliseconds),
             server_ms: record.upstream_duration.map(milliseconds),
             bytes_in: record.bytes_in,
@@ -201,22 +202,25 @@ impl FinishedCall {
 
     /// The bytes of memory that it takes.
     pub(crate) fn size(&self) -> usize {
-        let texts = [
-            &self.target,
-            &self.server,
-            &self.upstream_name,
-            &self.arguments,
-            &self.principal,
-            &self.variant,
-            &self.reason,
-            &self.variant_rule,
-            &self.error,
-            &self.rule,
-        ];
-        let text: usize = texts.into_iter().flatten().map(String::len).sum();
         let client = self.client.as_ref();
-        let of_client = client.map_or(0, |client| client.name.len() + client.version.len());
-        size_of::<Self>() + self.method.len() + text + of_client
+        let texts = [
+            Some(&self.method),
+            client.map(|client| &client.name),
+            client.map(|client| &client.version),
+            self.server.as_ref(),
+            self.principal.as_ref(),
+            self.variant.as_ref(),
+            self.reason.as_ref(),
+            self.variant_rule.as_ref(),
+            self.rule.as_ref(),
+        ];
+        let texts = texts.into_iter().flatten().map(Text::as_str);
+        let long = [&self.target, &self.upstream_name].into_iter().flatten();
+        let copied = [&self.arguments, &self.error].into_iter().flatten();
+        let all = texts
+            .chain(long.map(LongText::as_str))
+            .chain(copied.map(String::as_str));
+        size_of::<Self>() + all.map(str::len).sum::<usize>()
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
+use mcp_vary::json::unquoted;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
     Actor, ClientInfo, Event, LongText, Outcome, PendingRecord, Permit, QueueFull, Record,
@@ -12,7 +13,7 @@ use mcp_vary_audit::{
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
-use mcp_vary_metrics::Code;
+use mcp_vary_metrics::{Code, METHODS};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
@@ -93,7 +94,6 @@ struct Pending {
     is_forwarded: bool,
     /// When the server got it.
     sent_at: Option<Instant>,
-    name: ClientName,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
 }
@@ -135,12 +135,18 @@ impl RequestRecord {
         } = *request;
         // The outcome is filled in when it is known.
         let mut record = Record::new(Event::Request, Outcome::Cancelled);
-        record.actor = principal.and_then(|person| actor(person, origin.oauth_client.as_ref()));
+        record.actor = match (&request.person, &origin.oauth_client) {
+            (Some(person), None) => person.actor(),
+            (_, client) => principal.and_then(|principal| actor(principal, client.as_ref())),
+        };
         record.address = origin.address;
         record.session = origin.session.clone();
         record.era = Some(request.era);
         record.transport = Some(origin.transport);
-        record.method = Some(Text::new(method));
+        record.method = Some(match METHODS.entry(method) {
+            known if known == method => Text::from_static(known),
+            _ => Text::new(method),
+        });
         record.request_id = Some(Text::new(id_text(request.id)));
         record.target = subject::target(method, params);
         record.arguments = match service {
@@ -160,7 +166,6 @@ impl RequestRecord {
             server: None,
             is_forwarded: false,
             sent_at: None,
-            name: ClientName::default(),
             has_status: origin.transport == Transport::Stdio,
         };
         let this = Self {
@@ -184,13 +189,10 @@ impl RequestRecord {
 
     /// Sets the name that the client gives itself.
     pub fn set_client(&self, name: &ClientName) {
-        self.change(|pending| {
-            if !name.is_empty() {
-                let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
-                pending.record.record_mut().client = Some(Arc::new(info));
-            }
-            pending.name = name.clone();
-        });
+        if !name.is_empty() {
+            let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
+            self.change(|pending| pending.record.record_mut().client = Some(Arc::new(info)));
+        }
     }
 
     /// The operator sends the request from the page.
@@ -269,15 +271,19 @@ impl RequestRecord {
     ) {
         self.change(|pending| {
             let Some(service) = &self.service else { return };
-            let Some(choice) = &pending.record.record().variant else {
+            let record = pending.record.record();
+            let Some(choice) = &record.variant else {
                 return;
             };
             let key = match connection {
                 Some(client) => ClientKey::Connected(client),
                 None => ClientKey::Stateless {
                     principal: self.principal,
-                    address: pending.record.record().address,
-                    name: pending.name.name.clone(),
+                    address: record.address,
+                    name: record
+                        .client
+                        .as_ref()
+                        .map_or_else(String::new, |client| client.name.as_str().to_owned()),
                 },
             };
             if service.is_new_variant(key, choice.id.as_str()) {
@@ -362,7 +368,7 @@ impl RequestRecord {
             reported.end(FinishedCall {
                 arguments: audited.and_then(|(service, it)| service.log.excerpt(it)),
                 error: error.map(|text| without_uri_secrets(text, &record)),
-                ..FinishedCall::new(&record, server.as_deref())
+                ..FinishedCall::new(&record, server.as_ref())
             });
         }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
@@ -392,10 +398,7 @@ const CALLS: &[&str] = &["tools/call", "tasks/result"];
 
 /// The id of a request as text: a string without its quotes.
 fn id_text(id: &str) -> Cow<'_, str> {
-    match serde_json::from_str::<String>(id) {
-        Ok(text) => Cow::Owned(text),
-        Err(_) => Cow::Borrowed(id),
-    }
+    unquoted(id).unwrap_or(Cow::Borrowed(id))
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub(super) fn target(method: &str, params: &Params<'_>) -> Option<Target> {
         return reference(params.members.get("ref")?);
     }
     let (_, kind, key) = TARGETS.iter().find(|(name, ..)| *name == method)?;
-    let name = params.members.get_str(key)?;
-    Some(Target::new(*kind, LongText::new(&name)))
+    let name = params.members.get_text(key)?;
+    Some(Target::new(*kind, LongText::new(name)))
 }
 
 /// The prompt or resource template of a completion.
