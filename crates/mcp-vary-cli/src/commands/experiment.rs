@@ -17,7 +17,7 @@ use crate::stop::Stop;
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary experiment 8801\n  \
-    vary experiment --name words replica-1:8801 replica-2:8801\n\n\
+    vary experiment --name words 8801 8811\n\n\
     With --json, a list: {name, metric, shares: {arms: [[variant, clients, planned]], p}, comparisons: [{metric, \
     variant, control, arm, difference: {value, from, to}, p, power, verdict}]}. Shares are between 0 and 1, durations \
     milliseconds.")]
