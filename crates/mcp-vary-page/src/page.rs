@@ -16,7 +16,7 @@ use crate::events::{self, Clock};
 use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{experiments, explain, review};
+use crate::{experiments, explain, review, suggest};
 
 /// The page of a gateway.
 ///
@@ -136,12 +136,12 @@ impl GatewayPage {
         json(&status)
     }
 
-    /// What is about variants as they are written.
+    /// What is about variants as they are written. `name` is the id of a variant, for a suggestion the name of a client.
     async fn variants(
         &self,
         data: Data,
         gateway: &Arc<Gateway>,
-        id: String,
+        name: String,
         body: Bytes,
     ) -> PageAnswer {
         let Some(variants) = self.variants.clone() else {
@@ -153,7 +153,8 @@ impl GatewayPage {
         }
         let catalog = Arc::clone(&self.catalog);
         let answered = apart(gateway, move |gateway| match data {
-            Data::Variant => draft::variant(&*variants, &id),
+            Data::Variant => draft::variant(&*variants, &name),
+            Data::Suggest => suggest::respond(&*variants, gateway, &catalog, &name),
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
             Data::Undo => draft::answer_to_write(variants.undo()),
@@ -221,6 +222,10 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
+            Data::Suggest => {
+                let client = parameter(query, "client");
+                self.variants(data, gateway, client, body.clone()).await
+            }
             Data::Variant | Data::Draft | Data::Rules | Data::Save | Data::Undo => {
                 let id = parameter(query, "id");
                 self.variants(data, gateway, id, body.clone()).await
@@ -262,6 +267,8 @@ enum Data {
     Variant,
     /// What a change of a variant would list.
     Draft,
+    /// A variant with the tools that a client called.
+    Suggest,
     /// Writing a change of a variant.
     Save,
     /// Undoing the last of them.
@@ -285,6 +292,7 @@ impl Data {
             "experiments" => Self::Experiments,
             "variant" => Self::Variant,
             "draft" => Self::Draft,
+            "suggest" => Self::Suggest,
             "save" => Self::Save,
             "undo" => Self::Undo,
             "rules" => Self::Rules,
