@@ -136,7 +136,7 @@ impl GatewayPage {
         json(&status)
     }
 
-    /// What is about variants as they are written. `name` is the id of a variant, for a suggestion the name of a client.
+    /// What is about variants as they are written. `name` is the id of one, for a suggestion the name of a client.
     async fn variants(
         &self,
         data: Data,
