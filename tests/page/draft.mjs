@@ -117,6 +117,18 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds((await region("What changes in the file").innerText()).includes("fewer:"), "it is not added to the file");
   });
 
+  await check("what a client called becomes the draft of a variant", async () => {
+    await open("few");
+    const client = await page.getByLabel("Suggest from what a client called").inputValue();
+    await page.getByRole("button", { name: "Suggest a variant" }).click();
+    const id = client.toLowerCase().replace(/[ /]/g, "-");
+    await page.waitForFunction((id) => document.querySelector(".choices select")?.value === id, id, { timeout: 5_000 });
+    await settled();
+    const drafted = asked.at(-1);
+    equal([drafted.id, Object.keys(drafted.value)], [id, ["tools"]], "the draft");
+    equal(await totals(), `${number((await ask("/api/draft", drafted)).tokens)} tokens`, "the tokens");
+  });
+
   await check("a draft is saved where that is allowed, and the page says what came of it", async () => {
     await open("few");
     await page.getByText("admin-writes: on").waitFor({ timeout: 5_000 });

@@ -124,7 +124,17 @@ await question("Which servers are down, and why?", async () => {
   const down = status.servers.find((it) => it.state === "down") ?? missing("a server that is down");
   const troubles = await visitor.text(".troubles");
   // Names in backticks are shown as code.
-  holds(troubles.includes(down.name) && troubles.includes(down.reason.replaceAll("`", "")), `it shows “${troubles}”`);
+  const reason = down.reason.replace(`server \`${down.name}\`: `, "").replaceAll("`", "");
+  holds(troubles.includes(down.name) && troubles.includes(reason), `it shows “${troubles}”`);
+});
+
+await check("a server that is down shows its last lines, and is tried when one says so", async () => {
+  await visitor.first();
+  const item = page.locator(".troubles li", { hasText: "broken" });
+  equal(await item.locator("pre").innerText(), "the <b>database</b> is locked", "the lines");
+  const retried = page.waitForResponse((it) => it.url().endsWith("/api/retry?server=broken"));
+  await item.getByRole("button", { name: "Try now: broken" }).click();
+  equal((await retried).status(), 200, "the answer");
 });
 
 await check("calls are listed as they come, and one opens", async () => {

@@ -333,6 +333,20 @@ impl Gateway {
         self.services.operator.as_ref()
     }
 
+    /// Tries at once to reach a server, on each connection to it that clients share and that is down. Returns whether
+    /// there is a server of this name.
+    pub fn retry_server(&self, name: &str) -> bool {
+        let snapshot = self.current();
+        let mut servers = snapshot.pool.servers.iter();
+        let Some(server) = servers.find(|server| server.config.name == name) else {
+            return false;
+        };
+        for connection in server.open_connections() {
+            connection.retry_now();
+        }
+        true
+    }
+
     /// Begins to record the last calls of clients, and the last errors.
     pub fn record_calls(&self) {
         self.services.observers.feed.record();

@@ -33,7 +33,7 @@ use mcp_vary_session::directory_uses::DirectoryUse;
 /// # Properties
 ///
 /// It contains no secrets: no address, header, variable or argument of a server, no id of a session, nothing that clients
-/// requested.
+/// requested. What a server that is down wrote to standard error has `***` in place of those that the gateway knows.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -150,6 +150,10 @@ pub struct ServerStatus {
     /// Why it is down, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The last lines that its program wrote to standard error before it ended, if it is down: at most five of 200
+    /// characters, without secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stderr: Vec<String>,
     /// In how many seconds Vary tries again, if it is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt: Option<u64>,
@@ -390,6 +394,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 state,
                 since: source.connection.in_state_for().as_secs(),
                 reason,
+                stderr: last_stderr(&source.connection),
                 next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
@@ -409,6 +414,16 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         })
         .chain(left_out)
         .collect()
+}
+
+/// What the program of a server wrote last to standard error, if the server is down.
+fn last_stderr(connection: &SupervisedConnection) -> Vec<String> {
+    match &*connection.state().borrow() {
+        ConnectionState::Disconnected { .. } => {
+            connection.config().last_output.lock().stderr.clone()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The seconds until the next attempt to connect; `None` if the last one did not fail.

@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
 import { DraftFile } from "./draft-file.js";
+import { Suggest } from "./draft-suggest.js";
 import { DraftTool } from "./draft-tool.js";
 import { DraftTools } from "./draft-tools.js";
 import { configName, isCompact, same, setCompact, showOrHide } from "./draft-value.js";
@@ -111,6 +112,14 @@ export class Draft extends Component {
     replace({ variant: id, tool: "" });
   };
 
+  /** Drafts a variant that was suggested. */
+  suggested = ({ id, value }) => {
+    created.add(id);
+    drafts.set(id, value);
+    if (id === this.state.id) this.change(value);
+    else replace({ variant: id, tool: "" });
+  };
+
   undo = () => {
     drafts.delete(this.state.id);
     clearTimeout(this.timer);
@@ -160,6 +169,7 @@ export class Draft extends Component {
         Change a variant and see what that would save. Clients get nothing of it until it is in the file.
       </p>
       <${Settings} ...${{ id, value, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
+      <${Suggest} clients=${status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
       <${Totals} ...${{ answer, catalog, id, isPending, error }} />
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
       <div class=${row ? "split" : ""}>

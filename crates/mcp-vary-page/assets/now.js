@@ -1,6 +1,6 @@
 // The view of now: servers, clients, and the last calls as they come.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { CallLog, MOST_CALLS, MOST_ERRORS, filtersOf, isError, narrowed } from "./calls.js";
 import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
@@ -9,7 +9,7 @@ import { Grid } from "./grid.js";
 import { Pending, PlainTable, Problem, Table } from "./parts.js";
 import { link, linkWith } from "./route.js";
 import { Rule } from "./rule.js";
-import { LongText, Name, plain } from "./text.js";
+import { LongText, Name, plain, visible } from "./text.js";
 import { Members } from "./tool.js";
 import { ToolLink, toolKey } from "./variants.js";
 import { ClientLink, linkToClient } from "./who.js";
@@ -19,7 +19,7 @@ export class Now extends Component {
     if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
       <${Tiles} servers=${status.servers} savings=${status.savings} />
-      <${Servers} servers=${status.servers} />
+      <${Servers} servers=${status.servers} canRetry=${status.retries} />
       <${Clients} clients=${status.clients} />
       ${status.people?.length > 0 && html`<${People} people=${status.people} />`}
       <${Savings} savings=${status.savings} />
@@ -59,14 +59,14 @@ function CallCount({ number, filters, what }) {
 const FEW_SERVERS = 6;
 
 /** Servers with a trouble come first. Of many, the others are folded. */
-function Servers({ servers }) {
+function Servers({ servers, canRetry }) {
   const isTroubled = (server) => troublesOf(server).length > 0;
   const [troubled, healthy] = [servers.filter(isTroubled), servers.filter((it) => !isTroubled(it))];
   const isFolded = servers.length > FEW_SERVERS;
   const rows = (isFolded ? troubled : [...troubled, ...healthy]).map(serverRow);
   const empty = isFolded ? "No server needs you." : html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
   return html`
-    <${Table} title="Servers" columns=${SERVER_COLUMNS} note=${html`<${Troubles} servers=${servers} />`} ...${{ rows, empty }} />
+    <${Table} title="Servers" columns=${SERVER_COLUMNS} note=${html`<${Troubles} ...${{ servers, canRetry }} />`} ...${{ rows, empty }} />
     ${isFolded &&
     html`<details>
       <summary>${plural(healthy.length, "server")} without a trouble</summary>
@@ -93,20 +93,42 @@ function serverRow({ name, state, since, tools, calls, skills }) {
 }
 
 /** Why servers are down and when Vary tries again, and what else their operator should do. */
-function Troubles({ servers }) {
+function Troubles({ servers, canRetry }) {
   const item = (name, why) => html`<li><strong><${Name} value=${name} /></strong> ${why}</li>`;
-  const troubles = servers.flatMap((server) => troublesOf(server).map((why) => item(server.name, why)));
+  const troubles = servers.flatMap((server) => troublesOf(server, canRetry).map((why) => item(server.name, why)));
   if (troubles.length === 0) return servers.length > 0 ? "All servers can be used." : null;
   return html`<ul class="troubles">${troubles}</ul>`;
 }
 
-function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, listFaults = [], login }) {
+function troublesOf({ name, state, since, reason, stderr, nextAttempt, failedLists = {}, listFaults = [], login }, canRetry) {
   const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
   const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
-  if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(reason)}${again(nextAttempt)}`);
+  if (reason) {
+    const why = reason.replace(`server \`${name}\`: `, "");
+    troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(why)}${again(nextAttempt)}
+      ${state === "down" && canRetry && html`<${TryNow} server=${name} />`}
+      ${stderr && html`<pre title="the last lines of its standard error">${visible(stderr.join("\n"), true)}</pre>`}`);
+  }
   troubles.push(...listFaults.map(sentence));
   if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
   return troubles;
+}
+
+/** Has Vary try a server at once. The status shows the outcome. */
+class TryNow extends Component {
+  retry = async () => {
+    try {
+      await post(`/api/retry?${new URLSearchParams({ server: this.props.server })}`, {});
+      this.setState({ error: null });
+    } catch (error) {
+      this.setState({ error });
+    }
+  };
+
+  render({ server }, { error }) {
+    return html`<button type="button" class="quiet" aria-label=${`Try now: ${plain(server, 40)}`} onClick=${this.retry}>Try now</button>
+      ${error && html`<${Problem} what="It was not tried." error=${error} />`}`;
+  }
 }
 
 function again(seconds) {

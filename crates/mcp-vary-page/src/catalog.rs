@@ -36,6 +36,11 @@ impl CountedCatalog {
         tagged(counted.text.clone(), &counted.tag, known)
     }
 
+    /// The same as a value.
+    pub(crate) fn value(&self, gateway: &Gateway) -> Value {
+        serde_json::from_slice(&self.counted(gateway).text).unwrap_or_default()
+    }
+
     /// The tokens of the list of a variant. It counts like [`respond`](Self::respond).
     pub(crate) fn tokens(&self, gateway: &Gateway, variant: &str) -> Option<usize> {
         self.counted(gateway).tokens.get(variant).copied()

@@ -174,7 +174,13 @@ pub(crate) fn respond(
     }
 }
 
-fn to_json(gateway: &Gateway, id: &str, written: &str, drafted: &DraftedVariant) -> Value {
+/// What a draft lists and costs, and how it differs from what is `written`.
+pub(crate) fn to_json(
+    gateway: &Gateway,
+    id: &str,
+    written: &str,
+    drafted: &DraftedVariant,
+) -> Value {
     let listed = gateway.tools_of_variant(&drafted.config);
     let counted = listed.as_ref().map(CountedVariant::of);
     let tools = gateway.servers().into_iter().flat_map(|server| {

@@ -7,13 +7,14 @@
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
 //! | how do the arms of experiments compare? | `GET /api/experiments`, in the figures of `vary experiment` |
 //! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
+//! | what would suffice for a client? | `GET /api/suggest`, with the [`Usage`] of `vary suggest` |
 //! | how is it written into the file, and undone? | `POST /api/save` and `POST /api/undo`, unless writes are off |
 //! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
 //!
 //! - No request changes the gateway, but its variants if the operator's configuration allows that. Servers are called only if it
-//!   allows that, too.
+//!   allows that, too. One that is down can be tried at once.
 //! - Without a token it serves its files alone, which are the same for every gateway.
 //! - Nothing comes from elsewhere: its policy refuses other origins, inline scripts and inline styles.
 
@@ -29,6 +30,8 @@ mod page;
 mod query;
 mod response;
 mod review;
+mod suggest;
 
 pub use draft::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
 pub use page::GatewayPage;
+pub use suggest::{ToolKey, ToolUse, Usage, UsedCall};

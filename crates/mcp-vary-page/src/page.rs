@@ -16,7 +16,7 @@ use crate::events::{self, Clock};
 use crate::history::Histories;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{experiments, explain, review};
+use crate::{experiments, explain, review, suggest};
 
 /// The page of a gateway.
 ///
@@ -108,7 +108,7 @@ impl GatewayPage {
         let Some(data) = Data::at(path) else {
             return failure(StatusCode::NOT_FOUND, "the page has no such data");
         };
-        let acts = matches!(data, Data::Call | Data::Save | Data::Undo);
+        let acts = matches!(data, Data::Call | Data::Retry | Data::Save | Data::Undo);
         if acts && access != PageAccess::Full {
             return failure(StatusCode::FORBIDDEN, ONLY_READS);
         }
@@ -125,22 +125,23 @@ impl GatewayPage {
         }
     }
 
-    /// The status, and whether the page may call tools and write variants.
+    /// The status, and whether the page may have servers tried, call tools and write variants.
     fn status(&self, gateway: &Gateway, access: PageAccess) -> PageAnswer {
         let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
         let may_call = self.calls.are_allowed() && access == PageAccess::Full;
         status["calls"] = may_call.into();
         let may_write = self.may_write && access == PageAccess::Full;
         status["writes"] = may_write.into();
+        status["retries"] = (access == PageAccess::Full).into();
         json(&status)
     }
 
-    /// What is about variants as they are written.
+    /// What is about variants as they are written. `name` is the id of one, for a suggestion the name of a client.
     async fn variants(
         &self,
         data: Data,
         gateway: &Arc<Gateway>,
-        id: String,
+        name: String,
         body: Bytes,
     ) -> PageAnswer {
         let Some(variants) = self.variants.clone() else {
@@ -152,7 +153,8 @@ impl GatewayPage {
         }
         let catalog = Arc::clone(&self.catalog);
         let answered = apart(gateway, move |gateway| match data {
-            Data::Variant => draft::variant(&*variants, &id),
+            Data::Variant => draft::variant(&*variants, &name),
+            Data::Suggest => suggest::respond(&*variants, gateway, &catalog, &name),
             Data::Rules => draft::rules(&*variants),
             Data::Save => draft::save(&*variants, &body),
             Data::Undo => draft::answer_to_write(variants.undo()),
@@ -182,6 +184,7 @@ impl GatewayPage {
         let body = request.body();
         match data {
             Data::Status => self.status(gateway, access),
+            Data::Retry => retry(gateway, &parameter(query, "server")),
             Data::Catalog => {
                 let known = request.headers().get(IF_NONE_MATCH).cloned();
                 let catalog = Arc::clone(&self.catalog);
@@ -219,6 +222,10 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
+            Data::Suggest => {
+                let client = parameter(query, "client");
+                self.variants(data, gateway, client, body.clone()).await
+            }
             Data::Variant | Data::Draft | Data::Rules | Data::Save | Data::Undo => {
                 let id = parameter(query, "id");
                 self.variants(data, gateway, id, body.clone()).await
@@ -238,6 +245,8 @@ impl Page for GatewayPage {
 enum Data {
     /// The status of the gateway.
     Status,
+    /// Trying to reach a server.
+    Retry,
     /// What each variant lists and costs.
     Catalog,
     /// The definitions of one tool.
@@ -258,6 +267,8 @@ enum Data {
     Variant,
     /// What a change of a variant would list.
     Draft,
+    /// A variant with the tools that a client called.
+    Suggest,
     /// Writing a change of a variant.
     Save,
     /// Undoing the last of them.
@@ -270,6 +281,7 @@ impl Data {
     fn at(path: &str) -> Option<Self> {
         Some(match path.strip_prefix(DATA)? {
             "status" => Self::Status,
+            "retry" => Self::Retry,
             "catalog" => Self::Catalog,
             "tool" => Self::Tool,
             "events" => Self::Events,
@@ -280,6 +292,7 @@ impl Data {
             "experiments" => Self::Experiments,
             "variant" => Self::Variant,
             "draft" => Self::Draft,
+            "suggest" => Self::Suggest,
             "save" => Self::Save,
             "undo" => Self::Undo,
             "rules" => Self::Rules,
@@ -289,10 +302,21 @@ impl Data {
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain | Self::Call | Self::Draft | Self::Save | Self::Undo => Method::POST,
+            Self::Retry | Self::Explain | Self::Call | Self::Draft | Self::Save | Self::Undo => {
+                Method::POST
+            }
             _ => Method::GET,
         }
     }
+}
+
+/// The response to `POST /api/retry`, before the outcome is known.
+fn retry(gateway: &Gateway, server: &str) -> PageAnswer {
+    if gateway.retry_server(server) {
+        return json(&serde_json::json!({}));
+    }
+    let why = format!("the configuration has no server `{server}` that can be tried");
+    failure(StatusCode::NOT_FOUND, &why)
 }
 
 /// Reads much of a gateway where no request of a client waits for it.
@@ -314,8 +338,8 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
-const ONLY_READS: &str = "an access token of `admin-readers` only reads; open the page with `vary open` to call tools and \
-     save drafts";
+const ONLY_READS: &str = "an access token of `admin-readers` only reads; open the page with `vary open` to \
+     try servers, call tools and save drafts";
 const WRITES_ARE_OFF: &str = "saving from this page is off; write `admin-writes: on` into the configuration, and start Vary \
      again";
 const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

@@ -149,6 +149,9 @@ pub struct LastOutput {
     pub line: Option<String>,
     /// How a process last ended by itself, with its last lines; `None` if none has.
     pub end: Option<String>,
+    /// The last lines on standard error of the process that ended last, by itself or not: at most five, without
+    /// secrets.
+    pub stderr: Vec<String>,
 }
 
 impl UpstreamConfig {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use mcp_vary_base::tasks::TaskTracker;
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -98,6 +98,7 @@ impl SupervisedConnection {
             state_since: Lock::new(Instant::now()),
             events,
             stop: stop.clone(),
+            retry: Notify::new(),
             tasks: TaskTracker::new(),
             resources: Arc::default(),
             task_updates: Arc::default(),
@@ -167,6 +168,18 @@ impl SupervisedConnection {
             // `ready` returns the error.
             let _ = tokio::time::timeout(limit, state.changed()).await;
         }
+    }
+
+    /// Ends the pause before the next attempt, if the last one failed.
+    pub fn retry_now(&self) {
+        self.shared.state.send_if_modified(|state| {
+            if let ConnectionState::Disconnected { retry_at, .. } = state {
+                *retry_at = Instant::now();
+                self.shared.retry.notify_one();
+            }
+            // Those who wait for the outcome of the attempt go on waiting.
+            false
+        });
     }
 
     /// The state and its changes.

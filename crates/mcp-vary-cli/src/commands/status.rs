@@ -364,7 +364,7 @@ mod tests {
                     "connections": {"open": 31, "limit": 256, "evicted": 4}, "dedicated": {"open": 5, "limit": 256, "evicted": 2},
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}, "login": {"expires": 86400, "refreshed": false, "ended": false}},
-                {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached", "nextAttempt": 12},
+                {"name": "far", "state": "down", "since": 3600, "reason": "server `far` ended (exit status: 1)", "stderr": ["no database"], "nextAttempt": 12},
                 {"name": "half", "state": "up", "since": 5, "tools": 0,
                     "calls": {"count": 3, "errors": 0, "cancelled": 3, "p50": 120.4, "p95": 12_345.0}, "failedLists": {"prompts/list": "too long"},
                     "upstreamVariants": ["agent", "human"]},
@@ -415,20 +415,22 @@ mod tests {
         status.servers[1].name = "the-company-wide-knowledge-base-server".to_owned();
         let shown = |width| {
             let shown = servers(&status.servers, width);
-            shown.lines().take(5).collect::<Vec<_>>().join("\n")
+            shown.lines().take(6).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(shown(80), @r"
         server                                  state  tools  calls  errors      p95
         git                                     up         7   1204       7  48.1 ms
         the-company-wide-knowledge-base-server  down       -      -       -        -
-          server `far` cannot be reached; next attempt in 12 s
+          server `far` ended (exit status: 1); next attempt in 12 s
+          stderr: no database
         half                                    up         0      3       0   12.3 s
         ");
         insta::assert_snapshot!(shown(50), @r"
         server        state  tools  calls  errors      p95
         git           up         7   1204       7  48.1 ms
         the-company…  down       -      -       -        -
-          server `far` cannot be reached; next attempt in 12 s
+          server `far` ended (exit status: 1); next attempt in 12 s
+          stderr: no database
         half          up         0      3       0   12.3 s
         ");
     }
@@ -454,7 +456,8 @@ mod tests {
         server  state  for  revisions               tools  connections  dedicated  evicted  calls  errors      p50      p95
         git     up     59s  2025-11-25, 2026-07-28      7       31/256      5/256        6   1204       7  3.25 ms  48.1 ms
         far     down   1h                               -            -          -        -      -       -        -        -
-          server `far` cannot be reached; next attempt in 12 s
+          server `far` ended (exit status: 1); next attempt in 12 s
+          stderr: no database
         half    up     5s                               0            -          -        -      3       0   120 ms   12.3 s
           server `half`: its prompts could not be read: too long; it is read again with the next request of a client
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
+use mcp_vary_page::{ToolKey, Usage, UsedCall};
 use mcp_vary_upstream::command_line::shell_word;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
@@ -22,10 +23,8 @@ use crate::stop::Stop;
 use crate::tokens;
 
 pub(crate) mod args;
-mod usage;
 
 use args::Suggest;
-use usage::{ToolKey, Usage, UsedCall};
 
 /// Prints the variant.
 pub(crate) async fn run(args: Suggest, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -63,25 +62,10 @@ async fn propose(args: &Suggest) -> Result<(Value, Usage), Failure> {
     }
     let catalog = page.get("/api/catalog").await?;
     let fixed = fixed(&page, &usage).await;
-    let client = args.client.as_deref().unwrap_or("suggested");
-    let id = client.to_lowercase().replace([' ', '/'], "-");
-    let value = usage.variant(&names(&catalog), &fixed);
-    let body = json!({"id": id, "value": value}).to_string();
+    let value = usage.variant(&catalog, &fixed);
+    let body = json!({"id": usage.id(), "value": value}).to_string();
     let drafted = page.send(Method::POST, "/api/draft", body.into()).await?;
-    let all = catalog["tools"].as_array().map_or(0, Vec::len);
-    let mut variants = catalog["variants"].as_array().into_iter().flatten();
-    let baseline = variants.find(|variant| variant["id"] == catalog["baseline"]);
-    let proposal = json!({
-        "id": id,
-        "calls": usage.calls,
-        "tools": usage.tools.len(),
-        "tokens": drafted["tokens"],
-        "allTools": all,
-        "allTokens": baseline.map(|variant| &variant["tokens"]),
-        "value": value,
-        "yaml": drafted["yaml"],
-    });
-    Ok((proposal, usage))
+    Ok((usage.proposal(&value, &catalog, &drafted), usage))
 }
 
 /// The calls in audit logs.
@@ -114,18 +98,6 @@ fn no_calls(usage: &Usage, args: &Suggest) -> Failure {
         _ => "no calls of tools in the audit log".to_owned(),
     };
     Failure::command(sanitize(&why))
-}
-
-/// What files call the tools that servers list: the name of one in a variant that does not rename it.
-fn names(catalog: &Value) -> BTreeMap<ToolKey, String> {
-    let tools = catalog["tools"].as_array().into_iter().flatten();
-    let named = tools.filter_map(|tool| {
-        let mut shown = tool["variants"].as_object()?.values();
-        let named = shown.find(|entry| entry["name"].is_string() && entry["renamed"].is_null())?;
-        let key = ToolKey::new(&tool["server"], &tool["name"])?;
-        Some((key, named["name"].as_str()?.to_owned()))
-    });
-    named.collect()
 }
 
 /// The arguments of tools to fix, as far as the schemas of servers list them.

@@ -6,7 +6,9 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::connect::Home;
-use crate::program::{INITIALIZE, Run, Server, WEATHER, command, file, get, run, signal, sky};
+use crate::program::{
+    INITIALIZE, Run, Server, VARY, WEATHER, command, file, get, run, signal, sky,
+};
 use crate::text::{assert_contains, assert_ends, assert_lacks, assert_starts};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
@@ -134,6 +136,32 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
     assert_starts(known, &server.url());
     assert_ends(known, "status-down.json");
     assert!(!others.contains("127.0.0.1"), "{shown}");
+}
+
+#[test]
+fn a_program_that_ended_has_its_last_lines_without_secrets() {
+    let script = "for n in 1 2 3 4 5; do echo step $n >&2; done; printf 'with %s \\033[2J\\n' $API_KEY >&2; exit 3";
+    let old = serde_json::json!({"command": "sh", "args": ["-c", script], "env": {"API_KEY": "correct-horse"}});
+    let weather = serde_json::json!({"command": VARY, "args": ["weather"]});
+    let servers = serde_json::json!({"mcpServers": {"old": old, "weather": weather}});
+    let path = file("status-stderr.json", &servers.to_string());
+    let server = Server::serve(&["--admin", "0", &path]);
+    let status = loop {
+        let status = run(&["status", "--json", &admin(&server)]).json(1);
+        if status["servers"][0]["state"] == "down" {
+            break status;
+        }
+    };
+    let expected = [
+        "step 2",
+        "step 3",
+        "step 4",
+        "step 5",
+        "with *** \\u{1b}[2J",
+    ];
+    assert_eq!(status["servers"][0]["stderr"], serde_json::json!(expected));
+    let shown = run(&["status", &admin(&server)]).data(1);
+    assert_contains(&shown, &["\n  stderr: step 5\n"]);
 }
 
 /// SV-25: who uses what is deprecated is shown beside the days that are left, for what clients are not told of, too.

@@ -192,3 +192,24 @@ async fn what_is_wrong_with_a_draft_is_named_as_config_check_does() {
     let answer = shown.post("/api/draft", &json!({"id": "a"})).await;
     assert_eq!(answer.status, 400);
 }
+
+#[tokio::test]
+async fn a_variant_is_suggested_from_what_a_client_called() {
+    let shown = Shown::with("").await;
+    let suggest = async || shown.get("/api/suggest?client=Robot").await;
+    let none = suggest().await;
+    assert_eq!(none.status, 404);
+    let why = "none of the calls that Vary still has is of a client `Robot`";
+    assert_eq!(none.json()["error"], why);
+    let call = json!({"name": "odd", "arguments": {"n": 1}});
+    shown.client_asks("tools/call", call).await;
+    until(async || suggest().await.status == 200).await;
+    let suggested = suggest().await.json();
+    let expected = json!({
+        "id": "robot", "calls": 1, "tools": 1, "value": {"tools": ["odd"]}, "yaml": "robot:\n  tools: [odd]\n",
+    });
+    assert_members(&suggested, &expected);
+    let draft = json!({"id": "robot", "value": suggested["value"]});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    assert_eq!(draft["tokens"], suggested["tokens"]);
+}

@@ -10,5 +10,6 @@ mod experiments;
 mod explain;
 mod protection;
 mod readers;
+mod retry;
 mod review;
 mod support;

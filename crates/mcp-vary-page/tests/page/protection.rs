@@ -21,6 +21,11 @@ async fn data_needs_the_token_and_files_do_not() {
         (get("/api/status").line("POST /api/status HTTP/1.1"), 405),
         (get("/").line("POST / HTTP/1.1"), 405),
         (get("/api/explain"), 405),
+        (get("/api/retry?server=places"), 405),
+        (
+            bare("/").line("POST /api/retry?server=places HTTP/1.1"),
+            401,
+        ),
         (
             get("/api/status").with("Authorization", "Bearer wrong-horse-battery"),
             401,
@@ -95,6 +100,6 @@ async fn the_status_is_that_of_the_status_command() {
             .collect::<Vec<_>>()
     };
     let mut others = keys(&page);
-    others.retain(|key| key != "calls" && key != "writes");
+    others.retain(|key| !["calls", "writes", "retries"].contains(&&**key));
     assert_eq!(others, keys(&command));
 }

@@ -72,8 +72,11 @@ async fn an_access_token_with_the_claim_reads_the_page() {
         .send_to(shown.address)
         .await
         .json();
-    assert_eq!(status["calls"], false, "{status}");
-    assert_eq!(shown.get("/api/status").await.json()["calls"], true);
+    let all = shown.get("/api/status").await.json();
+    for permission in ["calls", "retries"] {
+        assert_eq!(status[permission], false, "{status}");
+        assert_eq!(all[permission], true, "{all}");
+    }
 }
 
 /// OP-9
@@ -85,6 +88,7 @@ async fn an_access_token_only_reads() {
         (post("/api/call"), 403),
         (post("/api/save"), 403),
         (post("/api/undo"), 403),
+        (post("/api/retry?server=places"), 403),
         (post("/drain"), 401),
         (post("/reload"), 401),
         (post("/api/explain"), 200),

@@ -24,14 +24,14 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// In front of the server `places`, with these further lines of a configuration.
+    /// In front of the server `places`, with these further lines of a configuration, which can begin with more servers.
     pub(crate) async fn with(lines: &str) -> Self {
         Self::before(places_server::start(Era::Modern).await, lines).await
     }
 
     /// In front of `peer`, which is called `places`.
     pub(crate) async fn before(peer: ScriptedServer, lines: &str) -> Self {
-        let text = format!("servers: {{places: {{url: {:?}}}}}\n{lines}", peer.url);
+        let text = format!("servers:\n  places: {{url: {:?}}}\n{lines}", peer.url);
         let file = Source::new("vary.yaml", &text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());

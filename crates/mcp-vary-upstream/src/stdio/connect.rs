@@ -217,7 +217,9 @@ fn start(
     events: &broadcast::Sender<Event>,
 ) -> Result<Connection, ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let streams = Streams::open(&server, config)?;
+    // What an earlier process wrote does not explain why there is none.
+    let streams =
+        Streams::open(&server, config).inspect_err(|_| config.last_output.lock().stderr.clear())?;
     let (outbox, queue) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_wire::sanitize::excerpt;
 use tokio::time::Instant;
 
 /// The last lines that a process wrote to its standard error.
@@ -22,6 +23,16 @@ impl StderrTail {
     /// The last lines, oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         self.0.lock().iter().cloned().collect()
+    }
+
+    /// The last lines that a status shows, oldest first.
+    pub(super) fn shown_lines(&self) -> Vec<String> {
+        let lines = self.0.lock();
+        let older = lines.len().saturating_sub(STDERR_SHOWN_LINES);
+        let shown = lines.iter().skip(older);
+        shown
+            .map(|line| excerpt(line.as_bytes(), SHOWN_CHARACTERS))
+            .collect()
     }
 
     /// The last lines, and the first one before them that names an error: stack traces follow it.
@@ -113,8 +124,10 @@ const STDERR: &str = "mcp_vary_upstream::stderr";
 const STDERR_TAIL_LINES: usize = 40;
 /// The lines of an error of npm that are shown after the first.
 const NPM_LINES: usize = 2;
-/// The lines of them that an error repeats.
+/// The lines of them that an error repeats, and a status shows.
 const STDERR_SHOWN_LINES: usize = 5;
+/// The characters of each line that a status shows.
+const SHOWN_CHARACTERS: usize = 200;
 /// Lines of a second that are logged; a traceback has fewer.
 pub(super) const LOG_RATE: usize = 100;
 const SECOND: Duration = Duration::from_secs(1);

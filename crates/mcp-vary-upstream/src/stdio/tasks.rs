@@ -133,6 +133,7 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     } else {
         watch.shared.output_summary()
     };
+    watch.shared.last_output.lock().stderr = watch.shared.stderr_tail.shown_lines();
     watch.close(&how, output);
     watch.close_input().await;
     let grace = watch.shared.limits.grace;

@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::tasks::TaskTracker;
 use mcp_vary_wire::revision::Era;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +51,8 @@ pub(super) struct Shared {
     pub(super) state_since: ScopedLock<Instant>,
     pub(super) events: broadcast::Sender<Event>,
     pub(super) stop: CancellationToken,
+    /// Ends the pause before the next attempt.
+    pub(super) retry: Notify,
     pub(super) tasks: TaskTracker,
     /// The subscribed resources.
     pub(super) resources: Arc<Subscriptions>,

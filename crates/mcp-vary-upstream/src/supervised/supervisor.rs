@@ -41,12 +41,13 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
             Ok(upstream) => keeper.serve(upstream).await,
             Err(error) => keeper.on_failure(error),
         };
-        let config = &keeper.shared.config;
+        let Shared { config, retry, .. } = &*keeper.shared;
         // Programs are started for each connection: that one starts says nothing of another.
         let is_one_for_all = keeper.is_transient && matches!(config.target, Target::Http { .. });
         let waited = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
+                () = retry.notified() => {}
                 () = renewed(&config.credentials), if config.refusal.is_none() => {}
                 () = reached_by_others(&mut keeper.reached), if is_one_for_all => {}
             }

@@ -132,6 +132,22 @@ async fn a_program_that_is_not_there_is_waited_for() {
     line.close().await;
 }
 
+#[tokio::test]
+async fn a_program_that_is_not_there_is_tried_at_once_on_request() {
+    let place = Place::new();
+    let program = place.file("server");
+    let target = Target::command(program.to_str().unwrap(), []);
+    let mut limits = limits();
+    limits.max_backoff = Duration::from_secs(3600);
+    let line = SupervisedConnection::open(UpstreamConfig::new("tools", target).with_limits(limits));
+    line.first_attempt().await.unwrap_err();
+    install(&place, "server");
+    line.retry_now();
+    let up = |state: &ConnectionState| matches!(state, ConnectionState::Connected(_));
+    soon(line.state().wait_for(up)).await.unwrap();
+    line.close().await;
+}
+
 /// Puts a program in place in one step.
 fn install(place: &Place, name: &str) {
     let peer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/peer.py");

@@ -15,7 +15,7 @@ use clap::Parser;
     vary status\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, the answer to GET /status?tokens: {version, config, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
+    With --json, the answer to GET /status?tokens: {version, config, uptime, servers: [{name, state, since, reason, stderr, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft, default, tools, tokens}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], people: [{person, requests, calls, refused, tokens, last}], peopleNeedToken, savings: {total: {without, with}, clients: [{client, person, without, with}], days: {day: {without, with}}}, directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     dedicatedConnections, memory, resultStore, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory and resultStore are bytes, savings are tokens.")]

@@ -79,6 +79,8 @@ pub(super) struct ServerStatus {
     /// For how many seconds it has been in this state.
     pub(super) since: u64,
     pub(super) reason: Option<String>,
+    #[serde(default)]
+    pub(super) stderr: Vec<String>,
     /// In how many seconds Vary tries again.
     pub(super) next_attempt: Option<u64>,
     #[serde(default)]
@@ -135,6 +137,7 @@ mod tests {
         let id: VariantId = "agent".parse().unwrap();
         let server = &mut status.servers[0];
         server.reason = Some("it is down".to_owned());
+        server.stderr.push("no database".to_owned());
         server.next_attempt = Some(1);
         server.undeclared.insert("tools/list", true);
         server.upstream_variants.push(id.clone());

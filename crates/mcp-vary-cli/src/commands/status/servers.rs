@@ -53,7 +53,7 @@ pub(super) fn servers(servers: &[ServerStatus], width: usize) -> String {
         let server = at.checked_sub(1).and_then(|at| servers.get(at));
         let found = server
             .into_iter()
-            .flat_map(|server| not_up(server).into_iter().chain(unread(server)));
+            .flat_map(|server| not_up(server).chain(unread(server)));
         let reasons = found.map(|reason| format!("  {reason}\n"));
         let _ = write!(out, "{line}\n{}", reasons.collect::<String>());
     }
@@ -69,15 +69,18 @@ pub(super) fn servers(servers: &[ServerStatus], width: usize) -> String {
     out
 }
 
-/// Why a server is not up, and when Vary tries again.
-fn not_up(server: &ServerStatus) -> Option<String> {
-    let reason = server.reason.as_ref()?;
+/// Why a server is not up, when Vary tries again, and what it wrote last.
+fn not_up(server: &ServerStatus) -> impl Iterator<Item = String> {
     let again = match server.next_attempt {
         None => String::new(),
         Some(0) => "; it is being tried again".to_owned(),
         Some(seconds) => format!("; next attempt in {seconds} s"),
     };
-    Some(format!("{reason}{again}"))
+    let reason = server.reason.iter();
+    let lines = server.stderr.iter().map(|line| format!("stderr: {line}"));
+    reason
+        .map(move |reason| format!("{reason}{again}"))
+        .chain(lines)
 }
 
 /// Why lists of a server could not be read.

@@ -6,14 +6,17 @@ use serde_json::{Map, Value, json};
 
 /// A tool by its server and its name there.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct ToolKey {
-    pub(super) server: String,
-    pub(super) name: String,
+#[non_exhaustive]
+pub struct ToolKey {
+    /// The name of the server.
+    pub server: String,
+    /// The name of the tool.
+    pub name: String,
 }
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(super) struct UsedCall {
+pub struct UsedCall {
     /// What the client calls itself; empty if it sends no name.
     client: String,
     tool: ToolKey,
@@ -24,19 +27,21 @@ pub(super) struct UsedCall {
 
 /// The calls of one client, or of all.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub struct Usage {
     client: Option<String>,
-    pub(super) calls: usize,
+    /// How many calls there are.
+    pub calls: usize,
     /// How many of them have unknown arguments.
-    pub(super) without_arguments: usize,
-    pub(super) tools: BTreeMap<ToolKey, ToolUse>,
+    pub without_arguments: usize,
+    /// The tools that were called.
+    pub tools: BTreeMap<ToolKey, ToolUse>,
     /// The names of the clients whose calls do not count.
-    pub(super) others: BTreeSet<String>,
+    pub others: BTreeSet<String>,
 }
 
 /// The calls of one tool.
 #[derive(Debug, Default)]
-pub(super) struct ToolUse {
+pub struct ToolUse {
     calls: usize,
     sessions: BTreeSet<String>,
     /// The arguments that each call gave, with one value.
@@ -44,7 +49,7 @@ pub(super) struct ToolUse {
 }
 
 impl ToolKey {
-    pub(super) fn new(server: &Value, name: &Value) -> Option<Self> {
+    fn new(server: &Value, name: &Value) -> Option<Self> {
         Some(Self {
             server: server.as_str()?.to_owned(),
             name: name.as_str()?.to_owned(),
@@ -66,12 +71,12 @@ impl UsedCall {
     }
 
     /// A call in the history of a gateway; `None` unless a tool of a server was called.
-    pub(super) fn of_history(call: &Value) -> Option<Self> {
+    pub fn of_history(call: &Value) -> Option<Self> {
         Self::new(call, &call["server"], &call["upstreamName"])
     }
 
     /// The call that a record of an audit log is about; `None` unless a tool of a server was called.
-    pub(super) fn of_record(record: &Value) -> Option<Self> {
+    pub fn of_record(record: &Value) -> Option<Self> {
         if record["event"] != "request" {
             return None;
         }
@@ -110,14 +115,15 @@ fn text(value: &Value) -> String {
 
 impl Usage {
     /// No calls yet, of the client of this name, in whichever case, or of all clients.
-    pub(super) fn of(client: Option<&str>) -> Self {
+    pub fn of(client: Option<&str>) -> Self {
         Self {
             client: client.map(str::to_owned),
             ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, call: UsedCall) {
+    /// Counts a call, if it is of the client.
+    pub fn add(&mut self, call: UsedCall) {
         let client = self.client.as_deref();
         if client.is_some_and(|client| !client.eq_ignore_ascii_case(&call.client)) {
             self.others.insert(call.client);
@@ -137,13 +143,16 @@ impl Usage {
         }
     }
 
-    /// The entry of a variant that shows the tools that were called, which the file knows by these `names`, with arguments of
-    /// them `fixed`.
-    pub(super) fn variant(
-        &self,
-        names: &BTreeMap<ToolKey, String>,
-        fixed: &BTreeMap<ToolKey, Map<String, Value>>,
-    ) -> Value {
+    /// The id of the proposed variant.
+    pub fn id(&self) -> String {
+        let client = self.client.as_deref().unwrap_or("suggested");
+        client.to_lowercase().replace([' ', '/'], "-")
+    }
+
+    /// The entry of a variant that shows the tools that were called, by their names in the `catalog` of the page, with
+    /// arguments of them `fixed`.
+    pub fn variant(&self, catalog: &Value, fixed: &BTreeMap<ToolKey, Map<String, Value>>) -> Value {
+        let names = names(catalog);
         let tools = self.tools.keys().map(|tool| match names.get(tool) {
             Some(name) => pattern(name).into(),
             // Its server may be down.
@@ -158,11 +167,39 @@ impl Usage {
         }
         variant
     }
+
+    /// What is proposed, with what it saves: a variant of this `value` that was `drafted`.
+    pub fn proposal(&self, value: &Value, catalog: &Value, drafted: &Value) -> Value {
+        let mut variants = catalog["variants"].as_array().into_iter().flatten();
+        let baseline = variants.find(|variant| variant["id"] == catalog["baseline"]);
+        json!({
+            "id": self.id(),
+            "calls": self.calls,
+            "tools": self.tools.len(),
+            "tokens": drafted["tokens"],
+            "allTools": catalog["tools"].as_array().map_or(0, Vec::len),
+            "allTokens": baseline.map(|variant| &variant["tokens"]),
+            "value": value,
+            "yaml": drafted["yaml"],
+        })
+    }
+}
+
+/// What files call the tools that servers list: the name of one in a variant that does not rename it.
+fn names(catalog: &Value) -> BTreeMap<ToolKey, String> {
+    let tools = catalog["tools"].as_array().into_iter().flatten();
+    let named = tools.filter_map(|tool| {
+        let mut shown = tool["variants"].as_object()?.values();
+        let named = shown.find(|entry| entry["name"].is_string() && entry["renamed"].is_null())?;
+        let key = ToolKey::new(&tool["server"], &tool["name"])?;
+        Some((key, named["name"].as_str()?.to_owned()))
+    });
+    named.collect()
 }
 
 impl ToolUse {
     /// The arguments that can be fixed: those that never varied, in enough calls.
-    pub(super) fn fixable(&self) -> Map<String, Value> {
+    pub fn fixable(&self) -> Map<String, Value> {
         if self.calls < FEWEST_CALLS || self.sessions.len() < FEWEST_SESSIONS {
             return Map::new();
         }
@@ -256,7 +293,7 @@ mod tests {
     #[test]
     fn a_tool_that_no_server_lists_now_stays() {
         let usage = used(1, 1, |_| json!({}));
-        let variant = usage.variant(&BTreeMap::new(), &BTreeMap::new());
+        let variant = usage.variant(&json!({}), &BTreeMap::new());
         assert_eq!(
             variant,
             json!({"tools": [{"name": "log", "server": "git"}]})

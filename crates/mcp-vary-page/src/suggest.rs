@@ -1,0 +1,45 @@
+//! A variant with the tools that a client called.
+
+mod usage;
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use mcp_vary_gateway::Gateway;
+
+pub use self::usage::{ToolKey, ToolUse, Usage, UsedCall};
+use crate::catalog::CountedCatalog;
+use crate::draft::{self, VariantSource};
+use crate::response::{PageAnswer, failure, json};
+
+/// The response to `GET /api/suggest`: the proposal of `vary suggest --json` from the calls of a client that the gateway
+/// recorded. It counts tokens: call it where nothing else waits.
+pub(crate) fn respond(
+    source: &dyn VariantSource,
+    gateway: &Gateway,
+    catalog: &CountedCatalog,
+    client: &str,
+) -> PageAnswer {
+    let mut usage = Usage::of(Some(client));
+    for finished in gateway.last_calls() {
+        let recorded = serde_json::to_value(&*finished).unwrap_or_default();
+        if let Some(call) = UsedCall::of_history(&recorded) {
+            usage.add(call);
+        }
+    }
+    if usage.calls == 0 {
+        let why = format!("none of the calls that Vary still has is of a client `{client}`");
+        return failure(StatusCode::NOT_FOUND, &why);
+    }
+    let listed = catalog.value(gateway);
+    // The history has no arguments to fix.
+    let value = usage.variant(&listed, &BTreeMap::new());
+    let id = usage.id();
+    match source.draft(&id, value.clone()) {
+        Ok(variant) => {
+            let drafted = draft::to_json(gateway, &id, "", &variant);
+            json(&usage.proposal(&value, &listed, &drafted))
+        }
+        Err(why) => failure(StatusCode::BAD_REQUEST, &why),
+    }
+}
