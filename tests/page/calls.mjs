@@ -2,7 +2,8 @@
 
 import { check, equal, holds, number } from "./browser.mjs";
 
-const LOG = "/calls?tool=git:git_log";
+const CLIENTS = "clients=claude-code,json,markdown";
+const LOG = `/calls?tool=git:git_log&${CLIENTS}`;
 
 /** Fills in what `git_log` requires, calls it, and waits for what the clients get. */
 export async function makeCall(page) {
@@ -40,6 +41,25 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     holds((await visitor.text(".card >> nth=2")).includes("different"), "the other format is not named as different");
   });
 
+  await check("a result can be copied", async () => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const { clients } = await ask("/api/call", calls[0]);
+    await page.getByRole("button", { name: "Copy the result" }).first().click();
+    await page.getByText("Copied.").waitFor({ timeout: 5_000 });
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    equal(copied, clients[0].result, "the text");
+  });
+
+  await check("without a choice, a call is made as the clients that were seen", async () => {
+    await open("/calls?tool=git:git_log");
+    await makeCall(page);
+    const seen = (await ask("/api/status")).clients.map(({ client }) => client.name);
+    const chosen = calls[0].clients.map((it) => it.initialize.clientInfo.name);
+    holds(chosen.length > 0 && chosen.every((it) => seen.includes(it)), `${chosen} of ${seen}`);
+    await open(LOG);
+    await makeCall(page);
+  });
+
   await check("results are compared with the client that one chooses", async () => {
     await page.getByLabel("Compare with").selectOption({ label: "human, format=markdown" });
     const marked = page.locator(".card", { has: page.locator("h3 .mark", { hasText: "baseline" }) });
@@ -52,9 +72,10 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     const fields = await page.locator("form.call .argument").evaluateAll((all) =>
       all.map((it) => [it.querySelector("bdi").textContent, it.querySelector("input, select, textarea").localName]),
     );
-    const expected = { repo_path: "textarea", max_count: "input", order: "select", merges: "select", similarity: "input", paths: "textarea", author: "textarea" };
-    equal(Object.fromEntries(fields), expected, "the fields");
-    equal(Object.keys(expected).sort(), Object.keys(original.inputSchema.properties).sort(), "the arguments");
+    const expected = { repo_path: "textarea", max_count: "input", order: "select", merges: "select", similarity: "input", paths: "textarea" };
+    const ofAuthor = { name: "textarea", mail: "textarea", phones: "textarea" };
+    equal(Object.fromEntries(fields), { ...expected, ...ofAuthor, trailers: "textarea" }, "the fields");
+    equal([...Object.keys(expected), "author", "trailers"].sort(), Object.keys(original.inputSchema.properties).sort(), "the arguments");
   });
 
   await check("arguments of each kind reach the server as what they are", async () => {
@@ -63,17 +84,28 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
     await page.getByLabel("order").selectOption({ label: "topology" });
     await page.getByLabel("merges").selectOption({ label: "false" });
     await page.getByLabel("similarity").fill("0.5");
-    await page.getByLabel("paths").fill('["src"]');
-    await page.getByLabel("author").fill('{"name": "Ada"}');
+    await page.getByLabel("paths").fill("src\ntests");
+    const contact = page.getByRole("group", { name: "author" }).getByRole("group", { name: "contact" });
+    await contact.getByLabel("mail").fill("ada@example.org");
+    await contact.getByLabel("phones").fill("1\n2");
+    await page.getByLabel("trailers").fill('[{"key": "Fixes"}]');
     await makeCall(page);
-    const expected = { repo_path: "/srv/other", max_count: 3, order: "topology", merges: false, similarity: 0.5, paths: ["src"], author: { name: "Ada" } };
+    const author = { contact: { mail: "ada@example.org", phones: [1, 2] } };
+    const expected = { repo_path: "/srv/other", max_count: 3, order: "topology", merges: false, similarity: 0.5, paths: ["src", "tests"], author, trailers: [{ key: "Fixes" }] };
     equal(calls[0].arguments, expected, "the arguments");
     holds((await visitor.text(".card")).includes("topology"), "the server did not get them");
   });
 
   await check("arguments that do not fit are refused at their fields, and no call is made", async () => {
     await open(LOG);
-    const wrong = { max_count: ["1.5", "“1.5” is not a whole number."], paths: ["src", "This is not JSON"], author: ["[]", "This is not an object."], repo_path: ["", "This argument is required."] };
+    const wrong = {
+      max_count: ["1.5", "“1.5” is not a whole number."],
+      paths: ["[src", "This is not JSON"],
+      trailers: ["{}", "This is not a list."],
+      phones: ["1\nmany", "“many” is not a number."],
+      mail: ["", "This argument is required."],
+      repo_path: ["", "This argument is required."],
+    };
     for (const [name, [text]] of Object.entries(wrong)) await page.getByLabel(name).fill(text);
     await call();
     for (const [name, [, why]] of Object.entries(wrong)) {
@@ -115,7 +147,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("a tool without readOnlyHint is called after a question only", async () => {
-    await open("/calls?tool=git:git_commit");
+    await open(`/calls?tool=git:git_commit&${CLIENTS}`);
     await page.getByLabel("repo_path").fill(".");
     await call();
     await page.waitForFunction(() => document.activeElement.id === "confirm");

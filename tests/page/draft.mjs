@@ -162,6 +162,20 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     visitor.wanted(409);
   });
 
+  await check("a variant can be given to clients, and the difference has their rules", async () => {
+    await open("few");
+    const field = page.getByLabel("Clients that get it");
+    equal(await field.inputValue(), "", "the clients of the file");
+    await field.fill("cursor*\nvs-code");
+    await settled();
+    equal(asked.at(-1).clients, ["cursor*", "vs-code"], "what was sent");
+    const text = await region("What changes in the file").innerText();
+    holds(text.includes('+  - {name: "cursor*", variant: few}') && text.includes("+  - {name: vs-code, variant: few}"), text);
+    await undo.click();
+    await settled();
+    equal([await field.inputValue(), asked.at(-1).clients], ["", undefined], "the clients, undone");
+  });
+
   await check("a tool can be renamed and described", async () => {
     await open("few", { tool: "git:git_diff" });
     await page.locator(".panel").getByLabel("name", { exact: true }).first().fill("changes");
@@ -175,14 +189,19 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     equal(await totals(), `${number(tokens)} tokens`, "the tokens");
   });
 
-  await check("in a narrow window, a tool stands in the place of the list", async () => {
-    await page.setViewportSize({ width: 380, height: 800 });
-    await open("few", { tool: "git:git_diff" });
-    const shown = await Promise.all([".panel", ".grid"].map((it) => page.locator(it).isVisible()));
-    await page.locator(".panel").getByRole("button", { name: "Close" }).click();
-    await page.locator(".grid").waitFor({ timeout: 5_000 });
-    await page.setViewportSize({ width: 1400, height: 900 });
-    equal(shown, [true, false], "the panel and the list");
+  await check("an open tool stands below the list, whose columns stay as they are", async () => {
+    const widths = () => page.locator(".grid thead th").evaluateAll((all) => all.map((it) => Math.round(it.getBoundingClientRect().width)));
+    for (const width of [380, 1400]) {
+      await page.setViewportSize({ width, height: 900 });
+      await open("few");
+      const before = await widths();
+      await row("git_diff").locator("th").click();
+      await page.locator(".panel").waitFor({ timeout: 5_000 });
+      equal(await widths(), before, "the widths of the columns");
+      const [list, panel] = await Promise.all([".grid", ".panel"].map((it) => page.locator(it).boundingBox()));
+      holds(list.y + list.height <= panel.y, `the list ends at ${list.y + list.height}, the tool begins at ${panel.y}`);
+      await page.locator(".panel").getByRole("button", { name: "Close" }).click();
+    }
   });
 
   await check("an argument can be fixed, renamed and hidden", async () => {

@@ -31,7 +31,15 @@ const OF_GIT_LOG = {
   merges: { type: "boolean", description: "Whether merges are among them." },
   similarity: { anyOf: [{ type: "number" }, { type: "null" }], default: null },
   paths: { $ref: "#/$defs/Paths", description: "Only commits that change one of these." },
-  author: { type: "object", properties: { name: { type: "string" } } },
+  author: {
+    type: "object",
+    description: "Only commits of this person.",
+    properties: {
+      name: { type: "string" },
+      contact: { type: "object", properties: { mail: { type: "string" }, phones: { type: "array", items: { type: "integer" } } }, required: ["mail"] },
+    },
+  },
+  trailers: { type: "array", items: { type: "object" } },
 };
 
 const definition = ([name, description, readOnlyHint], title) => ({

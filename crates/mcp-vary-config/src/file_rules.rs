@@ -45,6 +45,41 @@ pub fn file_rules(name: &str, text: &str) -> Result<Vec<(String, String)>, Diagn
     Ok(rules.collect())
 }
 
+/// The names of clients to which the file `name` with its text gives the variant `id`, of rules that say nothing else.
+///
+/// # Errors
+///
+/// When the text cannot be parsed. The rules may have errors.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_config::clients_of_variant;
+///
+/// let text = "clients:\n  - {name: 'claude*', variant: few}\n  - {name: x, version: 1.*, variant: few}\n";
+/// assert_eq!(clients_of_variant("vary.yaml", text, "few")?, ["claude*"]);
+/// # Ok::<(), mcp_vary_config::Diagnostics>(())
+/// ```
+pub fn clients_of_variant(name: &str, text: &str, id: &str) -> Result<Vec<String>, Diagnostics> {
+    let root = document::read_file(name, text)?;
+    let sections = root.entries().iter().filter(|it| it.key == "clients");
+    let rules: Vec<_> = sections
+        .flat_map(|it| it.node.items())
+        .map(to_json)
+        .collect();
+    let names = rules.iter().filter_map(|rule| client_of(rule, id));
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// The name of the clients to which a rule gives the variant `id`; `None` if it says anything else.
+pub(crate) fn client_of<'r>(rule: &'r Json, id: &str) -> Option<&'r str> {
+    let members = rule.as_object()?;
+    if members.len() != 2 || members.get("variant")? != id {
+        return None;
+    }
+    members.get("name")?.as_str()
+}
+
 fn without_headers(mut rule: Json) -> Json {
     let headers = rule.get_mut("headers").and_then(Json::as_object_mut);
     for value in headers.into_iter().flat_map(|headers| headers.values_mut()) {

@@ -289,10 +289,13 @@ impl Status {
         self
     }
 
-    /// The status without people and what each of them saved.
+    /// The status without people, what each of them saved, and what programs wrote to standard error.
     pub(crate) fn without_people(mut self) -> Self {
         self.people_need_token = !self.people.is_empty();
         self.people.clear();
+        for server in &mut self.servers {
+            server.stderr.clear();
+        }
         self.savings
             .clients
             .retain(|client| client.person.is_none());

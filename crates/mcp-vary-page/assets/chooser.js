@@ -9,7 +9,7 @@ import { Name, plain } from "./text.js";
 /** Vary makes at most as many calls at once. */
 export const MOST_CLIENTS = 8;
 
-/** What is chosen as long as the address names none. */
+/** What is chosen first where no client was seen, and how many of those that were. */
 const FIRST = ["claude-code", "json", "markdown"];
 
 /** The value of the address for no client at all. */
@@ -26,7 +26,7 @@ export function chosenClients(params) {
 }
 
 function knownIds(params) {
-  const ids = params.get("clients") ?? (params.has("own") ? "" : FIRST.join(","));
+  const ids = params.get("clients") ?? "";
   return ids.split(",").filter((id) => id && id !== NONE).map(decoded);
 }
 
@@ -67,6 +67,13 @@ export function addressOfSeen(client) {
 }
 
 const seen = ({ name, version }) => ({ name: plain(name, 60), initialize: { clientInfo: { name, version } } });
+
+/** The parameters of the address for the first choice: the clients that made most calls, each name once. */
+export function addressOfFirst(clients) {
+  const named = clients.filter(({ client }) => client?.name).sort((a, b) => b.calls - a.calls || b.last - a.last);
+  const first = named.filter((it, at) => named.findIndex(({ client }) => client.name === it.client.name) === at);
+  return first.length > 0 ? addressOf([], first.slice(0, FIRST.length).map((it) => seen(it.client))) : addressOf(FIRST, []);
+}
 
 /** The choice: known clients, the address of each variant, clients that were seen, and a field to paste others. */
 export class Chooser extends Component {

@@ -1,7 +1,7 @@
 // The view of one call by several clients: a tool, its arguments, and what each client gets.
 
 import { get, post } from "./api.js";
-import { Chooser, chosenClients } from "./chooser.js";
+import { Chooser, addressOfFirst, chosenClients } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { SchemaForm, readArguments } from "./form.js";
 import { plural } from "./format.js";
@@ -81,7 +81,10 @@ class Call extends Component {
 
   async componentDidMount() {
     this.heading.current?.focus();
-    const { server, name } = this.props.tool;
+    const { tool, params, status } = this.props;
+    // The choice stays as it is when other clients come.
+    if (!params.has("clients") && !params.has("own")) replace(addressOfFirst(status.clients ?? []));
+    const { server, name } = tool;
     try {
       const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
       this.setState({ original, error: null });

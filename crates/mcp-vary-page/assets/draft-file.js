@@ -2,28 +2,25 @@
 
 import { post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
-import { Problem } from "./parts.js";
+import { Copy, Problem } from "./parts.js";
 import { LongText, visible } from "./text.js";
 
 /** Whether a save can be undone: it stays so while one looks at another view. */
 let hasSaved = false;
 
-/** `written`: what to do when the file has the draft. `reread`: the file is another than the page has read. */
+/** `save` writes the draft. `reread` reads the file, which is another than the page has read. */
 export class DraftFile extends Component {
-  save = () => {
-    const { id, value, digest } = this.props;
-    this.write("Saved.", post("/api/save", { id, value, digest }), () => this.props.written(id, value));
-  };
+  save = () => this.write("Saved.", this.props.save());
 
-  undo = () => this.write("Undone.", post("/api/undo", {}), () => this.props.reread());
+  undo = () => this.write("Undone.", post("/api/undo", {}));
 
-  /** Waits for what is written, then for `show`. */
-  async write(title, writing, show) {
+  /** Waits for what is written, then for the file. */
+  async write(title, writing) {
     this.setState({ isWriting: true, outcome: null, error: null });
     try {
       const outcome = await writing;
       hasSaved = title === "Saved.";
-      await show();
+      await this.props.reread();
       this.setState({ outcome: { ...outcome, title } });
     } catch (error) {
       this.setState({ error });
@@ -68,22 +65,7 @@ function Outcome({ title, isUsed, outcome }) {
 class CopyText extends Component {
   box = createRef();
 
-  copy = async () => {
-    try {
-      await navigator.clipboard.writeText(this.props.text);
-      this.setState({ said: "Copied." });
-    } catch {
-      // Without HTTPS, browsers let a page of another machine select the text, but not copy it.
-      getSelection().selectAllChildren(this.box.current);
-      this.setState({ said: "The text is selected. Press Ctrl+C or ⌘C." });
-    }
-  };
-
-  componentDidUpdate(before) {
-    if (before.text !== this.props.text && this.state.said) this.setState({ said: "" });
-  }
-
-  render({ title, button, text, isDiff }, { said }) {
+  render({ title, button, text, isDiff }) {
     if (!text) return html`<section><h2>${title}</h2><p class="empty">Nothing is changed yet.</p></section>`;
     const lines = isDiff ? text.split(/(?<=\n)/).map(diffLine) : visible(text, true);
     return html`<section>
@@ -91,7 +73,7 @@ class CopyText extends Component {
       <div class="definition code" tabindex="0" role="region" aria-label=${title}>
         <bdi class="block" dir="ltr" ref=${this.box}>${lines}</bdi>
       </div>
-      <p class="buttons"><button type="button" onClick=${this.copy}>${button}</button><span role="status" class="note">${said}</span></p>
+      <${Copy} ...${{ button, text, box: this.box }} />
     </section>`;
   }
 }

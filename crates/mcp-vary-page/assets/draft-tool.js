@@ -5,7 +5,7 @@ import { Component, createRef, html } from "./dom.js";
 import { configName, override, overrideArgument, overrideOf } from "./draft-value.js";
 import { ArgumentInput, Wrong, argumentsOf, describedBy, readValue } from "./form.js";
 import { count, saving } from "./format.js";
-import { Problem } from "./parts.js";
+import { Problem, showPanel } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
 
 export class DraftTool extends Component {
@@ -14,7 +14,7 @@ export class DraftTool extends Component {
   state = { texts: new Map(), problems: new Map() };
 
   async componentDidMount() {
-    this.heading.current?.focus();
+    showPanel(this.heading.current);
     const { server, name } = this.props.tool;
     try {
       const { original } = await get(`/api/tool?${new URLSearchParams({ server, name })}`);

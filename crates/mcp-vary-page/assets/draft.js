@@ -16,7 +16,7 @@ import { openTool, toolKey } from "./variants.js";
 /** Milliseconds after the last change until its figures are asked for. */
 const PACE = 300;
 
-/** The changed values, by variant: they last until the page is loaded again. */
+/** What is changed, by variant: `{value, clients}`, where `clients` is a text. It lasts until the page is loaded again. */
 const drafts = new Map();
 /** The ids of variants that are drafted and in no file yet. */
 const created = new Set();
@@ -59,7 +59,8 @@ export class Draft extends Component {
   async load() {
     const id = this.id();
     if (id === undefined) return;
-    this.setState({ id, saved: null, value: null, answer: null, error: null });
+    clearTimeout(this.timer);
+    this.setState({ id, saved: null, value: null, clients: "", answer: null, error: null });
     try {
       await this.read(id);
     } catch (error) {
@@ -71,9 +72,9 @@ export class Draft extends Component {
   async read(id) {
     const { variants } = this.state.catalog;
     const isNew = variants.every((it) => it.id !== id);
-    const { value, digest } = await get(`/api/variant?${new URLSearchParams({ id: isNew ? variants[0].id : id })}`);
-    const saved = isNew ? {} : value;
-    if (this.id() === id) this.setState({ saved, digest, value: drafts.get(id) ?? saved }, () => this.ask());
+    const { value, clients, digest } = await get(`/api/variant?${new URLSearchParams({ id: isNew ? variants[0].id : id })}`);
+    const saved = isNew ? { value: {}, clients: "" } : { value, clients: clients.join("\n") };
+    if (this.id() === id) this.setState({ saved, digest, ...(drafts.get(id) ?? saved) }, () => this.ask());
   }
 
   /** Reads everything again, for a file that was written. */
@@ -86,20 +87,29 @@ export class Draft extends Component {
     }
   };
 
-  /** The file has this value. What was changed meanwhile stays. */
-  written = (id, value) => {
-    if (drafts.get(id) === value) drafts.delete(id);
-    return this.reread();
+  /** Writes the draft into the file. What is changed meanwhile stays. */
+  save = async () => {
+    const { id, digest } = this.state;
+    const draft = drafts.get(id);
+    const outcome = await post("/api/save", { ...this.sent(), digest });
+    if (drafts.get(id) === draft) drafts.delete(id);
+    return outcome;
   };
+
+  /** The draft for Vary. Without `clients`, their rules stay as they are. */
+  sent() {
+    const { id, value, clients, saved } = this.state;
+    return { id, value, clients: same(names(clients), names(saved.clients)) ? undefined : names(clients) };
+  }
 
   fail(error) {
     this.setState({ error, isPending: false, toggled: new Map() });
     this.props.failed(error);
   }
 
-  change = (value) => {
-    drafts.set(this.state.id, value);
-    this.setState({ value, isPending: true });
+  change = (value, clients = this.state.clients) => {
+    drafts.set(this.state.id, { value, clients });
+    this.setState({ value, clients, isPending: true });
     this.asked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), PACE);
@@ -107,7 +117,7 @@ export class Draft extends Component {
 
   /** Drafts another variant that starts from this one. */
   create = (id) => {
-    if (!this.ids().includes(id)) drafts.set(id, { from: this.state.id });
+    if (!this.ids().includes(id)) drafts.set(id, { value: { from: this.state.id }, clients: "" });
     created.add(id);
     replace({ variant: id, tool: "" });
   };
@@ -115,7 +125,7 @@ export class Draft extends Component {
   /** Drafts a variant that was suggested. */
   suggested = ({ id, value }) => {
     created.add(id);
-    drafts.set(id, value);
+    drafts.set(id, { value, clients: "" });
     if (id === this.state.id) this.change(value);
     else replace({ variant: id, tool: "" });
   };
@@ -123,14 +133,13 @@ export class Draft extends Component {
   undo = () => {
     drafts.delete(this.state.id);
     clearTimeout(this.timer);
-    this.setState(({ saved, undone = 0 }) => ({ value: saved, isPending: true, undone: undone + 1 }), () => this.ask());
+    this.setState(({ saved, undone = 0 }) => ({ ...saved, isPending: true, undone: undone + 1 }), () => this.ask());
   };
 
   async ask() {
-    const { id, value } = this.state;
     const number = ++this.asked;
     try {
-      const answer = await post("/api/draft", { id, value });
+      const answer = await post("/api/draft", this.sent());
       if (number === this.asked) this.setState({ answer, error: null, isPending: false, toggled: new Map() });
     } catch (error) {
       if (number === this.asked) this.fail(error);
@@ -156,19 +165,19 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params, status }, { catalog, id, saved, value, digest, answer, error, isPending, undone, toggled }) {
+  render({ params, status }, { catalog, id, saved, value, clients, answer, error, isPending, undone, toggled }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const isOfTool = row && concerns(error, configName(catalog, row));
-    const isChanged = !same(value, saved);
+    const isChanged = !same(value, saved.value) || this.sent().clients !== undefined;
     const now = figures(id, answer, toggled);
     return html`
       <p class="note">
         Change a variant and see what that would save. Clients get nothing of it until it is in the file.
       </p>
-      <${Settings} ...${{ id, value, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
+      <${Settings} ...${{ id, value, clients, isChanged }} ids=${this.ids()} change=${this.change} create=${this.create} undo=${this.undo} />
       <${Suggest} clients=${status?.clients} suggested=${this.suggested} failed=${this.props.failed} />
       <${Totals} ...${{ answer, catalog, id, isPending, error }} />
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
@@ -179,14 +188,17 @@ export class Draft extends Component {
           tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
       </div>
       ${answer &&
-      html`<${DraftFile} ...${{ answer, id, value, digest, status, isChanged, failed: this.props.failed }}
-        canSave=${isChanged && !error && !isPending} written=${this.written} reread=${this.reread} />`}
+      html`<${DraftFile} ...${{ answer, status, isChanged, failed: this.props.failed }}
+        canSave=${isChanged && !error && !isPending} save=${this.save} reread=${this.reread} />`}
       <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
     `;
   }
 }
 
 const NO_VARIANT = html`<p class="empty">Variants are off. Add <code>variants</code> to the configuration to draft one.</p>`;
+
+/** The names in a text, one a line. */
+const names = (text) => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];
 
 /** Whether an error is about the override of a tool. */
 const concerns = (error, name) => error?.message.includes(`overrides.tools.${name}`) ?? false;
@@ -204,7 +216,7 @@ function figures(id, answer, toggled) {
   };
 }
 
-function Settings({ ids, id, value, isChanged, change, create, undo }) {
+function Settings({ ids, id, value, clients, isChanged, change, create, undo }) {
   const submit = (event) => {
     event.preventDefault();
     create(event.target.elements.id.value.trim());
@@ -226,6 +238,10 @@ function Settings({ ids, id, value, isChanged, change, create, undo }) {
     <label class="choice"
       ><input type="checkbox" checked=${isCompact(id, value)} onChange=${compact} /> compact: first sentences and short schemas</label
     >
+    <label class="field"
+      >Clients that get it, a name a line
+      <textarea rows="2" value=${clients} placeholder="claude*" spellcheck=${false} onInput=${(event) => change(value, event.target.value)}></textarea>
+    </label>
     <button type="button" disabled=${!isChanged} onClick=${undo}>Undo all changes</button>
   </div>`;
 }

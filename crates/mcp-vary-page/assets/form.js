@@ -7,17 +7,30 @@ import { LongText, Name, plain } from "./text.js";
 /** `$ref` that lead to each other are followed no further. */
 const MOST_REFERENCES = 16;
 
+/** How deep objects in objects have fields of their own, and how many such fields there are at most. */
+const DEEPEST = 3;
+const MOST_MEMBERS = 200;
+
 /**
- * The arguments of a schema: `{name, at, kind, schema, choices, isRequired}` each, those that are required first. `kind` is
- * `text`, `number`, `integer`, `boolean`, `choice`, or `json` for all that has no field of its own.
+ * The arguments of a schema: `{name, at, kind, schema, choices, isRequired, item, members}` each, those that are required first.
+ * `kind` is `text`, `number`, `integer`, `boolean`, `choice`, `list` of `item`s, or `json` for all that has no field of its own.
+ * `members` are the arguments of an object; `at` is the place of an argument in the schema.
  */
-export function argumentsOf(schema) {
-  const root = isObject(schema) ? schema : {};
-  const required = Array.isArray(root.required) ? root.required : [];
-  const all = Object.entries(isObject(root.properties) ? root.properties : {}).map(([name, property], at) => {
+export function argumentsOf(schema, root = schema, within = [], budget = { members: MOST_MEMBERS }) {
+  const { required, properties } = isObject(schema) ? schema : {};
+  const all = Object.entries(isObject(properties) ? properties : {}).map(([name, property], index) => {
     const schema = resolved(property, root);
     const choices = "const" in schema ? [schema.const] : schema.enum;
-    return { name, at, schema, isRequired: required.includes(name), choices, kind: kindOf(schema, choices) };
+    const place = [...within, index];
+    const kind = kindOf(schema, choices);
+    const item = kind === "json" ? itemOf(schema, root) : null;
+    const size = isObject(schema.properties) ? Object.keys(schema.properties).length : 0;
+    const isObjectOfFields = kind === "json" && (schema.type ?? "object") === "object";
+    const hasMembers = isObjectOfFields && place.length <= DEEPEST && size <= budget.members;
+    if (hasMembers) budget.members -= size;
+    const members = hasMembers ? argumentsOf(schema, root, place, budget) : [];
+    const isRequired = Array.isArray(required) && required.includes(name);
+    return { name, at: place.join("-"), schema, isRequired, choices, kind: item ? "list" : kind, item, members };
   });
   return [...all.filter((it) => it.isRequired), ...all.filter((it) => !it.isRequired)];
 }
@@ -27,6 +40,13 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 function kindOf({ type }, choices) {
   if (Array.isArray(choices) && choices.length > 0) return "choice";
   return { string: "text", number: "number", integer: "integer", boolean: "boolean" }[type] ?? "json";
+}
+
+/** What a line of a list is; nothing if it takes more than a line. */
+function itemOf({ type, items }, root) {
+  const schema = resolved(items, root);
+  const kind = kindOf(schema);
+  return type === "array" && ["text", "number", "integer"].includes(kind) ? { kind, schema } : null;
 }
 
 /** A schema without references, and without `null` as a second type: an argument that is `null` can be left out. */
@@ -57,10 +77,13 @@ function target(reference, root) {
 }
 
 /** The value that a text means for an argument. Fails with what to write instead. */
-export function readValue({ kind, schema }, text) {
+export function readValue({ kind, schema, item }, text) {
   if (kind === "text") return text;
   if (kind === "number" || kind === "integer") return readNumber(kind, text);
-  if (kind !== "json") return JSON.parse(text);
+  if (kind === "list" && !text.trimStart().startsWith("[")) {
+    return text.split("\n").filter((line) => line.trim()).map((line) => readValue(item, line));
+  }
+  if (kind !== "json" && kind !== "list") return JSON.parse(text);
   let value;
   try {
     value = JSON.parse(text);
@@ -83,7 +106,7 @@ function readNumber(kind, text) {
 }
 
 /**
- * Reads the texts of a form, by the names of arguments: `{value, problems}`. An argument without a text is left out. The
+ * Reads the texts of a form, by the places of arguments: `{value, problems}`. An argument without a text is left out. The
  * text of `AS_JSON`, if there is one, is all arguments.
  */
 export function readArguments(schema, texts) {
@@ -95,24 +118,38 @@ export function readArguments(schema, texts) {
       return { problems: problems.set(AS_JSON, error.message) };
     }
   }
-  const given = [];
-  for (const argument of argumentsOf(schema)) {
-    const text = texts.get(argument.name) ?? "";
-    if (text === "" && argument.isRequired) problems.set(argument.name, "This argument is required.");
-    if (text === "") continue;
-    try {
-      given.push([argument.name, readValue(argument, text)]);
-    } catch (error) {
-      problems.set(argument.name, error.message);
-    }
-  }
-  return { value: Object.fromEntries(given), problems };
+  return { value: readMembers(argumentsOf(schema), texts, problems), problems };
 }
 
-/** The key of the text that is all arguments as JSON. No argument has it, since keys of objects are strings. */
+function readMembers(members, texts, problems) {
+  const given = members.map((it) => [it.name, readArgument(it, texts, problems)]);
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}
+
+/** The value of an argument; `undefined` without one. What is wrong with it is added to `problems`. */
+function readArgument(argument, texts, problems) {
+  const { at, isRequired, members } = argument;
+  if (!isRequired && !hasText(argument, texts)) return undefined;
+  if (members.length > 0) return readMembers(members, texts, problems);
+  const text = texts.get(at) ?? "";
+  try {
+    if (text === "") throw new Error("This argument is required.");
+    return readValue(argument, text);
+  } catch (error) {
+    problems.set(at, error.message);
+    return undefined;
+  }
+}
+
+/** Whether something is typed for an argument, or for one of its members. */
+function hasText({ at, members }, texts) {
+  return members.length > 0 ? members.some((it) => hasText(it, texts)) : !!texts.get(at);
+}
+
+/** The key of the text that is all arguments as JSON. No argument has it, since places are strings. */
 export const AS_JSON = Symbol("all arguments as JSON");
 
-/** The fields of a schema. `texts` and `problems` are maps by the names of arguments; `changed` gets the next texts. */
+/** The fields of a schema. `texts` and `problems` are maps by the places of arguments; `changed` gets the next texts. */
 export class SchemaForm extends Component {
   set = (key, text) => this.props.changed(new Map(this.props.texts).set(key, text));
 
@@ -127,8 +164,7 @@ export class SchemaForm extends Component {
   render({ schema, texts, problems }) {
     const all = argumentsOf(schema);
     const isJson = texts.has(AS_JSON);
-    const field = (argument) =>
-      html`<${ArgumentField} key=${argument.name} ...${{ argument, text: texts.get(argument.name) ?? "", problem: problems.get(argument.name), set: this.set }} />`;
+    const field = (argument) => html`<${ArgumentField} key=${argument.at} ...${{ argument, texts, problems, set: this.set }} />`;
     const optional = all.filter((it) => !it.isRequired);
     const isLong = optional.length > 8;
     return html`
@@ -137,7 +173,7 @@ export class SchemaForm extends Component {
       ${!isJson && html`<div class="fields">${(isLong ? all.filter((it) => it.isRequired) : all).map(field)}</div>`}
       ${!isJson &&
       isLong &&
-      html`<details open=${optional.some(({ name }) => problems.has(name))}>
+      html`<details open=${optional.some((it) => hasProblem(it, problems))}>
         <summary>${plural(optional.length, "argument")} that can be left out</summary>
         <div class="fields">${optional.map(field)}</div>
       </details>`}
@@ -168,24 +204,33 @@ function JsonField({ text, problem, set }) {
   </label>`;
 }
 
-function ArgumentField({ argument, text, problem, set }) {
-  const { name, schema, isRequired } = argument;
-  const id = `wrong-${argument.at}`;
+const hasProblem = ({ at, members }, problems) => problems.has(at) || members.some((it) => hasProblem(it, problems));
+
+/** The field of an argument; of an object, those of its members. */
+function ArgumentField({ argument, texts, problems, set }) {
+  const { name, at, schema, isRequired, members } = argument;
+  const id = `wrong-${at}`;
+  const title = html`<${Name} value=${name} limit=${60} />${isRequired && " (required)"}`;
+  const note = typeof schema.description === "string" && html`<span class="note"><${LongText} value=${schema.description} limit=${120} /></span>`;
+  if (members.length > 0) {
+    const fields = members.map((member) => html`<${ArgumentField} key=${member.at} ...${{ argument: member, texts, problems, set }} />`);
+    return html`<fieldset class="members"><legend>${title}</legend>${note}<div class="fields">${fields}</div></fieldset>`;
+  }
   return html`<div class="argument">
     <label class="field"
-      ><span><${Name} value=${name} limit=${60} />${isRequired && " (required)"}</span>
-      <${ArgumentInput} ...${{ argument, text, set, described: describedBy(id, problem) }} />
+      ><span>${title}</span>
+      <${ArgumentInput} ...${{ argument, text: texts.get(at) ?? "", set, described: describedBy(id, problems.get(at)) }} />
     </label>
-    <${Wrong} id=${id} problem=${problem} />
-    ${typeof schema.description === "string" && html`<span class="note"><${LongText} value=${schema.description} limit=${120} /></span>`}
+    <${Wrong} id=${id} problem=${problems.get(at)} />
+    ${note}
   </div>`;
 }
 
-const KINDS = { number: "a number", integer: "a whole number", text: "", json: "JSON" };
+const KINDS = { number: "a number", integer: "a whole number", text: "", list: "one a line", json: "JSON" };
 
 /** The field of an argument. `none` says what it means to choose nothing. */
-export function ArgumentInput({ argument: { name, kind, schema, choices, isRequired }, text, set, described, none }) {
-  const typed = (event) => set(name, event.target.value);
+export function ArgumentInput({ argument: { at, kind, schema, choices, isRequired }, text, set, described, none }) {
+  const typed = (event) => set(at, event.target.value);
   const options = kind === "boolean" ? [true, false] : kind === "choice" ? choices : null;
   if (options) {
     const nothing = none ?? ("default" in schema ? `default: ${shown(schema.default)}` : isRequired ? "choose one" : "left out");
@@ -194,9 +239,10 @@ export function ArgumentInput({ argument: { name, kind, schema, choices, isRequi
       ${options.map((it) => html`<option value=${JSON.stringify(it)} selected=${JSON.stringify(it) === text}>${shown(it)}</option>`)}
     </select>`;
   }
-  const hint = none ? (EXAMPLES[schema.type] ?? none) : "default" in schema ? `default: ${shown(schema.default)}` : (EXAMPLES[schema.type] ?? KINDS[kind]);
+  const example = kind === "list" ? KINDS.list : EXAMPLES[schema.type];
+  const hint = none ? (example ?? none) : "default" in schema ? `default: ${shown(schema.default)}` : (example ?? KINDS[kind]);
   const common = { value: text, placeholder: hint, spellcheck: false, autocomplete: "off", onInput: typed, ...described };
-  if (kind === "json") return html`<textarea rows="2" ...${common}></textarea>`;
+  if (kind === "json" || kind === "list") return html`<textarea rows="2" ...${common}></textarea>`;
   if (kind === "text") return html`<textarea class="text" rows="1" ...${common}></textarea>`;
   return html`<input inputmode="decimal" ...${common} />`;
 }

@@ -35,7 +35,11 @@ export class Grid extends Component {
     const box = this.box.current;
     const height = (part) => box.querySelector(part)?.offsetHeight ?? 0;
     this.covered = { head: height("thead"), foot: height("tfoot") };
-    this.setState({ height: box.clientHeight - this.covered.head - this.covered.foot });
+    this.setState({ height: box.clientHeight - this.covered.head - this.covered.foot }, () => {
+      // Details below make the table smaller: the row that they are of stays in sight.
+      const open = box.querySelector('[aria-selected="true"]');
+      if (open) this.reveal(Number(open.dataset.cell.split("-")[0]));
+    });
   }
 
   range() {
@@ -48,13 +52,19 @@ export class Grid extends Component {
 
   scrolled = () => this.setState({ top: this.box.current.scrollTop });
 
-  /** Scrolls until the row is in sight, then moves the focus to its cell. */
-  focus(row, column) {
+  /** Scrolls the table until the row is in sight. */
+  reveal(row) {
     const box = this.box.current;
     const top = row * this.rowHeight;
     const lowest = top + this.rowHeight - this.state.height;
     if (top < box.scrollTop) box.scrollTop = top;
     else if (lowest > box.scrollTop) box.scrollTop = lowest;
+  }
+
+  /** Moves the focus to a cell, which is then in sight. */
+  focus(row, column) {
+    const box = this.box.current;
+    this.reveal(row);
     this.setState({ top: box.scrollTop, row, column }, () => {
       const cell = box.querySelector(`[data-cell="${row}-${column}"]`);
       cell?.focus({ preventScroll: true });

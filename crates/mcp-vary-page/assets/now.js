@@ -6,7 +6,7 @@ import { addressOfSeen } from "./chooser.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Pending, PlainTable, Problem, Table } from "./parts.js";
+import { Pending, PlainTable, Problem, Table, showPanel } from "./parts.js";
 import { link, linkWith } from "./route.js";
 import { Rule } from "./rule.js";
 import { LongText, Name, plain, visible } from "./text.js";
@@ -328,7 +328,7 @@ class CallFacts extends Component {
   heading = createRef();
 
   componentDidMount() {
-    this.heading.current.focus();
+    showPanel(this.heading.current);
   }
 
   render({ call, close }) {

@@ -1,6 +1,6 @@
 // Small parts that all views use.
 
-import { html } from "./dom.js";
+import { Component, html } from "./dom.js";
 
 /** What failed, and what to do. */
 export function Problem({ what, error }) {
@@ -71,6 +71,35 @@ export function Filter({ label, value, onChange, hint }) {
       onInput=${(event) => onChange(event.target.value)}
     />
   </label>`;
+}
+
+/** A button that copies a text; `box` refers to the element that shows it. */
+export class Copy extends Component {
+  copy = async () => {
+    const { text, box } = this.props;
+    try {
+      await navigator.clipboard.writeText(text);
+      this.setState({ outcome: "Copied." });
+    } catch {
+      // Without HTTPS, browsers let a page of another machine select the text, but not copy it.
+      getSelection().selectAllChildren(box.current);
+      this.setState({ outcome: "The text is selected. Press Ctrl+C or ⌘C." });
+    }
+  };
+
+  componentDidUpdate(before) {
+    if (before.text !== this.props.text && this.state.outcome) this.setState({ outcome: "" });
+  }
+
+  render({ button }, { outcome }) {
+    return html`<p class="buttons"><button type="button" onClick=${this.copy}>${button}</button><span role="status" class="note">${outcome}</span></p>`;
+  }
+}
+
+/** Moves the focus to the heading of details, and shows as much of them as fits. */
+export function showPanel(heading) {
+  heading.focus({ preventScroll: true });
+  heading.closest(".panel").scrollIntoView({ block: "nearest" });
 }
 
 /** Whether a filter matches a text: by a part of it, or by a pattern with `*` as a whole. */

@@ -4,7 +4,7 @@ import { clientTexts } from "./client.js";
 import { Diff, likeness } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, milliseconds, saving } from "./format.js";
-import { PlainTable } from "./parts.js";
+import { Copy, PlainTable } from "./parts.js";
 import { link } from "./route.js";
 import { LongText, Name, plain, visible } from "./text.js";
 
@@ -50,7 +50,7 @@ export class Results extends Component {
       </div>`}
       <${Figures} ...${{ clients, results, compared }} />
       <div class="cards">
-        ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} />`)}
+        ${results.map((it, index) => html`<${Card} key=${index} id=${`result-${index}`} answer=${it} compared=${compared} isCompared=${it === compared} />`)}
       </div>
     </section>`;
   }
@@ -71,13 +71,23 @@ function Figures({ clients, results, compared }) {
   return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
 }
 
-function Card({ id, answer, compared }) {
-  const isCompared = answer === compared;
-  return html`<article class="card" aria-labelledby=${id}>
-    <h3 id=${id}><${Name} value=${answer.name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
-    ${answer.error !== undefined && html`<p class="problem"><${LongText} value=${answer.error} limit=${400} isSentence /></p>`}
-    ${answer.result && html`<${Result} result=${answer.result} compared=${isCompared ? null : compared?.result} of=${answer.name} />`}
-  </article>`;
+class Card extends Component {
+  box = createRef();
+
+  /** Large results are not written again with each reading of the status. */
+  shouldComponentUpdate(next) {
+    return next.answer !== this.props.answer || next.compared !== this.props.compared;
+  }
+
+  render({ id, answer: { name, error, result }, isCompared, compared }) {
+    return html`<article class="card" aria-labelledby=${id}>
+      <h3 id=${id}><${Name} value=${name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
+      ${error !== undefined && html`<p class="problem"><${LongText} value=${error} limit=${400} isSentence /></p>`}
+      ${result &&
+      html`<div ref=${this.box}><${Result} result=${result} compared=${isCompared ? null : compared?.result} of=${name} /></div>
+        <${Copy} button="Copy the result" text=${JSON.stringify(result, null, 2)} box=${this.box} />`}
+    </article>`;
+  }
 }
 
 /** The parts of a result, beside those of the one that it is compared with. */

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { Diff } from "./diff.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, saving } from "./format.js";
-import { PlainTable, Problem } from "./parts.js";
+import { PlainTable, Problem, showPanel } from "./parts.js";
 import { link, linkWith, replace } from "./route.js";
 import { LongText, Name, plain } from "./text.js";
 
@@ -12,14 +12,14 @@ export class ToolPanel extends Component {
   heading = createRef();
 
   componentDidMount() {
-    this.heading.current?.focus();
+    showPanel(this.heading.current);
     this.load();
   }
 
   componentDidUpdate(before) {
     const { tool, catalog } = this.props;
     const isOther = before.tool.server !== tool.server || before.tool.name !== tool.name;
-    if (isOther) this.heading.current?.focus();
+    if (isOther) showPanel(this.heading.current);
     if (isOther || before.catalog !== catalog) this.load();
   }
 

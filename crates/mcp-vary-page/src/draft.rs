@@ -1,4 +1,4 @@
-//! Variants as the configuration writes them, what a change of one would list, and writing it.
+//! Variants as the configuration writes them and the clients that get them, what a change of one would list, and writing it.
 
 use std::time::Duration;
 
@@ -21,19 +21,31 @@ pub trait VariantSource: Send + Sync {
     /// When the configuration cannot be read.
     fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String>;
 
-    /// The variant `id` if its entry had this value.
+    /// The variant `id` if its entry had this value, and with `clients` if rules gave it to these clients.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
-    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String>;
+    fn draft(
+        &self,
+        id: &str,
+        value: Value,
+        clients: Option<&[String]>,
+    ) -> Result<DraftedVariant, String>;
 
-    /// Writes this value of the variant `id`, if the configuration still has the `digest`.
+    /// Writes this value of the variant `id`, and with `clients` rules that give it to these clients, if the configuration still
+    /// has the `digest`.
     ///
     /// # Errors
     ///
     /// Why nothing is written.
-    fn save(&self, id: &str, value: &Value, digest: &str) -> Result<(), String>;
+    fn save(
+        &self,
+        id: &str,
+        value: &Value,
+        clients: Option<&[String]>,
+        digest: &str,
+    ) -> Result<(), String>;
 
     /// Undoes the last save, if nothing was written since.
     ///
@@ -60,6 +72,8 @@ pub struct WrittenVariant {
     pub value: Value,
     /// The same as YAML, with its id.
     pub yaml: String,
+    /// The names, or patterns of names, of clients that rules give it.
+    pub clients: Vec<String>,
     /// The digest of the configuration that has it.
     pub digest: String,
 }
@@ -94,6 +108,8 @@ pub struct DraftedFile {
 struct Draft {
     id: String,
     value: Value,
+    /// Rules of clients stay as they are without these.
+    clients: Option<Vec<String>>,
 }
 
 /// What the page sends to write a variant.
@@ -102,6 +118,7 @@ struct Draft {
 struct Save {
     id: String,
     value: Value,
+    clients: Option<Vec<String>>,
     digest: String,
 }
 
@@ -112,6 +129,7 @@ pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
             "id": id,
             "value": written.value,
             "yaml": written.yaml,
+            "clients": written.clients,
             "digest": written.digest,
         })),
         Ok(None) => {
@@ -137,7 +155,10 @@ pub(crate) fn rules(source: &dyn VariantSource) -> PageAnswer {
 /// The response to `POST /api/save` before the configuration is read again.
 pub(crate) fn save(source: &dyn VariantSource, body: &Bytes) -> PageAnswer {
     match serde_json::from_slice::<Save>(body) {
-        Ok(save) => answer_to_write(source.save(&save.id, &save.value, &save.digest)),
+        Ok(save) => {
+            let clients = save.clients.as_deref();
+            answer_to_write(source.save(&save.id, &save.value, clients, &save.digest))
+        }
         Err(error) => failure(StatusCode::BAD_REQUEST, &format!("the request: {error}")),
     }
 }
@@ -160,7 +181,7 @@ pub(crate) fn respond(
     let draft = serde_json::from_slice(body).map_err(|error| format!("the request: {error}"));
     let drafted = draft.and_then(|draft: Draft| {
         let written = source.written(&draft.id)?.map(|written| written.yaml);
-        let drafted = source.draft(&draft.id, draft.value)?;
+        let drafted = source.draft(&draft.id, draft.value, draft.clients.as_deref())?;
         Ok((draft.id, written.unwrap_or_default(), drafted))
     });
     match drafted {

@@ -255,7 +255,7 @@ fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
     let page = Opened::at(&printed(&state, &[&server.admin()]));
     assert_eq!(page.data("/api/status")["writes"], true);
     let digest = page.data("/api/variant?id=few")["digest"].clone();
-    let save = |value: Value| json!({"id": "few", "value": value, "digest": digest});
+    let save = |value: Value| json!({"id": "few", "value": value, "clients": ["cursor*"], "digest": digest});
     let text = || fs::read_to_string(&path).unwrap();
 
     let unknown = save(json!({"tols": []}));
@@ -276,7 +276,8 @@ fn a_draft_is_saved_whole_or_not_at_all_and_undone() {
     assert_eq!(saved["isUsed"], true, "{saved}");
     let outcome = saved["outcome"].as_str().unwrap();
     assert!(outcome.contains("reloaded: "), "{outcome}");
-    let after = before.replace("['*a*']", "[\"*b*\"]");
+    let rules = "clients:\n  - {name: \"cursor*\", variant: few}\n";
+    let after = before.replace("['*a*']", "[\"*b*\"]") + rules;
     assert_eq!(text(), after);
     assert!(link.is_symlink());
     let kept_mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;

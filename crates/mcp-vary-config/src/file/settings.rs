@@ -126,7 +126,8 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "admin-token" => value!(admin_token_shape, read_admin_token, |draft| draft.program.admin_token),
     /// whether [the page](../../how-to/page.md#call-tools-from-the-page) at `admin` may call tools, as clients would
     "admin-calls" = "off" => Switch(|draft| &mut draft.program.admin_calls),
-    /// whether [the page](../../how-to/page.md#save-a-draft) at `admin` may write variants into this file
+    /// whether [the page](../../how-to/page.md#save-a-draft) at `admin` may write variants into this file, and which
+    /// clients get them
     "admin-writes" = "off" => Switch(|draft| &mut draft.program.admin_writes),
     /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims,
     /// such as `{groups: operators}`: as `when` of [`access`](access.md), without `anyone`. Needs `auth`

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_vary_config::{FileVariants, VariantEdit};
+use mcp_vary_config::{FileVariants, VariantEdit, clients_of_variant};
 use serde_json::{Value, json};
 
 use super::reference::{blocks, pages};
@@ -12,15 +12,29 @@ use super::{Source, config};
 /// Checks that the variant `few` of a file with `before` has `value` with `after`.
 #[track_caller]
 fn becomes(before: &str, value: &Value, after: &str) {
-    let edit = VariantEdit::new("vary.yaml", before, "few", value);
+    let edit = VariantEdit::new("vary.yaml", before, "few", value, None);
     let text = edit.map(|edit| edit.text);
     assert_eq!(text.as_deref(), Ok(after), "{before}");
 }
 
 #[track_caller]
 fn refuses(name: &str, text: &str, value: &Value, why: &str) {
-    let refused = VariantEdit::new(name, text, "few", value).unwrap_err();
+    let refused = VariantEdit::new(name, text, "few", value, None).unwrap_err();
     assert!(refused.contains(why), "{text}: {refused}");
+}
+
+fn give(text: &str, clients: &[&str]) -> Result<VariantEdit, String> {
+    let names: Vec<_> = clients.iter().map(|name| (*name).to_owned()).collect();
+    let value = FileVariants::read("x", text).unwrap().value("few").unwrap();
+    VariantEdit::new("x", text, "few", &value, Some(&names))
+}
+
+/// Checks that a file with `before` gives the variant `few` to these clients with `after`, and no others.
+#[track_caller]
+fn gives(before: &str, clients: &[&str], after: &str) {
+    let text = give(before, clients).map(|edit| edit.text);
+    assert_eq!(text.as_deref(), Ok(after), "{before}");
+    assert_eq!(clients_of_variant("x", after, "few").unwrap(), clients);
 }
 
 const FILE: &str = "\
@@ -189,10 +203,61 @@ fn no_variable_is_written_to_another_place() {
 fn what_is_beside_the_variants_is_not_shown() {
     let text = "admin-token: secret\nvariants:\n  few: {}\nkeys: [secret]\n";
     let value = json!({"from": "compact"});
-    let edit = VariantEdit::new("x", text, "few", &value).unwrap();
+    let edit = VariantEdit::new("x", text, "few", &value, None).unwrap();
     assert_eq!(edit.shown_before, "…\nvariants:\n  few: {}\n…\n");
     let after = "…\nvariants:\n  few:\n    from: compact\n…\n";
     assert_eq!(edit.shown_after, after);
+}
+
+const RULES: &str = "\
+clients: # who
+  # Ours.
+  - {name: 'x*', variant: all} # one
+  - {headers: {X-Team: secret}, variant: few}
+  - name: old # two
+    variant: few
+variants:
+  all: {}
+  few: {} # mine
+";
+
+#[test]
+fn clients_get_a_variant_by_rules_before_all_others() {
+    let new = "  - {name: \"new*\", variant: few}\n";
+    let first = "  - {name: 'x*'";
+    let with_new = RULES.replace(first, &format!("{new}{first}"));
+    gives(RULES, &["new*", "old"], &with_new);
+    let without_old = with_new.replace("  - name: old # two\n    variant: few\n", "    # two\n");
+    gives(RULES, &["new*"], &without_old);
+    // What says more than a name is not of these rules.
+    let none = RULES.replace("  - name: old # two\n    variant: few\n", "    # two\n");
+    gives(RULES, &[], &none);
+    let why = give(RULES, &["old"]).unwrap_err();
+    assert_eq!(why, "nothing is changed");
+}
+
+#[test]
+fn rules_of_clients_come_and_go_with_their_key() {
+    let before = "variants: {few: {}}\nservers: {}";
+    let after = "variants: {few: {}}\nservers: {}\nclients:\n  - {name: cursor, variant: few}";
+    gives(before, &["cursor"], after);
+    gives(after, &[], before);
+}
+
+/// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
+#[test]
+fn rules_of_clients_have_no_variable_and_show_no_header() {
+    let why = give(RULES, &["${HOME}"]).unwrap_err();
+    assert!(why.contains("can only be written by hand"), "{why}");
+    let edit = give(RULES, &["old", "new"]).unwrap();
+    let header = "  - {headers: {X-Team: secret}, variant: few}\n";
+    let shown = RULES.replace(header, "…\n").replace("  # Ours.\n", "…\n");
+    assert_eq!(edit.shown_before, shown);
+    let brackets = "clients: [{headers: {X-Team: secret}, variant: few}]\nvariants:\n  few: {}\n";
+    let why = give(brackets, &["new"]).unwrap_err();
+    assert!(why.contains("`clients` is in brackets"), "{why}");
+    let why = give("clients: off\nvariants:\n  few: {}\n", &["new"]).unwrap_err();
+    assert!(why.contains("`clients` is not a list"), "{why}");
 }
 
 /// Numbers that are the same in each run.
@@ -330,7 +395,7 @@ fn edits_of_real_configurations_keep_every_comment_and_every_other_byte() {
         if value == before {
             continue;
         }
-        let edit = match VariantEdit::new("x", &file, id, &value) {
+        let edit = match VariantEdit::new("x", &file, id, &value, None) {
             Ok(edit) => edit,
             Err(why) => {
                 if !file.contains("\nvariants: {") {

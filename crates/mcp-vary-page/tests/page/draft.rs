@@ -133,6 +133,23 @@ async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
     assert!(tokens > before, "{compact}");
 }
 
+#[tokio::test]
+async fn a_draft_shows_the_rules_of_its_clients() {
+    let rules = "clients:\n  - {name: cursor, variant: reader}\n";
+    let shown = Shown::with(&format!("{VARIANTS}{rules}")).await;
+    let reader = shown.get("/api/variant?id=reader").await.json();
+    assert_eq!(reader["clients"], json!(["cursor"]));
+    let value = &reader["value"];
+    let draft = json!({"id": "reader", "value": value, "clients": ["cursor", "claude*"]});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    let diff = draft["diff"].as_str().unwrap();
+    let added = "\n clients:\n+  - {name: \"claude*\", variant: reader}\n   - {name: cursor, variant: reader}\n";
+    assert!(diff.ends_with(added), "{draft}");
+    let same = json!({"id": "reader", "value": value, "clients": ["cursor"]});
+    let draft = shown.post("/api/draft", &same).await.json();
+    assert_eq!(draft["diff"], "", "{draft}");
+}
+
 /// OP-9: whoever has the token of the page cannot read the environment or files of the gateway with it.
 #[tokio::test]
 async fn a_draft_reads_no_variable() {
@@ -168,6 +185,9 @@ async fn saving_needs_the_configuration() {
     let servers = json!({"id": "reader", "value": {}, "digest": "d", "servers": {}});
     let why = "unknown field `servers`";
     on.refuses("/api/save", &servers, 400, why).await;
+    let rule = json!({"id": "reader", "value": {}, "digest": "d", "clients": [{"headers": {}}]});
+    let why = "expected a string";
+    on.refuses("/api/save", &rule, 400, why).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use mcp_vary_config::{FileVariants, Source, VariantEdit};
+use mcp_vary_config::{FileVariants, Source, VariantEdit, clients_of_variant};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
 use mcp_vary_page::{DraftedFile, DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
@@ -111,11 +111,12 @@ impl VariantSource for FileText {
         Ok(written.map(|(value, yaml)| WrittenVariant {
             value,
             yaml,
+            clients: clients_of_variant("vary.yaml", &self.0, id).unwrap(),
             digest: mcp_vary_config::digest(&self.0),
         }))
     }
 
-    fn save(&self, id: &str, _: &Value, digest: &str) -> Result<(), String> {
+    fn save(&self, id: &str, _: &Value, _: Option<&[String]>, digest: &str) -> Result<(), String> {
         Err(format!("nothing writes `{id}` to {digest}"))
     }
 
@@ -127,8 +128,13 @@ impl VariantSource for FileText {
         Ok(mcp_vary_config::file_rules("vary.yaml", &self.0).unwrap())
     }
 
-    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
-        let edit = VariantEdit::new("vary.yaml", &self.0, id, &value);
+    fn draft(
+        &self,
+        id: &str,
+        value: Value,
+        clients: Option<&[String]>,
+    ) -> Result<DraftedVariant, String> {
+        let edit = VariantEdit::new("vary.yaml", &self.0, id, &value, clients);
         let draft = self.read().draft(id, value)?;
         Ok(DraftedVariant {
             config: draft.config,

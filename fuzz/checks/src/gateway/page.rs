@@ -68,8 +68,14 @@ impl VariantSource for Written {
         Ok(None)
     }
 
-    fn save(&self, id: &str, value: &Value, _: &str) -> Result<(), String> {
-        VariantEdit::new("vary.yaml", FILE, id, value).map(drop)
+    fn save(
+        &self,
+        id: &str,
+        value: &Value,
+        clients: Option<&[String]>,
+        _: &str,
+    ) -> Result<(), String> {
+        VariantEdit::new("vary.yaml", FILE, id, value, clients).map(drop)
     }
 
     fn undo(&self) -> Result<(), String> {
@@ -80,7 +86,12 @@ impl VariantSource for Written {
         Ok(Vec::new())
     }
 
-    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
+    fn draft(
+        &self,
+        id: &str,
+        value: Value,
+        _: Option<&[String]>,
+    ) -> Result<DraftedVariant, String> {
         let variants = FileVariants::read("vary.yaml", FILE).expect("a file");
         let draft = variants.draft(id, value)?;
         Ok(DraftedVariant {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
-use mcp_vary_config::{FileVariants, SecretFiles, VariantEdit, digest, file_rules};
+use mcp_vary_config::{
+    FileVariants, SecretFiles, VariantEdit, clients_of_variant, digest, file_rules,
+};
 use mcp_vary_page::{DraftedFile, DraftedVariant, VariantSource, WrittenVariant};
 use serde_json::Value;
 
@@ -93,11 +95,18 @@ impl VariantSource for ServedVariants {
     fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String> {
         let file = self.text()?;
         let variants = read(file.as_ref())?;
+        let clients = match &file {
+            Some((name, text)) => {
+                clients_of_variant(name, text, id).map_err(|all| all.to_string())?
+            }
+            None => Vec::new(),
+        };
         let digest = file.map_or_else(String::new, |(_, text)| digest(&text));
         let written = variants.value(id).zip(variants.yaml(id));
         Ok(written.map(|(value, yaml)| WrittenVariant {
             value,
             yaml,
+            clients,
             digest,
         }))
     }
@@ -109,11 +118,16 @@ impl VariantSource for ServedVariants {
         file_rules(&name, &text).map_err(|all| all.to_string())
     }
 
-    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
+    fn draft(
+        &self,
+        id: &str,
+        value: Value,
+        clients: Option<&[String]>,
+    ) -> Result<DraftedVariant, String> {
         let file = self.text()?;
         let edited = match &file {
             Some((name, text)) => {
-                VariantEdit::new(name, text, id, &value).map(|edit| DraftedFile {
+                VariantEdit::new(name, text, id, &value, clients).map(|edit| DraftedFile {
                     name: name.clone(),
                     before: edit.shown_before,
                     after: edit.shown_after,
@@ -129,11 +143,18 @@ impl VariantSource for ServedVariants {
         })
     }
 
-    fn save(&self, id: &str, value: &Value, expected: &str) -> Result<(), String> {
+    fn save(
+        &self,
+        id: &str,
+        value: &Value,
+        clients: Option<&[String]>,
+        expected: &str,
+    ) -> Result<(), String> {
         let mut last = self.last_save.lock();
         let file = self.unchanged(expected)?;
         let before = file.text.clone().unwrap_or_default();
-        let edit = VariantEdit::new(&file.path.display().to_string(), &before, id, value)?;
+        let name = file.path.display().to_string();
+        let edit = VariantEdit::new(&name, &before, id, value, clients)?;
         self.write(&file, &edit.text)?;
         let digest = digest(&edit.text);
         *last = Some(LastSave { before, digest });

@@ -1,5 +1,6 @@
 //! Changes values of a YAML file: all other bytes stay, and so do all comments.
 
+use std::iter;
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
@@ -91,9 +92,24 @@ impl<'a> YamlText<'a> {
     /// The lines of the top-level `key` with its value; none if there is no such key.
     pub(crate) fn lines_of(&self, key: &str) -> Range<usize> {
         self.entry(key).map_or(0..0, |entry| {
-            let start = line_start(self.text, entry.key.range.start);
-            start..next_line(self.text, entry.value.range.end)
+            self.whole_lines(&(entry.key.range.start..entry.value.range.end))
         })
+    }
+
+    /// The line of the top-level `key`, then the lines of each item of its list; none unless the items have lines of their own.
+    pub(crate) fn lines_of_items(&self, key: &str) -> Vec<Range<usize>> {
+        let Some(entry) = self.entry(key) else {
+            return Vec::new();
+        };
+        let Content::List(items) = &entry.value.content else {
+            return Vec::new();
+        };
+        let ranges = iter::once(&entry.key).chain(items).map(|node| &node.range);
+        ranges.map(|range| self.whole_lines(range)).collect()
+    }
+
+    fn whole_lines(&self, range: &Range<usize>) -> Range<usize> {
+        line_start(self.text, range.start)..next_line(self.text, range.end)
     }
 
     /// All comments, sorted.
@@ -265,21 +281,30 @@ impl Edits<'_> {
         }
     }
 
+    /// New items at the beginning are written before the first one, all others after the last.
     fn list(&mut self, items: &[Spanned], before: &[Json], after: &[Json]) {
-        let mut wanted = after.iter().peekable();
-        let stays = before.iter().map(|item| wanted.next_if_eq(&item).is_some());
-        let removed: Vec<_> = stays.map(|stays| !stays).collect();
+        let new_first = after.iter().take_while(|item| !before.contains(item));
+        let (first_items, others) = after.split_at(new_first.count());
         let members: Vec<_> = items.iter().map(|item| item.range.clone()).collect();
-        self.remove(&members, &removed);
         let first = members.first().map_or(0, |first| first.start);
         let start = line_start(self.file.text, first);
         let line = self.file.text.get(start..).unwrap_or_default();
         let indent = line.len() - line.trim_start_matches(' ').len();
-        for item in wanted {
-            let text = yaml_text::flow(item);
-            let line = format!("{:indent$}- {text}{}", "", self.line_end);
-            self.append(&members, line);
+        for item in first_items {
+            self.all.push((start..start, self.item_line(indent, item)));
         }
+        let mut wanted = others.iter().peekable();
+        let stays = before.iter().map(|item| wanted.next_if_eq(&item).is_some());
+        let removed: Vec<_> = stays.map(|stays| !stays).collect();
+        self.remove(&members, &removed);
+        for item in wanted {
+            self.append(&members, self.item_line(indent, item));
+        }
+    }
+
+    fn item_line(&self, indent: usize, item: &Json) -> String {
+        let text = yaml_text::flow(item);
+        format!("{:indent$}- {text}{}", "", self.line_end)
     }
 
     /// Changes a value where it is written, or else the lines of its entry.
