@@ -48,9 +48,9 @@ impl EncodedNotification {
     /// The whole `message` of an extension, with its method and params. A session gets it as the server sent it, unless it
     /// names a subscription of the gateway.
     pub(crate) fn of_extension(message: &Bytes, method: &str, params: Option<&str>) -> Self {
-        let params = params.unwrap_or("{}");
-        let encoded = Self::new(method, Members::parse(params).unwrap_or_default(), None);
-        let meta = edit::get(params, "_meta").unwrap_or("{}");
+        let written = params.unwrap_or("{}");
+        let encoded = Self::new(method, Members::parse(written).unwrap_or_default(), None);
+        let meta = edit::get(written, "_meta").unwrap_or("{}");
         match edit::get(meta, SUBSCRIPTION_ID) {
             Some(_) => encoded,
             None => Self {

@@ -53,8 +53,8 @@ impl ListObserver for ServerEvents {
     fn extension_notified(&self, server: &str, connection: ConnectionId, message: &Bytes) {
         let dedicated = self.dedicated.get().and_then(Weak::upgrade);
         let elsewhere = dedicated.map(|dedicated| dedicated.sessions_on(server));
-        let elsewhere = elsewhere.unwrap_or_default();
-        self.hub.extension_notified(connection, message, &elsewhere);
+        self.hub
+            .extension_notified(connection, message, &elsewhere.unwrap_or_default());
     }
 }
 
