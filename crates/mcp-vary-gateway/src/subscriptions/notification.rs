@@ -45,8 +45,8 @@ impl EncodedNotification {
         Self::new("notifications/tasks", subscribers, None)
     }
 
-    /// The whole `message` of an extension, with its method and params. A session gets it as the server sent it, unless it
-    /// names a subscription of the gateway.
+    /// The whole `message` of an extension, with its method and params. A session gets it as the server sent it, unless
+    /// it names a subscription of the gateway.
     pub(crate) fn of_extension(message: &Bytes, method: &str, params: Option<&str>) -> Self {
         let written = params.unwrap_or("{}");
         let encoded = Self::new(method, Members::parse(written).unwrap_or_default(), None);

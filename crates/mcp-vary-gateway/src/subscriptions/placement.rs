@@ -75,8 +75,8 @@ impl Placement {
         item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.name))
     }
 
-    /// Whether a variant of the subscriber shows the server on this connection of its class: an item of it, or all that it
-    /// has.
+    /// Whether a variant of the subscriber shows the server on this connection of its class: an item of it, or all that
+    /// it has.
     pub(super) fn shows_server_on(&self, id: ConnectionId) -> bool {
         let mut sources = ServerIndex::enumerate(self.class.sources());
         let Some((server, source)) = sources.find(|(_, source)| source.id == id) else {

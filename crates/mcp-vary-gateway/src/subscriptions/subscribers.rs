@@ -61,8 +61,8 @@ pub(crate) enum NotificationSink {
     Stream {
         sender: NotificationSender,
         kinds: BTreeSet<Kind>,
-        /// The capabilities that its request declared, JSON text. An extension among them asks for its notifications: the
-        /// filter has no member for those.
+        /// The capabilities that its request declared, JSON text. An extension among them asks for its notifications:
+        /// the filter has no member for those.
         capabilities: Arc<str>,
     },
 }

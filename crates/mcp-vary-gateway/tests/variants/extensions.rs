@@ -231,8 +231,8 @@ async fn a_method_goes_to_the_only_program_that_declares_its_extension() {
     are_routed(Transport::Stdio).await;
 }
 
-/// Several clients share a connection to a server with an extension. What it sends outside of calls reaches each of them
-/// once that declared the extension and sees something of the server.
+/// Several clients share a connection to a server with an extension. What it sends outside of calls reaches each of
+/// them once that declared the extension and sees something of the server.
 async fn reaches_all_that_declared_it(era: Era, kind: ClientKind) {
     let stage = ChangingServer::new(era);
     stage.declare(json!({"tools": {"listChanged": true}, "extensions": {LEDGER: {}}}));

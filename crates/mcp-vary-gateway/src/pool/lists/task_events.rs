@@ -9,8 +9,8 @@ use tokio::sync::broadcast::error::RecvError;
 use super::ids::ConnectionId;
 use super::observer::ListObserver;
 
-/// Forwards the notifications of one connection until it is closed: those of extensions if `source` identifies it, those
-/// of tasks always. A server without sessions sends the latter on each connection that subscribed to the task, so only the
+/// Forwards the notifications of one connection until it is closed: those of tasks, and those of extensions if `source`
+/// identifies it. A server without sessions sends those of a task on each connection that subscribed to it, so only the
 /// subscribers on that one are meant.
 pub(crate) async fn follow(
     server: Arc<str>,
